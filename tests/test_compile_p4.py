@@ -54,12 +54,17 @@ def test_a_changed_or_new_file_is_named(copy: Path, name: str, verb: str) -> Non
     assert f"{name} {verb}" in done.stderr
 
 
-def test_a_removed_source_and_output_without_a_program_are_named(copy: Path) -> None:
+def test_a_removed_source_is_named(copy: Path) -> None:
     (copy / "common" / "base.p4").unlink()
-    (copy / "build" / "old.json").write_text("{}", "utf-8")
     done = check(copy)
     assert done.returncode == 1
     assert "common/base.p4 is gone" in done.stderr
+
+
+def test_output_without_a_program_is_named(copy: Path) -> None:
+    (copy / "build" / "old.json").write_text("{}", "utf-8")
+    done = check(copy)
+    assert done.returncode == 1
     assert "old.json: belongs to no program" in done.stderr
 
 

@@ -152,6 +152,13 @@ def test_bound_without_lateness() -> None:
     assert watched.round() == ["leaf1-spine1"]
 
 
+def test_all_stopped_at_once() -> None:
+    """A machine that stands still for seconds, and the controller's process with it, loses no link."""
+    watched = Watched(in_time, lambda number, _name: 5 <= number < 5 + SILENT)
+    for _ in range(40):
+        assert watched.round() == []
+
+
 def test_a_hung_switch() -> None:
     """A switch that stays connected and does nothing has lost its links after silent + missed + 2 rounds, and
     not before it could be told from one that is late.

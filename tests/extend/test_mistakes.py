@@ -119,7 +119,6 @@ HOST_CASES: list[tuple[str, str, str]] = [
     ("bend", PATHS, f"    def entities(self, plan):\n        return [5]\n\n{PATHS}"),
     ("bend", PATHS, f"    def watch(self, *a, **k):\n        raise OSError('x')\n\n{PATHS}"),
     ("bend", PATHS, f"    def watch(self, *a, **k):\n        return None\n\n{PATHS}"),
-    ("aimd", "return super().window_open_after(index) and", "return 1 and"),
     ("aimd", "self.window, self.cut = 1.0", "self.windw, self.cut = 1.0"),
     ("aimd", "super()._on_progress()", "super()._on_progress(5)"),
     ("aimd", PROGRESS, f"    def peek(self):\n        return 'x'\n\n{PROGRESS}"),

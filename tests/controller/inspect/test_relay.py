@@ -191,8 +191,11 @@ def test_nothing_that_changes_a_switch_is_passed_on(op: str) -> None:
     [
         b"",
         b"nonsense\n",
+        b"[]\n",
         b"null\n",
         b'{"op": "READ_PORT"}\n',
+        b'{"op": "READ_PORT", "switch": 7, "indices": []}\n',
+        b'{"op": "READ_PORT", "switch": "s", "indices": 7}\n',
         b'{"op": "READ_PORT", "switch": "s", "indices": [true]}\n',
         b'{"op": "READ_PORT", "switch": "s", "indices": [-1]}\n',
         json.dumps({"op": "READ_PORT", "switch": "s", "indices": [MAX_INDEX + 1]}).encode() + b"\n",
