@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tests.controller.faulty_leaf import LEAF, TOPOLOGY, UPLINKS, FaultyLeaf, fabric
 from tests.controller.faulty_leaf import SCHEME as WORDS
-from tests.controller.rig import READY_S, until
+
+READY_S = 60.0
+"""Far longer than anything takes: only a hang runs into it."""
 
 QUIET = Timing(interval_s=0.1, missed=1 << 20)
 """No link carries anything, so nobody should miss it."""
@@ -36,6 +39,16 @@ QUIET = Timing(interval_s=0.1, missed=1 << 20)
 FOR_EVER = f"{WORDS},hold=1000s"
 PORT = UPLINKS[1]
 OTHER_UPLINKS = tuple(port for port in UPLINKS if port != PORT)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits for something that must come."""
+
+    async def wait() -> None:
+        while not condition():
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(wait(), READY_S)
 
 
 def controller_of(
@@ -70,14 +83,10 @@ async def held(controller: Controller, name: str = LEAF) -> tuple[set[int], int]
     return member_ports(program, entities), len(wrong)
 
 
-async def find_faulty(
-    controller: Controller, leaf: FaultyLeaf, port: int, heard: list[Event], number: int
-) -> None:
-    """Has the leaf raise an alert of a port that it uses, and waits until this many were heard and obeyed."""
+async def find_faulty(controller: Controller, leaf: FaultyLeaf, port: int) -> None:
+    """Has the leaf raise an alert of a port that it uses."""
     ports = sorted((await held(controller))[0])
     await in_thread(lambda: leaf.find_faulty(port, ports.index(port)))
-    await until(lambda: len(of_paths(heard)) >= number)
-    await controller.wait_ready(READY_S)
 
 
 async def in_thread(action: Callable[[], object]) -> None:
@@ -85,22 +94,30 @@ async def in_thread(action: Callable[[], object]) -> None:
     await asyncio.get_running_loop().run_in_executor(None, action)
 
 
-def of_paths(events: list[Event]) -> list[str]:
+def kinds_are(events: list[Event], expected: list[str]) -> bool:
+    return kinds(events) == expected
+
+
+def as_many(heard: list[DigestMessage], number: int) -> bool:
+    return len(heard) == number
+
+
+def kinds(events: list[Event]) -> list[str]:
     return [event.kind for event in events if event.kind in {"failure-alert", "path-back"}]
 
 
-def test_a_faulty_path_is_taken_out_of_its_leaf_only(tmp_path: Path) -> None:
-    """The digest is heard once, with its facts; packets that want to go there take another way at once; whoever asks
-    the controller hears for how long; the last way stays.
+def test_taken_out() -> None:
+    """The digest arrives and is told with its facts; the port leaves both tables of the leaf, and of no other
+    switch; packets that want to go there take another way at once.
     """
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
-        heard: list[DigestMessage] = []
-        socket = tmp_path / "relay.sock"
-        controller, events = controller_of(addresses, FOR_EVER, relay=socket, on_digest=heard.append)
+        controller, events = controller_of(addresses, FOR_EVER)
         await ready(controller)
         assert await held(controller) == (set(UPLINKS), 0)
-        await find_faulty(controller, leaf, PORT, events, 1)
+        await find_faulty(controller, leaf, PORT)
+        await until(lambda: bool(kinds(events)))
+        await controller.wait_ready(READY_S)
         assert await held(controller) == (set(OTHER_UPLINKS), 0)
         assert await held(controller, "leaf2") == (set(UPLINKS), 0)
         facts = events[-1].facts
@@ -112,28 +129,13 @@ def test_a_faulty_path_is_taken_out_of_its_leaf_only(tmp_path: Path) -> None:
         await in_thread(lambda: left.extend(port for slot in range(6) for port in leaf.send(slot)))
         assert set(left) == set(OTHER_UPLINKS)
         assert len(left) == 6
-        await until(socket.exists)
-        ((switch, port, left_ns),) = await asyncio.to_thread(suppressed, socket)
-        assert (switch, port) == (LEAF, PORT)
-        assert 0 < left_ns <= 1000 * 1_000_000_000
-        await find_faulty(controller, leaf, UPLINKS[0], events, 2)
-        assert [(digest.switch, digest.fields["port"]) for digest in heard] == [
-            (LEAF, PORT),
-            (LEAF, UPLINKS[0]),
-        ]
-        assert await held(controller) == ({UPLINKS[2]}, 0)
         await controller.stop()
 
     with fabric() as (addresses, leaf, _):
         asyncio.run(run(addresses, leaf))
 
 
-def suppressed(socket: Path) -> list[tuple[str, int, int]]:
-    with RelayClient(socket) as relay:
-        return list(relay.suppressed())
-
-
-def test_a_path_is_given_back_after_its_hold_time() -> None:
+def test_given_back_and_found_again() -> None:
     """After the hold time all is as before; found faulty once more, it stays out longer."""
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
@@ -141,8 +143,9 @@ def test_a_path_is_given_back_after_its_hold_time() -> None:
         await ready(controller)
         holds = []
         for times in (1, 2):
-            await find_faulty(controller, leaf, PORT, events, 2 * times - 1)
-            await until(lambda times=times: of_paths(events) == ["failure-alert", "path-back"] * times)  # type: ignore[misc]
+            await find_faulty(controller, leaf, PORT)
+            expected = ["failure-alert", "path-back"] * times
+            await until(partial(kinds_are, events, expected))
             await controller.wait_ready(READY_S)
             assert await held(controller) == (set(UPLINKS), 0)
             alert = next(e for e in reversed(events) if e.kind == "failure-alert")
@@ -157,13 +160,60 @@ def test_a_path_is_given_back_after_its_hold_time() -> None:
         asyncio.run(run(addresses, leaf))
 
 
-def test_a_path_stays_out_when_the_controller_restarts() -> None:
+def test_one_after_the_other() -> None:
+    """Each digest is heard once, and the last way stays."""
+
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
+        heard: list[DigestMessage] = []
+        controller, _ = controller_of(addresses, FOR_EVER, on_digest=heard.append)
+        await ready(controller)
+        for number, port in enumerate(UPLINKS[:2], 1):
+            await find_faulty(controller, leaf, port)
+            await until(partial(as_many, heard, number))
+            await controller.wait_ready(READY_S)
+        assert [(digest.switch, digest.fields["port"]) for digest in heard] == [
+            (LEAF, port) for port in UPLINKS[:2]
+        ]
+        assert await held(controller) == ({UPLINKS[2]}, 0)
+        await controller.stop()
+
+    with fabric() as (addresses, leaf, _):
+        asyncio.run(run(addresses, leaf))
+
+
+def test_others_may_ask(tmp_path: Path) -> None:
+    """What is out, and for how long yet, through the controller's socket."""
+
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
+        controller, events = controller_of(addresses, FOR_EVER, relay=tmp_path / "relay.sock")
+        await ready(controller)
+        await find_faulty(controller, leaf, PORT)
+        await until(lambda: bool(kinds(events)))
+        assert [path.end for path in controller.suppressed] == [(LEAF, PORT)]
+        await until((tmp_path / "relay.sock").exists)
+
+        def ask() -> None:
+            with RelayClient(tmp_path / "relay.sock") as relay:
+                ((switch, port, left_ns),) = relay.suppressed()
+                assert (switch, port) == (LEAF, PORT)
+                assert 0 < left_ns <= 1000 * 1_000_000_000
+
+        await in_thread(ask)
+        await controller.stop()
+
+    with fabric() as (addresses, leaf, _):
+        asyncio.run(run(addresses, leaf))
+
+
+def test_controller_restart() -> None:
     """What the first controller took out stays out under the second, which writes nothing, and comes back."""
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         first, heard = controller_of(addresses, FOR_EVER)
         await ready(first)
-        await find_faulty(first, leaf, PORT, heard, 1)
+        await find_faulty(first, leaf, PORT)
+        await until(lambda: bool(kinds(heard)))
+        await first.wait_ready(READY_S)
         await first.stop()
         second, events = controller_of(addresses, FOR_EVER)
         await ready(second)
@@ -174,7 +224,7 @@ def test_a_path_stays_out_when_the_controller_restarts() -> None:
         await second.stop()
         third, events = controller_of(addresses, f"{WORDS},hold=20ms")
         await ready(third)
-        await until(lambda: of_paths(events) == ["path-back"])
+        await until(lambda: kinds(events) == ["path-back"])
         await third.wait_ready(READY_S)
         assert await held(third) == (set(UPLINKS), 0)
         await third.stop()
@@ -183,7 +233,7 @@ def test_a_path_stays_out_when_the_controller_restarts() -> None:
         asyncio.run(run(addresses, leaf))
 
 
-def test_a_backup_hears_digests_once_it_is_primary() -> None:
+def test_backup_hears_nothing() -> None:
     """Digests go to the primary; a backup that takes over enables nothing anew and hears the next ones."""
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
@@ -193,11 +243,15 @@ def test_a_backup_hears_digests_once_it_is_primary() -> None:
         await second.start()
         second.links_discovered()
         await until(lambda: all(s.state is SessionState.BACKUP for s in second.sessions.values()))
-        await find_faulty(first, leaf, PORT, heard, 1)
-        assert of_paths(later) == []
+        await find_faulty(first, leaf, PORT)
+        await until(lambda: bool(kinds(heard)))
+        await first.wait_ready(READY_S)
+        assert kinds(later) == []
         await first.stop()
         await second.wait_ready(READY_S)
-        await find_faulty(second, leaf, UPLINKS[2], later, 1)
+        await find_faulty(second, leaf, UPLINKS[2])
+        await until(lambda: bool(kinds(later)))
+        await second.wait_ready(READY_S)
         assert (await held(second))[1] == 0
         await second.stop()
 
@@ -205,7 +259,7 @@ def test_a_backup_hears_digests_once_it_is_primary() -> None:
         asyncio.run(run(addresses, leaf))
 
 
-def test_digests_that_somebody_turned_off_are_turned_on() -> None:
+def test_digests_that_somebody_turned_off() -> None:
     """They are part of what a switch must hold: the next reconciliation turns them on."""
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
@@ -223,7 +277,8 @@ def test_digests_that_somebody_turned_off_are_turned_on() -> None:
         await ready(again)
         reports = {name: session.report.writes for name, session in again.sessions.items()}
         assert reports == {name: int(name == LEAF) for name in addresses}
-        await find_faulty(again, leaf, PORT, events, 1)
+        await find_faulty(again, leaf, PORT)
+        await until(lambda: bool(kinds(events)))
         await again.stop()
 
     with fabric() as (addresses, leaf, _):
