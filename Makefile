@@ -105,7 +105,6 @@ check-p4: setup ## fail when compiled programs and their sources differ
 docs: setup ## what docs/ has from the code: tables of keys and metrics, docs/api.md, docs/tour.ipynb run anew
 	@$(BIN)/python scripts/key_tables.py
 	@$(BIN)/python scripts/p4runtime_page.py
-	@$(BIN)/python -m tailrace.switch.trace.proto > docs/switch/packet_trace.proto
 	@$(BIN)/python scripts/make_docs.py
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck

@@ -6,9 +6,9 @@ targets/simple_switch).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
+from typing import Any
 
 from tailrace.switch.trace import events
 from tailrace.switch.trace.events import Event, SourceLine
@@ -60,7 +60,8 @@ class Log:
             arguments = "".join(f"{argument.value:x}," for argument in step.arguments)
             yield DEBUG, f"Action entry is {step.name} - {arguments}"
         self._looked_up = isinstance(step, events.TableEvent | events.MemberEvent)
-        yield from _lines_of(step)
+        if type(step) in _LINES:
+            yield from _LINES[type(step)](step)
 
     def _left(self) -> Iterator[Line]:
         """Closes a parser state without a select, if there is one."""
@@ -106,33 +107,7 @@ def _at(place: SourceLine | None) -> str:
     return "" if place is None else f"{PurePath(place.file).name}({place.line}) "
 
 
-@singledispatch
-def _lines_of(_step: object) -> Iterator[Line]:
-    yield from ()
-
-
-@_lines_of.register
-def _(step: events.EnterEvent) -> Iterator[Line]:
-    yield DEBUG, f"Processing packet received on port {step.port}"
-
-
-@_lines_of.register
-def _(step: events.StateEvent) -> Iterator[Line]:
-    yield DEBUG, f"Parser 'parser' entering state '{step.name}'"
-
-
-@_lines_of.register
-def _(step: events.ExtractEvent) -> Iterator[Line]:
-    yield DEBUG, f"Extracting header '{step.header}'"
-
-
-@_lines_of.register
-def _(step: events.ParserErrorEvent) -> Iterator[Line]:
-    yield DEBUG, f"Parser 'parser': error {step.name}"
-
-
-@_lines_of.register
-def _(step: events.TableEvent) -> Iterator[Line]:
+def _table(step: events.TableEvent) -> Iterator[Line]:
     yield TRACE, f"Applying table '{step.name}'"
     if step.key:
         keys = "".join(f"* {part.field:20}: {_hex(part.value, part.bits)} " for part in step.key)
@@ -143,115 +118,98 @@ def _(step: events.TableEvent) -> Iterator[Line]:
         yield DEBUG, f"Table '{step.name}': hit with handle {step.entry}"
 
 
-@_lines_of.register
-def _(step: events.MemberEvent) -> Iterator[Line]:
+def _member(step: events.MemberEvent) -> Iterator[Line]:
     if step.group is not None and step.of:
         yield DEBUG, f"Choosing member {step.member} from group {step.group}"
 
 
-@_lines_of.register
-def _(step: events.ActionEvent) -> Iterator[Line]:
-    yield TRACE, f"{_at(step.place)}Action {step.name}"
-
-
-@_lines_of.register
-def _(step: events.StatementEvent) -> Iterator[Line]:
+def _statement(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
         yield TRACE, f"{_at(step.place)}Primitive {step.text}"
 
 
-@_lines_of.register
-def _(step: events.ConditionEvent) -> Iterator[Line]:
-    yield TRACE, f'{_at(step.place)}Condition "{step.text}" ({step.name}) is {str(step.value).lower()}'
-
-
-@_lines_of.register
-def _(step: events.RegisterEvent) -> Iterator[Line]:
+def _register(step: events.RegisterEvent) -> Iterator[Line]:
     if not step.inside:
-        verb = "read" if step.access == "read" else "write"
-        yield ERROR, f"Attempted to {verb} register '{step.name}' at out-of-bounds index {step.index}."
+        yield ERROR, f"Attempted to {step.access} register '{step.name}' at out-of-bounds index {step.index}."
     elif step.access == "read":
         yield TRACE, f"Read register '{step.name}' at index {step.index} read value {step.value}"
     else:
         yield TRACE, f"Wrote register '{step.name}' at index {step.index} with value {step.value}"
 
 
-@_lines_of.register
-def _(step: events.CountEvent) -> Iterator[Line]:
+def _count(step: events.CountEvent) -> Iterator[Line]:
     if step.inside:
         yield TRACE, f"Updated counter '{step.name}' at index {step.index}"
     else:
         yield ERROR, f"Attempted to update counter '{step.name}' at out-of-bounds index {step.index}."
 
 
-@_lines_of.register
-def _(step: events.MeterEvent) -> Iterator[Line]:
+def _meter(step: events.MeterEvent) -> Iterator[Line]:
     colour = ("green", "yellow", "red").index(step.colour)
     index = "" if step.index is None else f" at index {step.index},"
     yield TRACE, f"Updated meter '{step.name}'{index} assigning dest field the color result {colour}"
 
 
-@_lines_of.register
-def _(step: events.RandomEvent) -> Iterator[Line]:
-    yield TRACE, f"random(lo={step.low}, hi={step.high}) = {step.value}"
-
-
-@_lines_of.register
-def _(step: events.ChecksumEvent) -> Iterator[Line]:
+def _checksum(step: events.ChecksumEvent) -> Iterator[Line]:
     if step.action == "update":
         yield DEBUG, f"Updating checksum '{step.field}'"
     else:
         yield DEBUG, f"Verified checksum '{step.field}': {'passed' if step.right else 'failed'}"
 
 
-@_lines_of.register
-def _(step: events.CloneEvent) -> Iterator[Line]:
-    yield DEBUG, f"Cloning packet to session {step.session}"
-
-
-@_lines_of.register
-def _(step: events.CopyEvent) -> Iterator[Line]:
+def _copy(step: events.CopyEvent) -> Iterator[Line]:
     if step.port is not None:
         yield DEBUG, f"Replicating packet on port {step.port}"
 
 
-@_lines_of.register
-def _(_step: events.ResubmitEvent) -> Iterator[Line]:
-    yield DEBUG, "Resubmitting packet"
-
-
-@_lines_of.register
-def _(_step: events.RecirculateEvent) -> Iterator[Line]:
-    yield DEBUG, "Recirculating packet"
-
-
-@_lines_of.register
-def _(_step: events.MulticastEvent) -> Iterator[Line]:
-    yield DEBUG, "Multicast requested for packet"
-
-
-@_lines_of.register
-def _(step: events.QueueEvent) -> Iterator[Line]:
-    yield DEBUG, f"Egress port is {step.port}"
-
-
-@_lines_of.register
-def _(step: events.SentEvent) -> Iterator[Line]:
+def _sent(step: events.SentEvent) -> Iterator[Line]:
     size = len(step.frame) // 2 + step.virtual_bytes
     yield DEBUG, f"Transmitting packet of size {size} out of port {step.port}"
 
 
-@_lines_of.register
-def _(step: events.DropEvent) -> Iterator[Line]:
+def _drop(step: events.DropEvent) -> Iterator[Line]:
     if step.reason in ("ingress_drop", "egress_drop"):
         yield DEBUG, f"Dropping packet at the end of {step.reason.removesuffix('_drop')}"
     elif step.reason != "multicast_original":
         yield DEBUG, f"Dropping packet: {step.reason}"
 
 
-@_lines_of.register
-def _(step: events.TextEvent) -> Iterator[Line]:
-    yield step.level, step.text
+def _condition(step: events.ConditionEvent) -> str:
+    value = str(step.value).lower()
+    return f'{_at(step.place)}Condition "{step.text}" ({step.name}) is {value}'
+
+
+def _one_line(level: str, text: Callable[[Any], str]) -> Callable[[Any], Iterator[Line]]:
+    """The lines of an event that has one."""
+    return lambda step: iter(((level, text(step)),))
+
+
+_LINES: Mapping[type, Callable[[Any], Iterator[Line]]] = {
+    events.EnterEvent: _one_line(DEBUG, lambda s: f"Processing packet received on port {s.port}"),
+    events.StateEvent: _one_line(DEBUG, lambda s: f"Parser 'parser' entering state '{s.name}'"),
+    events.ExtractEvent: _one_line(DEBUG, lambda s: f"Extracting header '{s.header}'"),
+    events.ParserErrorEvent: _one_line(DEBUG, lambda s: f"Parser 'parser': error {s.name}"),
+    events.TableEvent: _table,
+    events.MemberEvent: _member,
+    events.ActionEvent: _one_line(TRACE, lambda s: f"{_at(s.place)}Action {s.name}"),
+    events.StatementEvent: _statement,
+    events.ConditionEvent: _one_line(TRACE, _condition),
+    events.RegisterEvent: _register,
+    events.CountEvent: _count,
+    events.MeterEvent: _meter,
+    events.RandomEvent: _one_line(TRACE, lambda s: f"random(lo={s.low}, hi={s.high}) = {s.value}"),
+    events.ChecksumEvent: _checksum,
+    events.CloneEvent: _one_line(DEBUG, lambda s: f"Cloning packet to session {s.session}"),
+    events.CopyEvent: _copy,
+    events.ResubmitEvent: _one_line(DEBUG, lambda _: "Resubmitting packet"),
+    events.RecirculateEvent: _one_line(DEBUG, lambda _: "Recirculating packet"),
+    events.MulticastEvent: _one_line(DEBUG, lambda _: "Multicast requested for packet"),
+    events.QueueEvent: _one_line(DEBUG, lambda s: f"Egress port is {s.port}"),
+    events.SentEvent: _sent,
+    events.DropEvent: _drop,
+    events.TextEvent: lambda step: iter(((step.level, step.text),)),
+}
+"""The lines of an event that do not depend on others."""
 
 
 class PacketLogs:

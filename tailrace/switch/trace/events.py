@@ -277,35 +277,12 @@ class ChoiceEvent(_Event, frozen=True):
 
 
 Event = (
-    EnterEvent
-    | BeginEvent
-    | StateEvent
-    | ExtractEvent
-    | SelectEvent
-    | ParserErrorEvent
-    | TableEvent
-    | MemberEvent
-    | ActionEvent
-    | StatementEvent
-    | ConditionEvent
-    | RegisterEvent
-    | CountEvent
-    | MeterEvent
-    | RandomEvent
-    | ChecksumEvent
-    | CloneEvent
-    | DigestEvent
-    | ResubmitEvent
-    | RecirculateEvent
-    | MulticastEvent
-    | CopyEvent
-    | QueueEvent
-    | LeaveEvent
-    | SentEvent
-    | DropEvent
-    | TextEvent
+    EnterEvent | BeginEvent | StateEvent | ExtractEvent | SelectEvent | ParserErrorEvent | TableEvent
+    | MemberEvent | ActionEvent | StatementEvent | ConditionEvent | RegisterEvent | CountEvent | MeterEvent
+    | RandomEvent | ChecksumEvent | CloneEvent | DigestEvent | ResubmitEvent | RecirculateEvent
+    | MulticastEvent | CopyEvent | QueueEvent | LeaveEvent | SentEvent | DropEvent | TextEvent
     | ChoiceEvent
-)
+)  # fmt: skip
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
