@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +17,47 @@ from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
 from tailrace.switch.trace import Trace, TraceError, dry_run_packet
+
+
+class LocalSwitch(contextlib.ExitStack):
+    """A native switch in this process, with its P4Runtime device; a context manager, which frees it."""
+
+    def __init__(self, config: SwitchConfig, now_ns: int = 0) -> None:
+        """`now_ns`: the time of the device. Raises StateError: the settings are invalid."""
+        super().__init__()
+        compiler = ProgramCompiler()
+        self.callback(compiler.stop)
+        try:
+            self.switch = self.enter_context(V1ModelSwitch(None, config))
+        except StateError:
+            self.close()
+            raise
+        self.device = Device(self.switch, DeviceSettings(bmv2_compat=True), lambda: now_ns, compiler)
+
+    def load(self, name: str, json: bytes, p4info: p4i.P4Info) -> None:
+        """Loads a program. Raises SpecError."""
+        config = p4r.ForwardingPipelineConfig(p4_device_config=json)
+        config.p4info.CopyFrom(without_annotations(p4info))
+        try:
+            prepared = self.device.prepare_config(config)
+            self.device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
+        except (P4RtError, CompilerError) as error:
+            raise SpecError(f"program: {name}: {error}") from None
+
+    def initial_entries(self) -> list[p4r.Entity]:
+        """The initial entries of the program, before any write."""
+        request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
+        return [entity for response in self.device.read(request)[0] for entity in response.entities]
+
+    def write(self, key: str, updates: Sequence[p4r.Update]) -> None:
+        """Writes updates. Raises SpecError, which begins with the key, at the first refused one."""
+        try:
+            results = self.device.write(p4r.WriteRequest(updates=updates))
+        except P4RtError as error:
+            results = [error]
+        for result in results:
+            if result is not None:
+                raise SpecError(f"{key}: {result.message}")
 
 
 def run(saved: SavedTrace) -> Trace:
@@ -33,15 +75,13 @@ def run(saved: SavedTrace) -> Trace:
         priority_queues=settings.priority_queues,
         tick_ns=settings.tick_ns,
     )
-    compiler = ProgramCompiler()
     try:
-        with V1ModelSwitch(None, config) as switch:
-            device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: settings.time_ns, compiler)
-            push(device, saved.document.program.name, saved.json, saved.p4info)
-            for key, update in updates(saved, initial_entries(device)):
-                write(device, key, [update])
+        with LocalSwitch(config, settings.time_ns) as local:
+            local.load(document.program.name, saved.json, saved.p4info)
+            for key, update in updates(saved, local.initial_entries()):
+                local.write(key, [update])
             return dry_run_packet(
-                switch,
+                local.switch,
                 document.packet.port,
                 document.packet.data,
                 at_ns=settings.time_ns,
@@ -49,36 +89,6 @@ def run(saved: SavedTrace) -> Trace:
             )
     except (StateError, TraceError) as error:
         raise SpecError(f"switch: {error}") from None
-    finally:
-        compiler.stop()
-
-
-def push(device: Device, name: str, json: bytes, p4info: p4i.P4Info) -> None:
-    """Loads a program. Raises SpecError."""
-    config = p4r.ForwardingPipelineConfig(p4_device_config=json)
-    config.p4info.CopyFrom(without_annotations(p4info))
-    try:
-        prepared = device.prepare_config(config)
-        device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
-    except (P4RtError, CompilerError) as error:
-        raise SpecError(f"program: {name}: {error}") from None
-
-
-def initial_entries(device: Device) -> list[p4r.Entity]:
-    """The initial entries of a device's program, before any write."""
-    request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
-    return [entity for response in device.read(request)[0] for entity in response.entities]
-
-
-def write(device: Device, key: str, updates: Sequence[p4r.Update]) -> None:
-    """Writes updates. Raises SpecError, which begins with the key, at the first refused one."""
-    try:
-        results = device.write(p4r.WriteRequest(updates=updates))
-    except P4RtError as error:
-        results = [error]
-    for result in results:
-        if result is not None:
-            raise SpecError(f"{key}: {result.message}")
 
 
 # ---- for all switches ----

@@ -7,11 +7,9 @@ initial: registers hold 0, value sets and queues are empty.
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
-from types import TracebackType
 
 from finsy.proto import p4i, p4r
 
@@ -21,18 +19,16 @@ from tailrace.p4rt.errors import NotOfferedError, RefusedError
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import CompilerError
-from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
-from tailrace.switch.p4runtime.device import Device, DeviceSettings
-from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
+from tailrace.switch.core import StateError, SwitchConfig
 from tailrace.switch.replay.document import update_of
-from tailrace.switch.replay.runner import initial_entries, push, write
+from tailrace.switch.replay.runner import LocalSwitch
 from tailrace.switch.trace import Trace, TraceError, dry_runs
 
 _BATCH = 1000
 _OF_PROFILES = ("action_profile_member", "action_profile_group")
 
 
-class SwitchCopy:
+class SwitchCopy(LocalSwitch):
     """The copy of one switch; a context manager, which frees it.
 
     updates: the written updates
@@ -56,30 +52,19 @@ class SwitchCopy:
         if not config.p4_device_config or not config.p4info.ByteSize():
             raise NotOfferedError(self.name, "its program cannot be read, so there are no dry runs")
         self._info = config.p4info
-        with contextlib.ExitStack() as stack:
-            compiler = ProgramCompiler()
-            stack.callback(compiler.stop)
+        try:
+            super().__init__(SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
             try:
-                switch = V1ModelSwitch(None, SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
-                stack.enter_context(switch)
-                self._switch = switch
-                self._device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, compiler)
                 self._populate(connection, config)
-            except (StateError, CompilerError, SpecError) as error:
-                raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
-            self._stack = stack.pop_all()
-
-    def __enter__(self) -> SwitchCopy:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+            except BaseException:
+                self.close()
+                raise
+        except (StateError, CompilerError, SpecError) as error:
+            raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
 
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
         """The trace of a frame, or with `every` all outcomes. Raises TraceError."""
-        runs = dry_runs(self._switch, port, frame, describe=self._device.entity_text)
+        runs = dry_runs(self.switch, port, frame, describe=self.device.entity_text)
         return [run.trace for run in (runs if every else islice(runs, 1))]
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
@@ -88,15 +73,15 @@ class SwitchCopy:
         Raises:
             TraceError: as `traces`, or the trace is cut.
         """
-        trace, events = next(dry_runs(self._switch, port, frame, describe=self._device.entity_text))
+        trace, events = next(dry_runs(self.switch, port, frame, describe=self.device.entity_text))
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
-        return trace, self._device.needs(events, 0)
+        return trace, self.device.needs(events, 0)
 
     def _populate(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
-        push(self._device, self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
+        self.load(self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
         initial: dict[int, list[p4r.Entity]] = defaultdict(list)
-        for entity in initial_entries(self._device):
+        for entity in self.initial_entries():
             if not entity.table_entry.is_const:
                 initial[entity.table_entry.table_id].append(entity)
         for name, pattern in _patterns(self._info):
@@ -115,7 +100,7 @@ class SwitchCopy:
                 update_of(_without_counters(entity)) for entity in entities if not _is_initial(entity)
             ]
         for first in range(0, len(self.updates), _BATCH):
-            write(self._device, "an entity", self.updates[first : first + _BATCH])
+            self.write("an entity", self.updates[first : first + _BATCH])
 
 
 def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:

@@ -19,7 +19,6 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
 from tailrace.switch.replay.document import outcome
-from tailrace.switch.replay.runner import initial_entries
 from tailrace.switch.replay.switch_copy import SwitchCopy
 from tailrace.switch.trace import TraceError
 from tests.long import some
@@ -112,9 +111,7 @@ def test_initial_entries_that_are_not_constant(listed: bool) -> None:
         assert source.write(p4r.Update.DELETE, table_entry=first.table_entry)
         with copied(Reads(source, () if listed else ["table_entry"])) as copy:
             kept = [
-                e
-                for e in initial_entries(copy._device)
-                if e.table_entry.table_id == pattern.table_entry.table_id
+                e for e in copy.initial_entries() if e.table_entry.table_id == pattern.table_entry.table_id
             ]
             assert len(remaining) + (not listed) == len(kept)
             assert listed == (not copy.unread)
