@@ -106,7 +106,8 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
     examples = []
     for name, made in zip(programs, good, strict=True):
         examples.append(json.dumps({**made, "program": {**made["program"], "json": name}}).encode())
-    for number in range(times(2_000, 50)):
+    tries = times(2_000, 50)
+    for number in range(tries):
         content = mutant(rng, examples) if number % 2 else _other_entities(rng, rng.choice(examples))
         for name, text in programs.items():
             content = content.replace(f'"{name}"'.encode(), json.dumps(text).encode())
@@ -121,7 +122,7 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
                     assert str(error).isprintable()
         except FileError as error:
             assert str(error).isprintable()
-    assert taken > 40
+    assert taken > tries // 5
 
 
 _VALUES = (b"", b"\0", b"\xff", b"\xff" * 9, 0, 1, 2, 511, (1 << 31) - 1, "NoAction", True)
