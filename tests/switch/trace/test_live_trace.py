@@ -55,6 +55,9 @@ def plain(step: events.Event) -> object:
         return "copy", step.port, step.instance
     if isinstance(step, events.QueueEvent):
         return "queue", step.port, step.priority
+    if isinstance(step, events.BeginEvent):
+        changes = tuple(change for change in step.changes if not change.field.endswith("_qdepth"))
+        return "begin", step.stage, changes, step.headers
     return step
 
 
