@@ -176,7 +176,7 @@ PYTEST = (".venv/bin/pytest", "-q", "-p", "no:cacheprovider")
 PARALLEL = (*PYTEST, "--numprocesses", "3", "--dist", "worksteal")
 IN_ORDER = (*PYTEST, "--numprocesses", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-x")
 NO_RECORDED = tuple(f"--ignore={path}" for path in RECORDED)
-LIMIT_S = 3600
+LIMIT_S = 900
 """After which a run of tests counts as failed: a mutation that never ends is caught."""
 
 STAGES: dict[str, tuple[str, ...]] = {

@@ -27,6 +27,7 @@ class Switch:
 
     def __init__(self) -> None:
         self.messages: asyncio.Queue[p4r.StreamMessageResponse] = asyncio.Queue()
+        self.announced: list[int] = []
 
     def say(self, code: Code) -> None:
         """Who is primary: this client (OK) or another one."""
@@ -37,8 +38,8 @@ class Switch:
     async def receive(self) -> p4r.StreamMessageResponse:
         return await self.messages.get()
 
-    def announce(self, _election_id: int) -> None:
-        pass
+    def announce(self, election_id: int) -> None:
+        self.announced.append(election_id)
 
     async def cookie(self) -> None:
         return None
@@ -78,6 +79,9 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
         if again:
             switch.say(Code.ALREADY_EXISTS)
             await until(lambda: made.state is SessionState.BACKUP)
+            made.claim()
+            first, claimed = switch.announced
+            assert claimed > first, "a claim is a higher election id"
             switch.say(Code.OK)
             await until(lambda: made.state is SessionState.PRIMARY)
             begun[0].set()

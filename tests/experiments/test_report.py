@@ -8,14 +8,19 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import polars
 import pytest
+from arro3.core import Table
 
 from tailrace.cli.main import main
 from tailrace.report.figures import plot
 from tailrace.report.figures.plot import inline_svg
 from tailrace.report.map import MOST_HOSTS, topology_figure
+from tailrace.report.run_figures import queue_figure
 from tailrace.topology import parse_topology
 
 SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")
@@ -220,3 +225,17 @@ def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
     page = Page((out / "report.html").read_text())
     assert "results\\udcff" in page.text
     assert "t\\udcfe" in page.text
+
+
+def test_queues_are_lines_over_time() -> None:
+    """The longest queue first; samples of a port in the order of time."""
+    samples = [("s1", 1, "h1", 2000, 1024), ("s1", 2, "h2", 1000, 8192), ("s1", 1, "h1", 1000, 2048)]
+    columns = ("switch", "port", "peer", "time_ns", "queue_bytes")
+    table = Table.from_arrow(polars.DataFrame(samples, schema=columns, orient="row"))
+    result: Any = SimpleNamespace(timelines=SimpleNamespace(queues=table))
+    figure = queue_figure(result)
+    assert figure is not None
+    lines = {
+        str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].get_lines()
+    }
+    assert list(lines.items()) == [("s1 → h2", [8]), ("s1 → h1", [2, 1])]

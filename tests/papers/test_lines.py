@@ -7,9 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
@@ -17,7 +19,7 @@ from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps
 from tailrace.papers.claims.expression import NotMeasuredError, evaluate
-from tailrace.papers.document import Cell, Document
+from tailrace.papers.document import Cell, Curve, Document
 from tailrace.papers.grid import paper_grid
 from tailrace.papers.measure.gap_curves import PARTS, SPREAD, TAIL, gap_curves
 from tailrace.papers.measure.sizes import NAMES, RANGES, by_size, ends_bytes, slowdowns
@@ -220,3 +222,22 @@ def test_options_that_contradict_the_scheme(tmp_path: Path) -> None:
     path = changed(tmp_path, ('metrics = ["fct_mean"]', 'metrics = ["fct_mean"]\nchart = "gaps"'))
     with pytest.raises(SpecError, match="key 'chart': gaps shows no search"):
         read_paper_file(path)
+
+
+def test_a_search_has_a_panel_a_case() -> None:
+    """Equal curves are drawn once; a document of another kind has no search."""
+    curves = tuple(
+        Curve(case, label, (1e3, 1e4), y)
+        for case in "ab"
+        for label, y in (("one", (2e5, 3e5)), ("two", (2e5, 3e5)), ("other", (4e5, 5e5)))
+    )
+    made = blank(kind="runs", chart="bars", cases={"a": "", "b": ""}, metrics=("fct_mean",), curves=curves)
+    figure = search_figure(made)
+    assert figure is not None
+    assert [axis.get_title() for axis in figure.axes] == ["a", "b"]
+    for axis in figure.axes:
+        assert [np.asarray(line.get_ydata()).tolist() for line in axis.get_lines()] == [
+            [200, 300],
+            [400, 500],
+        ]
+    assert search_figure(structs.replace(made, kind="model")) is None
