@@ -189,7 +189,7 @@ class Folder:
         try:
             self._remove_abandoned()
             folder.mkdir(0o700, exist_ok=True)
-            while (lock := _try_lock(folder)) is None:
+            while (lock := _lock_at_once(folder)) is None:
                 if time.monotonic() > deadline:
                     raise BuildError(f"another process has been making {name} for {WAIT_S:.0f} s")
                 time.sleep(_POLL_S)
@@ -204,7 +204,7 @@ class Folder:
     def _remove_abandoned(self) -> None:
         """Removes the build folders of killed processes, whose locks the kernel has released."""
         for folder in self.path.glob(f"{_BUILD}*"):
-            lock = _try_lock(folder)
+            lock = _lock_at_once(folder)
             if lock is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)
@@ -217,7 +217,7 @@ class Folder:
         """
         for folder in self.path.glob(f"{_BUILD}{name}-*"):
             try:
-                lock = _try_lock(folder)
+                lock = _lock_at_once(folder)
             except OSError as error:
                 raise cache_error(self.path, error) from None
             if lock is None:
@@ -278,7 +278,7 @@ def _mark_used(path: Path, status: os.stat_result) -> None:
             os.utime(path)
 
 
-def _try_lock(folder: Path) -> int | None:
+def _lock_at_once(folder: Path) -> int | None:
     """A descriptor that holds the lock of a build folder; None: another process holds it.
 
     The kernel releases the lock of a process that dies.

@@ -68,7 +68,7 @@ Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 inte
 _SHELLS = ("bash", "zsh", "fish")
 
 
-def run(words: Sequence[str]) -> None:
+def run(arguments: Sequence[str]) -> None:
     """Runs a command line.
 
     Raises:
@@ -76,19 +76,19 @@ def run(words: Sequence[str]) -> None:
         SystemExit: the arguments cannot be used, or nothing more is to be done.
     """
     parser = _program_parser()
-    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-    options = parser.read(words[:at])
+    at = next((at for at, argument in enumerate(arguments) if not argument.startswith("-")), len(arguments))
+    options = parser.read(arguments[:at])
     if options.debug:
         os.environ[DEBUG] = "1"
     if options.version:
         sys.stdout.write(f"{PROGRAM} {_version()}\n")
     elif options.show_completion:
         sys.stdout.write(_completion_code())
-    elif at == len(words):
+    elif at == len(arguments):
         parser.print_help()
     else:
-        command = _load(words[at])
-        command.run(_parser(words[at], command).read(words[at + 1 :]))
+        command = _load(arguments[at])
+        command.run(_parser(arguments[at], command).read(arguments[at + 1 :]))
 
 
 def complete(line: str) -> None:
@@ -98,9 +98,9 @@ def complete(line: str) -> None:
 
     parser = _program_parser()
     subparsers = parser.add_subparsers(parser_class=CommandParser)
-    words = line.split()
+    arguments = line.split()
     for name in _MODULES:
-        subparsers.add_parser(name, arguments=_load(name).arguments if name in words else ())
+        subparsers.add_parser(name, arguments=_load(name).arguments if name in arguments else ())
     argcomplete.autocomplete(
         parser, always_complete_options=False, exit_method=sys.exit, default_completer=SuppressCompleter()
     )

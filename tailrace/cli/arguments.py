@@ -20,7 +20,7 @@ _FLAGS = ("store_true", argparse.BooleanOptionalAction)
 """Actions of options without a value."""
 
 
-class Argument(NamedTuple):
+class CommandArgument(NamedTuple):
     """Names and settings, as argparse's `add_argument` takes them, and what completes the value."""
 
     names: tuple[str, ...]
@@ -36,41 +36,41 @@ class Argument(NamedTuple):
     def usage(self) -> str:
         """How a positional argument is written; empty for an option."""
         name = self.settings.get("metavar", self.names[0])
-        forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}
-        return "" if self.names[0].startswith("-") else forms.get(self.settings.get("nargs", ""), name)
+        notations = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}
+        return "" if self.names[0].startswith("-") else notations.get(self.settings.get("nargs", ""), name)
 
 
-class Group(NamedTuple):
+class OptionGroup(NamedTuple):
     """Options below a heading of the help."""
 
     title: str
-    options: tuple[Argument, ...]
+    options: tuple[CommandArgument, ...]
 
 
 class Command(NamedTuple):
     """A command: its arguments, what it does with their values, and its help."""
 
-    arguments: tuple[Argument | Group, ...]
+    arguments: tuple[CommandArgument | OptionGroup, ...]
     run: Callable[[Namespace], None]
     help: str
 
 
-def command(*arguments: Argument | Group) -> Callable[[Callable[[Namespace], None]], Command]:
+def command(*arguments: CommandArgument | OptionGroup) -> Callable[[Callable[[Namespace], None]], Command]:
     """Makes a command of a function, whose docstring is the help."""
     return lambda run: Command(arguments, run, inspect.getdoc(run) or "")
 
 
-def argument(*names: str, help: str, complete: Completer | None = None, **settings: Any) -> Argument:  # noqa: A002
+def argument(*names: str, help: str, complete: Completer | None = None, **settings: Any) -> CommandArgument:  # noqa: A002
     """Declares an argument; its help ends with its default. Paths complete as files."""
     text = help.replace("%", "%%") + (" [default: %(default)s]" if "default" in settings else "")
     if settings.get("type") is Path:
         complete = complete or complete_file
-    return Argument(names, {"help": text, **settings}, complete)
+    return CommandArgument(names, {"help": text, **settings}, complete)
 
 
-def flag(*names: str, help: str) -> Argument:  # noqa: A002 - so argparse calls it
+def flag(*names: str, help: str) -> CommandArgument:  # noqa: A002 - so argparse calls it
     """Declares an option without a value."""
-    return Argument(names, {"help": help, "action": "store_true"})
+    return CommandArgument(names, {"help": help, "action": "store_true"})
 
 
 def number(kind: type[int] | type[float], least: float, most: float | None = None) -> Callable[[str], float]:
@@ -102,17 +102,17 @@ class _HelpFormatter(argparse.HelpFormatter):
 class CommandParser(ArgumentParser):
     """Reads the words of a command."""
 
-    def __init__(self, arguments: Sequence[Argument | Group], **settings: Any) -> None:
+    def __init__(self, arguments: Sequence[CommandArgument | OptionGroup], **settings: Any) -> None:
         """Takes the arguments, and settings of argparse's parser."""
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **settings)
         self._has_value: dict[str, bool] = {}
         self.usage = self.usage or "%(prog)s [OPTIONS]"
         for each in arguments:
-            group = self.add_argument_group(each.title) if isinstance(each, Group) else self
-            for argument in each.options if isinstance(each, Group) else (each,):
+            group = self.add_argument_group(each.title) if isinstance(each, OptionGroup) else self
+            for argument in each.options if isinstance(each, OptionGroup) else (each,):
                 self._add(argument, group)
 
-    def _add(self, argument: Argument, group: argparse._ActionsContainer) -> None:
+    def _add(self, argument: CommandArgument, group: argparse._ActionsContainer) -> None:
         action = group.add_argument(*argument.names, **argument.settings)
         self.usage = f"{self.usage} {argument.usage}".rstrip()
         if action.option_strings:
@@ -121,9 +121,9 @@ class CommandParser(ArgumentParser):
             # argcomplete looks for it there
             action.completer = lambda prefix, **_: complete(prefix)  # type: ignore[attr-defined]
 
-    def read(self, words: Sequence[str]) -> Namespace:
-        """Reads the words; exits with status 2 where they cannot be used, with 0 after help."""
-        args, extra = self.parse_known_args(list(self._arranged(words)))
+    def read(self, arguments: Sequence[str]) -> Namespace:
+        """Reads the arguments; exits with status 2 where they cannot be used, with 0 after help."""
+        args, extra = self.parse_known_args(list(self._arranged(arguments)))
         if extra:
             from tailrace.spec.suggest import close
 
@@ -131,24 +131,24 @@ class CommandParser(ArgumentParser):
             self.error("".join([f"unrecognized arguments: {' '.join(extra)}", *hints]))
         return args
 
-    def _arranged(self, words: Sequence[str]) -> Iterator[str]:
-        """Options first, joined to their values, then the other words: argparse takes no word with a dash for
-        a value, and no optional words on both sides of an option.
+    def _arranged(self, arguments: Sequence[str]) -> Iterator[str]:
+        """Options first, joined to their values, then the other arguments: argparse takes no argument with a
+        dash for a value, and no optional arguments on both sides of an option.
         """
-        others: list[str] = []
-        left = iter(words)
-        for word in left:
-            if word == "--":
-                others += left
-            elif self._has_value.get(word) and (value := next(left, None)) is not None:
-                yield f"{word}={value}" if word.startswith("--") else f"{word}{value}"
-            elif word.startswith("-") and word != "-":
-                yield word
+        positional: list[str] = []
+        left = iter(arguments)
+        for argument in left:
+            if argument == "--":
+                positional += left
+            elif self._has_value.get(argument) and (value := next(left, None)) is not None:
+                yield f"{argument}={value}" if argument.startswith("--") else f"{argument}{value}"
+            elif argument.startswith("-") and argument != "-":
+                yield argument
             else:
-                others.append(word)
-        if any(word.startswith("-") for word in others):
+                positional.append(argument)
+        if any(argument.startswith("-") for argument in positional):
             yield "--"
-        yield from others
+        yield from positional
 
     def print_help(self, file: IO[str] | None = None) -> None:  # type: ignore[override]
         """Prints the help; raises OSError where argparse would say nothing."""

@@ -7,10 +7,10 @@ from argparse import BooleanOptionalAction, Namespace
 from pathlib import Path
 from typing import Any
 
-from tailrace.cli.arguments import Group, argument, flag, number
+from tailrace.cli.arguments import OptionGroup, argument, flag, number
 from tailrace.cli.complete import complete_experiment, complete_names, complete_specs, one_of
 
-EXPERIMENT = Group(
+EXPERIMENT = OptionGroup(
     "What to run",
     (
         argument(

@@ -11,7 +11,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.cli.arguments import Argument, Group, argument, flag, number
+from tailrace.cli.arguments import CommandArgument, OptionGroup, argument, flag, number
 from tailrace.cli.complete import complete_column, complete_columns, complete_switch
 
 
@@ -28,7 +28,7 @@ class OutputFormat(str, enum.Enum):
 SWITCH = argument("switch", metavar="SWITCH", help="Its name.", complete=complete_switch)
 
 
-def switch_names(kind: str = "") -> Argument:
+def switch_names(kind: str = "") -> CommandArgument:
     """The argument that names switches, and objects of a kind of their programs."""
     return argument(
         "switches",
@@ -71,9 +71,9 @@ class View:
     sort_by: str | None = None
 
 
-def view_options(module: str | None) -> Group:
+def view_options(module: str | None) -> OptionGroup:
     """The options of `view_of`; columns complete where they are the COLUMNS of a module of tailrace."""
-    return Group(
+    return OptionGroup(
         "How to show it",
         (
             argument(
@@ -118,7 +118,7 @@ def view_of(args: Namespace) -> View:
 # ---- where the switches are ----
 
 
-SOURCE = Group(
+SOURCE = OptionGroup(
     "Where the switches are",
     (
         argument(
@@ -149,9 +149,9 @@ SOURCE = Group(
 )
 
 
-def inspect_options(module: str) -> tuple[Group, Group, Group]:
+def inspect_options(module: str) -> tuple[OptionGroup, OptionGroup, OptionGroup]:
     """The options of commands that show listings of switches; the columns are the COLUMNS of a module."""
-    what = Group(
+    what = OptionGroup(
         "What to show",
         (
             argument(

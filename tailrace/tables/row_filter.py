@@ -70,7 +70,7 @@ class _Test:
         self.op = op
         self.operands = operands
         self.fits: bool | None = None
-        self._words = tuple(operand.text for operand in operands)
+        self._operand_texts = tuple(operand.text for operand in operands)
 
     def __call__(self, row: Row) -> bool:
         """Whether a row passes."""
@@ -79,7 +79,7 @@ class _Test:
 
     def _passes(self, value: Value) -> bool:
         try:
-            result = passes(value, self.op, self._words)
+            result = passes(value, self.op, self._operand_texts)
         except MisfitError:
             self.fits = self.fits or False
             return False
@@ -150,12 +150,12 @@ def _tokens(text: str) -> Iterator[_Token]:
             slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
             raise RowFilterError(f"unexpected {text[at]!r} ({slip})", text, at)
         kind = str(match.lastgroup)
-        word, start = match.group(kind), match.start(kind)
-        if (kind == "word" and word in _SLIPS) or word in {"&&", "||"}:
-            raise RowFilterError(f"unexpected {word!r} ({_SLIPS[word[0]]})", text, start)
-        if kind == "word" and word in _KEYWORDS:
+        token, start = match.group(kind), match.start(kind)
+        if (kind == "word" and token in _SLIPS) or token in {"&&", "||"}:
+            raise RowFilterError(f"unexpected {token!r} ({_SLIPS[token[0]]})", text, start)
+        if kind == "word" and token in _KEYWORDS:
             kind = "keyword"
-        yield _Token(kind, word[1:-1] if kind == "quoted" else word, start)
+        yield _Token(kind, token[1:-1] if kind == "quoted" else token, start)
         at = match.end()
     yield _Token("end", "the end", len(text))
 

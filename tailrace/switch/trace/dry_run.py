@@ -11,7 +11,7 @@ from tailrace.switch.core.lib import C
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.events import Trace
 from tailrace.switch.trace.records import DescribeEntity, NumberedEvents, no_description
-from tailrace.switch.trace.watcher import Watcher
+from tailrace.switch.trace.watcher import PacketWatcher
 
 BUFFER_FIELDS = 1 << 18
 """Size of the record buffer of one dry run: 2 MiB, some hundred times what a packet of Flowcut takes."""
@@ -70,7 +70,7 @@ def dry_runs(
         TraceError: no program, no such port, or no memory.
         CompilerError: the program cannot be compiled for this.
     """
-    watcher = Watcher(switch, BUFFER_FIELDS)
+    watcher = PacketWatcher(switch, BUFFER_FIELDS)
     waiting, size, count = [tuple(choices)], 0, 0
     while waiting and size < MOST_RECORD_FIELDS and count < MOST_OUTCOMES:
         first = waiting.pop(0)

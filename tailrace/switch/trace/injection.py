@@ -11,8 +11,8 @@ from tailrace.switch.core.lib import C
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.dry_run import MOST_RECORD_FIELDS
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import DescribeEntity, Record, no_description, octets
-from tailrace.switch.trace.watcher import TraceError, Watcher
+from tailrace.switch.trace.records import DescribeEntity, TraceRecord, no_description, octets
+from tailrace.switch.trace.watcher import PacketWatcher, TraceError
 
 MOST_S = 2.0
 """After this time a packet or copy still in the switch is no longer traced."""
@@ -57,7 +57,7 @@ def send_packet(
     if switch.on_program is not None:
         raise TraceError("the switch traces every packet already: see its log or its coverage")
     ended = ended or threading.Event()
-    watcher, packet = Watcher(switch, BUFFER_FIELDS), _InjectedPacket(port, data)
+    watcher, packet = PacketWatcher(switch, BUFFER_FIELDS), _InjectedPacket(port, data)
     try:
         watcher.attach()
         # packets that arrive between these two lines are recorded, too, and left out
@@ -80,11 +80,11 @@ class _InjectedPacket:
     def __init__(self, port: int, data: bytes) -> None:
         self._port, self._data, self._size = port, data, 0
         self.number: int | None = None
-        self.records: list[Record] = []
+        self.records: list[TraceRecord] = []
         self.inside: set[int] = set()
         self.cut = False
 
-    def poll(self, watcher: Watcher) -> bool:
+    def poll(self, watcher: PacketWatcher) -> bool:
         """Takes the records since the last poll; whether there are more to come.
 
         Raises:
@@ -112,7 +112,7 @@ class _InjectedPacket:
             )
         return bool(self.inside) and not self.cut
 
-    def _is_arrival(self, record: Record) -> bool:
+    def _is_arrival(self, record: TraceRecord) -> bool:
         if record.kind != C.TR_RECORD_ENTER or record.payload[0] != self._port:
             return False
         return octets(record.payload[3:], record.payload[1]) == self._data

@@ -13,7 +13,7 @@ from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.coverage import Coverage, EntryCoverage, coverage_of, merged
 from tailrace.switch.trace.events import Event
 from tailrace.switch.trace.records import RecordReader
-from tailrace.switch.trace.watcher import TraceError, Watcher
+from tailrace.switch.trace.watcher import PacketWatcher, TraceError
 
 BUFFER_FIELDS = 1 << 19
 """Size of the record buffer between two polls: 4 MiB. Packets beyond half of it are not traced."""
@@ -48,7 +48,7 @@ class LiveTracer:
         self, switch: V1ModelSwitch, on_event: EventCallback | None, warn: Callable[[str], None]
     ) -> None:
         self._switch, self._on_event, self._warn = switch, on_event, warn
-        self._watcher: Watcher | None = None
+        self._watcher: PacketWatcher | None = None
         self._program: SwitchProgram | None = None
         self._reader: RecordReader | None = None
         self._finished: list[Coverage] = []
@@ -125,7 +125,7 @@ class LiveTracer:
         if self._program is None:
             return
         try:
-            watcher = Watcher(self._switch, BUFFER_FIELDS)
+            watcher = PacketWatcher(self._switch, BUFFER_FIELDS)
         except (CompilerError, TraceError) as error:
             self._warn(f"packets cannot be traced: {error}")
             return

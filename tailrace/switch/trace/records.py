@@ -79,7 +79,7 @@ class _Packet:
     """Events of externs, which come behind their statement."""
 
 
-class Record(NamedTuple):
+class TraceRecord(NamedTuple):
     """A record of the core: its kind, the number of the packet, the switch's time in ps, and its fields."""
 
     kind: int
@@ -125,7 +125,7 @@ class RecordReader:
         self._packet = _Packet(PacketFields(layout))
         """The packet of the present record."""
 
-    def feed(self, records: Iterable[Record]) -> Iterator[tuple[int, events.Event]]:
+    def feed(self, records: Iterable[TraceRecord]) -> Iterator[tuple[int, events.Event]]:
         """The events of some records, as `NumberedEvents`.
 
         The records end between stages. Packets are known from their arrival to their departure; records of
@@ -432,13 +432,13 @@ def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...]
     return tuple(by_packet.get(first, ())), max(depths.values()) > MOST_DEPTH
 
 
-def parse_records(buffer: Sequence[int]) -> Iterator[Record]:
+def parse_records(buffer: Sequence[int]) -> Iterator[TraceRecord]:
     """The records in a buffer of the core."""
     at = 0
     while at < len(buffer):
         kind, packet, time_ps, n = buffer[at : at + _HEAD_SIZE]
         at += _HEAD_SIZE
-        yield Record(kind, packet, time_ps, buffer[at : at + n])
+        yield TraceRecord(kind, packet, time_ps, buffer[at : at + n])
         at += n
 
 

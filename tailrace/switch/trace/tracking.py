@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from tailrace.switch.core.lib import C
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import DescribeEntity, Record, drop_name, no_description, octets
-from tailrace.switch.trace.watcher import Watcher
+from tailrace.switch.trace.records import DescribeEntity, TraceRecord, drop_name, no_description, octets
+from tailrace.switch.trace.watcher import PacketWatcher
 
 BUFFER_FIELDS = 1 << 21
 """Size of the record buffer between two polls: 16 MiB."""
@@ -90,12 +90,12 @@ class PacketTracker:
         self, switch: V1ModelSwitch, arrivals: Sequence[Arrival], describe: DescribeEntity = no_description
     ) -> None:
         self._switch, self._describe = switch, describe
-        self._watcher = Watcher(switch, BUFFER_FIELDS)
+        self._watcher = PacketWatcher(switch, BUFFER_FIELDS)
         self._watcher.select(arrivals)
         self._watcher.attach()
         self._arrivals = set(arrivals)
         self._tracked: dict[int, TrackedPacket] = {}
-        self._records: list[Record] = []
+        self._records: list[TraceRecord] = []
         self._leaving: dict[int, list[Overtaking]] = {}
         self.packets: dict[Arrival, TrackedPacket] = {}
         """The tracked packets so far, by arrival."""

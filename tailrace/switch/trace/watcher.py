@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches a switch by the core's trace hooks (tr_tracer.h), and yields its records:
 
-    watcher = Watcher(switch, size)
+    watcher = PacketWatcher(switch, size)
     watcher.attach()                    # the switch runs the tracing build: several times as slow
     for record in watcher.take(): ...   # since the last call
     watcher.detach()
@@ -23,8 +23,8 @@ from tailrace.switch.trace.events import Trace
 from tailrace.switch.trace.records import (
     DescribeEntity,
     NumberedEvents,
-    Record,
     RecordReader,
+    TraceRecord,
     nest,
     no_description,
     parse_records,
@@ -42,7 +42,7 @@ class TraceError(Error):
     """A packet cannot be traced; one line for the user."""
 
 
-class Watcher:
+class PacketWatcher:
     """A tracer of the program that a switch runs.
 
     program: that program
@@ -94,7 +94,7 @@ class Watcher:
         """The switch runs its regular build again; to be called before the switch is closed."""
         self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
-    def take(self) -> list[Record]:
+    def take(self) -> list[TraceRecord]:
         """The records since the last call."""
         if self._buffer is None:
             self._buffer = ffi.new("uint64_t[]", self._size)
@@ -105,7 +105,7 @@ class Watcher:
         self.cut, self.missed = bool(cut[0]), missed[0]
         return list(parse_records(ffi.unpack(self._buffer, n) if n else []))
 
-    def dry_run(self, port: int, data: bytes, now_ps: int, choices: Sequence[int] = ()) -> list[Record]:
+    def dry_run(self, port: int, data: bytes, now_ps: int, choices: Sequence[int] = ()) -> list[TraceRecord]:
         """The records of a packet as if it arrived; nothing of the switch changes.
 
         Args:
@@ -134,7 +134,9 @@ class Watcher:
         """A reader of the records."""
         return self._build.reader(describe)
 
-    def events(self, records: Iterable[Record], describe: DescribeEntity = no_description) -> NumberedEvents:
+    def events(
+        self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
+    ) -> NumberedEvents:
         """The events of some packets, from their arrival on."""
         return list(self.reader(describe).feed(records))
 
