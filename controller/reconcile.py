@@ -212,8 +212,10 @@ def install_all(
     """
     fresh: dict[P4Program, ByKey] = {}
     return {
-        name: run_at_once(_install(InProcess(switch(name)), load(found.program), found.entities, fresh))
-        for name, found in intents.items()
+        name: run_at_once(
+            _install(InProcess(switch(name)), load(switch_intent.program), switch_intent.entities, fresh)
+        )
+        for name, switch_intent in intents.items()
     }
 
 

@@ -58,7 +58,7 @@ def options(
 
 
 def taken(
-    counted: Mapping[str, int], found: Mapping[str, Any], plans: Iterable[SwitchPlan]
+    counted: Mapping[str, int], collected: Mapping[str, Any], plans: Iterable[SwitchPlan]
 ) -> dict[str, int]:
     """Frames taken from each interface: those that programs counted, and pauses, which no program sees.
 
@@ -69,9 +69,9 @@ def taken(
     pauses = {
         port.interface: count["pfc_received"] + count["pfc_ignored"]
         for plan in plans
-        if plan.name in found
+        if plan.name in collected
         for port in plan.ports
-        for count in [found[plan.name]["ports"][str(port.number)]]
+        for count in [collected[plan.name]["ports"][str(port.number)]]
     }
     return {interface: count + pauses.get(interface, 0) for interface, count in counted.items()}
 

@@ -198,16 +198,16 @@ class FabricRun:
 
     def _write(
         self,
-        found: Mapping[str, Any],
+        collected: Mapping[str, Any],
         load: LoadMonitor,
         before: Mapping[str, Mapping[str, int]],
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
     ) -> dict[str, Any]:
-        reasons = [*found["overload"], *load.reasons, *self._doubts()]
+        reasons = [*collected["overload"], *load.reasons, *self._doubts()]
         result = {
-            "flows": found["flows"],
-            "hosts": found["counters"],
+            "flows": collected["flows"],
+            "hosts": collected["counters"],
             "switches": {
                 name: {counter: value - before[name].get(counter, 0) for counter, value in sums.items()}
                 for name, sums in after.items()
@@ -216,14 +216,14 @@ class FabricRun:
             "load": {
                 "cpu_share": load.cpu_share,
                 "mean_wait_us": load.mean_wait_us,
-                "hosts_busy_share": round(found["busy_ns"] / max(1, found["wall_ns"]), 3),
-                "hosts_lag_ns": found["lag_ns"],
+                "hosts_busy_share": round(collected["busy_ns"] / max(1, collected["wall_ns"]), 3),
+                "hosts_lag_ns": collected["lag_ns"],
             },
-            "gaps": found["gaps"],
-            "learned": found["learned"],
+            "gaps": collected["gaps"],
+            "learned": collected["learned"],
             "applied": {"delays": self._delays, "down": self._taken_down},
             "events": self._events,
-            "pfc": self._pfc(pfc, found["wall_ns"]),
+            "pfc": self._pfc(pfc, collected["wall_ns"]),
             "p4_sha256": self._program.sha256,
             "wall_s": round(time.monotonic() - self._started_s, 3),
         }

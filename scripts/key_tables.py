@@ -136,7 +136,7 @@ def _metrics() -> Iterator[tuple[str, ...]]:
 
 def written(text: str) -> str:
     """A page with its tables as they should be."""
-    return _BLOCK.sub(lambda found: found[1] + table(found[2], found[3].split()) + found[4], text)
+    return _BLOCK.sub(lambda block: block[1] + table(block[2], block[3].split()) + block[4], text)
 
 
 if __name__ == "__main__":

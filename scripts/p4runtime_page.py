@@ -42,7 +42,7 @@ def load() -> dict[str, Any]:
 def page(data: dict[str, Any]) -> str:
     """The text of docs/switch/p4runtime.md with its tables as they should be."""
     block = "\n".join([*_summary(data), *_fourward(data), *_departures(data)])
-    return _BLOCK.sub(lambda found: f"{found[1]}{block}\n{found[2]}", PAGE.read_text("utf-8"))
+    return _BLOCK.sub(lambda match: f"{match[1]}{block}\n{match[2]}", PAGE.read_text("utf-8"))
 
 
 def _rows(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -165,12 +165,12 @@ class RelayServer:
             await _send(writer, {"suppressed": sorted(self._suppressed())})
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(index: int) -> None:
+        async def respond(index: int) -> None:
             async with slots:
                 response = await self._ask_one(request.switch, request.op, index)
             await _send(writer, response)
 
-        tasks = [asyncio.create_task(one(index)) for index in request.indices]
+        tasks = [asyncio.create_task(respond(index)) for index in request.indices]
         try:
             await asyncio.gather(*tasks)
         finally:

@@ -68,8 +68,8 @@ def ecmp_groups(node: InspectedSwitch, table: TableNames) -> dict[int, list[Swit
                 (sort_key(dict(match)), entry_ports(params))
             )
     return {
-        group: [port for _, ports in sorted(found, key=lambda item: item[0]) for port in ports]
-        for group, found in slots.items()
+        group: [port for _, ports in sorted(slot_ports, key=lambda item: item[0]) for port in ports]
+        for group, slot_ports in slots.items()
     }
 
 

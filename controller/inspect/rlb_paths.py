@@ -97,9 +97,9 @@ class RlbPaths:
         number = None if name == leaf else self.topology.leaves.index(leaf)
         return [_Hop({**row, "used": port in used}, name, port, number) for port in sorted({*used, *usual})]
 
-    def _row(self, hop: _Hop, found: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
+    def _row(self, hop: _Hop, path_states: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
         node = self.nodes[hop.switch]
-        state = None if hop.leaf is None else found[hop.switch].get((hop.port, hop.leaf))
+        state = None if hop.leaf is None else path_states[hop.switch].get((hop.port, hop.leaf))
         cells: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
         cells |= {key: hop.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
         cells["port"] = SwitchPort(hop.port, node.peer_of(hop.port))

@@ -43,7 +43,7 @@ def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Li
 
 
 def read_entries(node: InspectedSwitch, table: TableNames) -> list[p4r.TableEntry]:
-    """The entries of a table as P4Runtime has them, and its default entry where the switch tells it."""
+    """The entries of a table as P4Runtime has them, and its default entry where the switch reports it."""
     pattern = p4r.TableEntry(table_id=table.id)
     if table.counts:
         pattern.counter_data.SetInParent()

@@ -135,12 +135,12 @@ SOURCE = OptionGroup(
         ),
         argument("--device-id", metavar="N", type=int, default=0, help="P4Runtime device id with --address."),
         argument(
-            "--p4info", metavar="FILE", type=Path, help="P4Info of the program; none: the switch tells."
+            "--p4info", metavar="FILE", type=Path, help="P4Info of the program; default: from the switch."
         ),
         argument(
             "--topology",
             metavar="SPEC",
-            help="Names neighbours: leaf-spine:… or FILE.json; with --run the run file tells.",
+            help="Names neighbours: leaf-spine:… or FILE.json; default: the run file's, with --run.",
         ),
         argument("--ca", metavar="PEM", type=Path, help="Use TLS, and trust this authority."),
         argument("--cert", metavar="PEM", type=Path, help="Use TLS with this certificate of ours."),

@@ -62,8 +62,8 @@ class Gaps:
 
     def summary(self, rtt_ns: int) -> GapSummary:
         """The gaps of at least some base RTTs."""
-        one, two, three = (self.at_least(number * rtt_ns) for number in RTTS)
-        return GapSummary(self.count, one, two, three, rtt_ns)
+        rtt_1, rtt_2, rtt_3 = (self.at_least(number * rtt_ns) for number in RTTS)
+        return GapSummary(self.count, rtt_1, rtt_2, rtt_3, rtt_ns)
 
 
 @dataclass(frozen=True, slots=True)

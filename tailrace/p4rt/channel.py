@@ -77,7 +77,7 @@ class Channel(ABC):
         self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
 
     @abstractmethod
-    async def one(self, call: Any) -> Any:
+    async def unary(self, call: Any) -> Any:
         """The response of a unary call. Raises grpc.RpcError."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class LoopChannel(Channel):
     def __init__(self, address: str, tls: Tls | None, kind: Any = grpc.aio) -> None:
         super().__init__(kind, address, tls)
 
-    async def one(self, call: Any) -> Any:
+    async def unary(self, call: Any) -> Any:
         return await call
 
     async def all(self, call: Any) -> list[Any]:
@@ -111,7 +111,7 @@ class BlockingChannel(Channel):
     def __init__(self, address: str, tls: Tls | None) -> None:
         super().__init__(grpc, address, tls)
 
-    async def one(self, call: Any) -> Any:
+    async def unary(self, call: Any) -> Any:
         return call
 
     async def all(self, call: Any) -> list[Any]:

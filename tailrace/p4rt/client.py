@@ -115,7 +115,7 @@ class Client:
     async def carry_out(self, request: p4r.WriteRequest) -> None:
         """Sends a Write request. Raises as `write`."""
         try:
-            await self._channel.one(self._channel.stub.Write(request, timeout=self._call_s))
+            await self._channel.unary(self._channel.stub.Write(request, timeout=self._call_s))
         except grpc.RpcError as error:
             raise self._failure(error, "write", WriteError) from error
 
@@ -128,7 +128,7 @@ class Client:
         request.response_type = wanted  # type: ignore[assignment]
         call = self._channel.stub.GetForwardingPipelineConfig
         try:
-            response = await self._channel.one(call(request, timeout=self._call_s))
+            response = await self._channel.unary(call(request, timeout=self._call_s))
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:  # BMv2 without a program
                 return p4r.ForwardingPipelineConfig()
@@ -169,7 +169,7 @@ class Client:
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
-            await self._channel.one(
+            await self._channel.unary(
                 self._channel.stub.SetForwardingPipelineConfig(request, timeout=self._push_s)
             )
         except grpc.RpcError as error:
@@ -183,7 +183,7 @@ class Client:
         """
         call = self._channel.raw.unary_unary(f"/{'/'.join(requests.STATISTICS)}", bytes, bytes)
         try:
-            text = await self._channel.one(call(str(self._device_id).encode(), timeout=self._call_s))
+            text = await self._channel.unary(call(str(self._device_id).encode(), timeout=self._call_s))
         except grpc.RpcError as error:
             failure = self._failure(error, "reading statistics")
             if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:

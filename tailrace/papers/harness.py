@@ -262,7 +262,7 @@ class _Seen:
         for name in drawn:
             estimated = ratio(self.measures.get(name), base.get(name), places)
             ratios |= {} if estimated is None else {name: (estimated.value, *(estimated.ends or ()))}
-        values = {name: one.value for name, one in self.measures.items()}
+        values = {name: seeds.value for name, seeds in self.measures.items()}
         return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
 
     def named(self, flows: Mapping[str, int]) -> dict[str, SeedValues]:
@@ -283,13 +283,19 @@ def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[
     cells, curves = [], []
     for (case, label), by_value in bars.items():
         ended = {value: _ended(runs) for value, runs in by_value.items()}
-        measured = {value: seed_values([measure(each) for each in own]) for value, own in ended.items()}
+        measured = {
+            value: seed_values([measure(result) for result in results_of_value])
+            for value, results_of_value in ended.items()
+        }
         tune = tunes[label]
         if tune is None:
             cells.append(_Seen(Cell(case, label, {}, runs=_folders(by_value[""])), measured[""], ended[""]))
             continue
-        metrics = {value: {name: each.value for name, each in own.items()} for value, own in measured.items()}
-        timed = {value: own["fct_mean"] for value, own in metrics.items() if "fct_mean" in own}
+        metrics = {
+            value: {name: seeds.value for name, seeds in by_name.items()}
+            for value, by_name in measured.items()
+        }
+        timed = {value: means["fct_mean"] for value, means in metrics.items() if "fct_mean" in means}
         x = tuple(float(parse_time_ns(value)) for value in timed)
         curves.append(Curve(case, label, x, tuple(timed.values())))
         chosen = choose(tune, metrics)
@@ -340,8 +346,8 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     else:
         values = path_values(file)
     seen = [
-        _Seen(Cell(case, label, {}), {name: SeedValues((value,)) for name, value in found.items()})
-        for (case, label), found in values.items()
+        _Seen(Cell(case, label, {}), {name: SeedValues((value,)) for name, value in row_values.items()})
+        for (case, label), row_values in values.items()
     ]
     return seen, curves
 

@@ -414,7 +414,7 @@ def _one_of(key: str, value: str, choices: Sequence[str]) -> None:
         raise KeyProblemError(key, f"expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
-def _unique(key: str, found: Sequence[str]) -> None:
-    for number, name in enumerate(found):
-        if name in found[:number]:
+def _unique(key: str, listed: Sequence[str]) -> None:
+    for number, name in enumerate(listed):
+        if name in listed[:number]:
             raise KeyProblemError(f"{key}[{number}]", f"{name!r} is there twice")

@@ -31,14 +31,14 @@ def choose(tune: Tune, measured: Mapping[str, Measured]) -> Choice | None:
         tune: the limit.
         measured: the metrics of each value's runs, in the order of the values.
     """
-    able = {value: found for value, found in measured.items() if "fct_mean" in found}
+    able = {value: metrics for value, metrics in measured.items() if "fct_mean" in metrics}
     if not able:
         return None
     limit = tune.below
     allowed = {
-        value: found
-        for value, found in able.items()
-        if limit is None or found.get("out_of_order_raw_share", 1.0) < limit
+        value: metrics
+        for value, metrics in able.items()
+        if limit is None or metrics.get("out_of_order_raw_share", 1.0) < limit
     }
     if not allowed:
         closest = min(able, key=lambda value: able[value].get("out_of_order_raw_share", 1.0))

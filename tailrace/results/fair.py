@@ -61,7 +61,7 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
         for part in parts:
             members.setdefault(part, []).append(number)
     left = {part: float(capacity[part]) for part in members}
-    count = {part: len(own) for part, own in members.items()}
+    count = {part: len(part_members) for part, part_members in members.items()}
     # a part's share only grows while others are filled, so an old one is looked at too early, never too late
     waiting = [(left[part] / count[part], part) for part in members]
     heapq.heapify(waiting)

@@ -60,7 +60,7 @@ def draining_share(result: Result) -> float | None:
 
 def degree(percent: int) -> Compute:
     """A percentile over the flows of each flow's largest out-of-order degree."""
-    return lambda result: float(percentile(found, percent)) if (found := _degrees(result)) else None
+    return lambda result: float(percentile(degrees, percent)) if (degrees := _degrees(result)) else None
 
 
 def _degrees(result: Result) -> list[int]:

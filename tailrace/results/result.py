@@ -177,11 +177,11 @@ class Formatted(msgspec.Struct):
     format: int = 0
 
 
-def refuse_other_format(path: Path, key: str, found: int) -> None:
+def refuse_other_format(path: Path, key: str, number: int) -> None:
     """Raises FileError where numbers are of a version in which they meant something else."""
-    if found != FORMAT:
+    if number != FORMAT:
         raise FileError(
-            path, key, f"expected {FORMAT}, found {found}: run it again with this version of Tailrace"
+            path, key, f"expected {FORMAT}, found {number}: run it again with this version of Tailrace"
         )
 
 

@@ -114,8 +114,8 @@ class Results:
                 if len(self.axes.get(SEED, ())) > 1:
                     alike.append(int(run.settings[SEED]))
         return tuple(
-            f"{' '.join(filter(None, (name, f'seed {seeds_text(own)}' if own else '')))}: {reason}"
-            for (name, reason), own in seeds.items()
+            f"{' '.join(filter(None, (name, f'seed {seeds_text(numbers)}' if numbers else '')))}: {reason}"
+            for (name, reason), numbers in seeds.items()
         )
 
     @property
@@ -173,7 +173,7 @@ class Results:
             if run.result is not None:
                 key = tuple(item for item in run.settings.items() if not (pooled and item[0] == SEED))
                 alike.setdefault(key, []).append(run.result)
-        return tuple(Group(dict(key), own[0].label, tuple(own)) for key, own in alike.items())
+        return tuple(Group(dict(key), results[0].label, tuple(results)) for key, results in alike.items())
 
     @cached_property
     def rows(self) -> list[SummaryRow]:

@@ -127,9 +127,9 @@ def series_of(queues: Table) -> Series | None:
     if len(chosen) < 2:
         return None
     ports = []
-    for (switch, number), own in places.items():
+    for (switch, number), places_of_port in places.items():
         inside = sorted(
-            (place for place in own if chosen[0] <= columns["time_ns"][place] <= chosen[-1]),
+            (place for place in places_of_port if chosen[0] <= columns["time_ns"][place] <= chosen[-1]),
             key=columns["time_ns"].__getitem__,
         )
         cells = ([columns[name][place] for place in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
@@ -234,18 +234,18 @@ def flow_throughput(
     if not arrivals:
         return [], {}
     series = None if timelines.queues is None else series_of(timelines.queues)
-    until_ns = 1 + max(time_ns for own in arrivals.values() for time_ns, _ in own)
+    until_ns = 1 + max(time_ns for packets in arrivals.values() for time_ns, _ in packets)
     if series is None:
         times = [until_ns * number // _INTERVALS for number in range(_INTERVALS + 1)]
     else:
         times = list(series.times_ns)
         times[0], times[-1] = 0, max(times[-1], until_ns)
     rates = {}
-    for flow, own in arrivals.items():
+    for flow, arrived in arrivals.items():
         bits = [0] * len(times)
         packets = -(-sizes[flow] // mtu_bytes)
-        first = min(psn for _, psn in own)
-        for time_ns, psn in own:
+        first = min(psn for _, psn in arrived)
+        for time_ns, psn in arrived:
             payload = min(mtu_bytes, sizes[flow] - (psn - first) * mtu_bytes) if psn - first < packets else 0
             bits[bisect_right(times, time_ns)] += 8 * payload
         rates[flow] = [

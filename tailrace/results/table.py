@@ -134,7 +134,10 @@ def make_table(
 def possible_columns(axes: Sequence[str] = (CASE, SCHEME)) -> tuple[Column, ...]:
     """Every column that a table of runs with some axes can have, whatever comes of them."""
     of_classes = [
-        f"{name}{CLASS}{each}" for name, one in metrics().items() if one.by_class for each in CLASSES
+        f"{name}{CLASS}{each}"
+        for name, definition in metrics().items()
+        if definition.by_class
+        for each in CLASSES
     ]
     columns = [*(Column(name, key=True) for name in axes), *map(metric_column, (*METRICS, *of_classes))]
     for percent in TAILS:

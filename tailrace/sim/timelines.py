@@ -66,8 +66,8 @@ def queue_table(samples: Samples, topology: Topology) -> Table:
 def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Table:
     """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
     values: dict[str, list[int | str]] = {name: [] for name in PATH_COLUMNS}
-    for flow, found in sights.items():
-        for sight in found:
+    for flow, flow_sights in sights.items():
+        for sight in flow_sights:
             if sight.psn is None:
                 continue
             values["time_ns"].append(sight.time_ps // PS_PER_NS)

@@ -117,7 +117,7 @@ def builds() -> tuple[Path, ...]:
 def digest() -> tuple[tuple[str, str], ...]:
     """What was loaded, with a hash or version of it each; it decides results as our own code does."""
     load()
-    files = sorted((path.name, found) for path, found in _loaded.items())
+    files = sorted((path.name, plugin) for path, plugin in _loaded.items())
     return (*files, *sorted(_packages.items()))
 
 

@@ -50,11 +50,11 @@ def convert(values: Any, shape: type[Struct], *, strict: bool = True) -> Struct:
     Raises:
         KeyProblemError: an unknown or missing key, or a value of another type or out of its range.
     """
-    found, error = _converted(values, shape, strict)
+    converted, error = _converted(values, shape, strict)
     if error is not None:
         raise _problem("", values, shape, strict, error) from None
     _check_known("", values, shape)
-    return found  # type: ignore[no-any-return]
+    return converted  # type: ignore[no-any-return]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
             if why is not None:
                 return _problem(name, part, inner, strict, why)
         _check_known(key, value, hint)
-    except KeyProblemError as found:
-        return found
+    except KeyProblemError as problem:
+        return problem
     if error.__cause__ is not None and _is_record(_option(hint, value)):  # its own check
         return KeyProblemError(key, str(error.__cause__))
     return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")

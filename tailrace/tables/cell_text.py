@@ -104,7 +104,7 @@ def _units(listing: Listing) -> dict[str, Unit]:
     for column in listing.columns:
         if column.is_time:
             times.setdefault(column.unit_of or column.name, []).extend(_times(listing, column))
-    return {name: time_unit(statistics.median(found)) for name, found in times.items() if found}
+    return {name: time_unit(statistics.median(times_ns)) for name, times_ns in times.items() if times_ns}
 
 
 def _times(listing: Listing, column: Column) -> Iterator[float]:

@@ -96,7 +96,7 @@ class TextTable:
             cells = [column.texts.cells[number] for column in self._laid]
             styles = [_style(column.texts, number, old) for column in self._laid]
             yield from self._row(
-                [_wrap(cell, one.width) for one, cell in zip(self._laid, cells, strict=True)], *styles
+                [_wrap(cell, laid.width) for laid, cell in zip(self._laid, cells, strict=True)], *styles
             )
         for text in self._listing.caption:
             yield from ([(line, "")] for line in self._wrapped(printable(text)))
@@ -113,8 +113,8 @@ class TextTable:
         each = styles if len(styles) == len(cells) else styles[:1] * len(cells)
         for parts in zip_longest(*cells, fillvalue=""):
             line: list[Segment] = []
-            for one, part, style in zip(self._laid, parts, each, strict=True):
-                padded = part.rjust(one.width) if one.texts.right else part.ljust(one.width)
+            for laid, part, style in zip(self._laid, parts, each, strict=True):
+                padded = part.rjust(laid.width) if laid.texts.right else part.ljust(laid.width)
                 line += [(padded, style), (" " * _GAP, "")]
             yield line[:-1]
 
@@ -160,17 +160,17 @@ def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
         more = max(min(spare // left, kept[number].natural - widths[number]), 0)
         widths[number] += more
         spare -= more
-    return [replace(one, width=got) for one, got in zip(kept, widths, strict=True)]
+    return [replace(laid, width=got) for laid, got in zip(kept, widths, strict=True)]
 
 
-def _distinguishes(one: _Laid, columns: Sequence[_Laid]) -> bool:
+def _distinguishes(laid: _Laid, columns: Sequence[_Laid]) -> bool:
     """Whether some rows differ in this key column, and in no other one."""
-    keys = [other.texts for other in columns if other.texts.column.key and other is not one]
-    if not one.texts.column.key:
+    keys = [other.texts for other in columns if other.texts.column.key and other is not laid]
+    if not laid.texts.column.key:
         return False
-    rows = range(len(one.texts.cells))
+    rows = range(len(laid.texts.cells))
     rest = {tuple(texts.cells[row] for texts in keys) for row in rows}
-    return len(rest) < len({(one.texts.cells[row], *(texts.cells[row] for texts in keys)) for row in rows})
+    return len(rest) < len({(laid.texts.cells[row], *(texts.cells[row] for texts in keys)) for row in rows})
 
 
 def _wrap(text: str, width: int) -> list[str]:

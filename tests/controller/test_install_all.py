@@ -142,12 +142,12 @@ def test_what_is_refused_is_told_as_ever() -> None:
 
 
 def test_entities_that_are_not_copied_are_written_as_others() -> None:
-    """Each by itself: what is refused leaves nothing, and the memory that is reckoned is that of the rest."""
+    """Each by itself: what is refused leaves nothing, and the memory in use is that of the rest."""
     routes = encode(ECMP, [_route(n, group=1) for n in range(ECMP.table("ipv4_routes").size + 1)])
     bad = p4r.Entity()
     bad.CopyFrom(routes[0])
     bad.table_entry.priority = 1
-    told, used = [], []
+    messages, used = [], []
     for shared in (True, False):
         switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
         switch.set_pipeline(requests.push(ECMP))
@@ -158,10 +158,10 @@ def test_entities_that_are_not_copied_are_written_as_others() -> None:
                 request.updates.extend(p4r.Update(type=u.type, entity=u.entity) for u in updates)
             with pytest.raises(P4RtError) as raised:
                 switch.write(request, updates if shared else None)
-            told.append(str(raised.value))
+            messages.append(str(raised.value))
         used.append(switch.device.memory.used)
         assert _routes(switch) == len(routes) - 1
-    assert told[:3] == told[3:]
+    assert messages[:3] == messages[3:]
     assert used[0] == used[1]
 
 

@@ -103,7 +103,7 @@ def measured(words: str, ranks: int, folder: Path) -> tuple[dict[str, bytes], di
         (f"--scheme flowcut:variant=full {FAT_TREE} --fault drop:rate=0.01 --pcap --sample 10us", (3,)),
         (f"--scheme letflow {FAT_TREE} --fault link-slow:fraction=0.1,factor=0.1,at=5us --sample 7us", (4,)),
         (f"--scheme ecmp {FAT_TREE} --fault switch-restart:switch=agg1_1,at=20us,for=20us", (2,)),
-        # a switch that is away at the end has no counters; its rank tells what its other switches have counted
+        # a switch that is away at the end has no counters; its rank reports what its other switches have counted
         (f"{SMALL} --fault switch-restart:switch=spine1,at=10us,for=10ms", (2,)),
         (f"--scheme flowcut:variant=nic {FAT_TREE} --fault blackhole:pairs=0.3,where=core", (2,)),
         (f"--scheme spritz:variant=scout {DRAGONFLY} --fault link-down:fraction=0.05,at=10us", (2, 4)),

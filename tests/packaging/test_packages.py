@@ -41,8 +41,8 @@ def test_only_mininet_is_seen_of_debian() -> None:
     if not debian.MININET.is_dir():
         pytest.skip("Mininet is not installed")
     code = (
-        "import sys; from tailrace.emulation.debian import add_mininet_path; found = [add_mininet_path(), add_mininet_path()];"
-        "import mininet.net, mininet.cli; print(found, mininet.__file__, *sys.path, sep='\\n')"
+        "import sys; from tailrace.emulation.debian import add_mininet_path; paths = [add_mininet_path(), add_mininet_path()];"
+        "import mininet.net, mininet.cli; print(paths, mininet.__file__, *sys.path, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     available, file, *path = done.stdout.splitlines()

@@ -133,9 +133,9 @@ def test_roles() -> None:
         roles = {match["ingress_port"]: role for match, role, _ in rows(intended, "port_role")}
         assert set(roles) == set(SMALL.ports_of("r1_1"))
         for port, peer in SMALL.ports_of("r1_1").items():
-            own = peer.kind == "switch" and SMALL.switch(peer.name).group == 0
+            is_own_group = peer.kind == "switch" and SMALL.switch(peer.name).group == 0
             assert roles[port] == (
-                within if own else "fabric_port" if peer.kind == "switch" else "guarded_port"
+                within if is_own_group else "fabric_port" if peer.kind == "switch" else "guarded_port"
             )
 
 

@@ -80,7 +80,7 @@ def test_parse() -> None:
 )
 def test_program(words: str, elsewhere: str, in_a_dragonfly: str) -> None:
     """A scheme runs the program of its name, Flowcut in NICs ECMP's; in a Dragonfly adaptive ones take its paths
-    unless told otherwise.
+    unless stated otherwise.
     """
     config = parse_scheme(words)
     assert [resolve(config, topology).program for topology in (TOPOLOGY, DRAGONFLY)] == [

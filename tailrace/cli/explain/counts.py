@@ -70,7 +70,7 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
         action["name"]: [primitive["op"] for primitive in action["primitives"]]
         for action in document["actions"]
     }
-    operations = {op for own in actions.values() for op in own}
+    operations = {op for operators in actions.values() for op in operators}
     tables = [table for pipeline in document["pipelines"] for table in pipeline["tables"]]
     matches = [table for table in tables if table["key"]]
     registers = document["register_arrays"]
@@ -113,8 +113,10 @@ def _sum(parts: Iterable[_Work]) -> _Work:
 def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> _Work:
     """The most of each that lies on a way through a pipeline."""
     work = {
-        name: _Work(accesses=sum(op in _ACCESSES for op in own), hashes=sum(op in _HASHES for op in own))
-        for name, own in actions.items()
+        name: _Work(
+            accesses=sum(op in _ACCESSES for op in operators), hashes=sum(op in _HASHES for op in operators)
+        )
+        for name, operators in actions.items()
     }
     # of each table and condition what it is itself, and what may follow, after which action
     nodes = {

@@ -37,16 +37,16 @@ def listing(programs: Sequence[Coverage]) -> Listing:
     return Listing("coverage", COLUMNS, rows, nothing=_NO_PROGRAMS)
 
 
-def _rows(one: Coverage) -> Iterator[Row]:
+def _rows(covered: Coverage) -> Iterator[Row]:
     for kind, name in _KINDS.items():
-        yield from _row(one.program, name, [use.count > 0 for use in one.uses if use.kind == kind])
+        yield from _row(covered.program, name, [use.count > 0 for use in covered.uses if use.kind == kind])
     lines: dict[tuple[str, int], bool] = {}
-    for use in one.uses:
+    for use in covered.uses:
         if use.file:
             place = (use.file, use.line)
             lines[place] = lines.get(place, False) or use.count > 0
-    yield from _row(one.program, _LINES, list(lines.values()))
-    yield from _row(one.program, _ENTRIES, [entry.hit for entry in one.entries])
+    yield from _row(covered.program, _LINES, list(lines.values()))
+    yield from _row(covered.program, _ENTRIES, [entry.hit for entry in covered.entries])
 
 
 def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:

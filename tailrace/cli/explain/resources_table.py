@@ -57,8 +57,8 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
     return Listing("programs", COLUMNS, tuple(rows), caption=caption)
 
 
-def _row(found: Resources, base: Resources | None) -> Row:
-    values = {field.name: getattr(found, field.name) for field in fields(Resources)}
+def _row(usage: Resources, base: Resources | None) -> Row:
+    values = {field.name: getattr(usage, field.name) for field in fields(Resources)}
     if base is None:
         return values
     numbers = {name: value for name, value in values.items() if isinstance(value, int)}

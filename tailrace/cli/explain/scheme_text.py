@@ -73,11 +73,11 @@ def listing(
     return Listing("schemes", COLUMNS, tuple(rows), title=title, caption=caption)
 
 
-def _rows(name: str, found: Resolved | None) -> Iterator[Row]:
+def _rows(name: str, resolved_scheme: Resolved | None) -> Iterator[Row]:
     config = parse_scheme(name)
     for field, key in _keys(type(config)):
-        yield _row(name, key, _shown(key, getattr(found, field, getattr(config, field))))
-    common = _common(config, found)
+        yield _row(name, key, _shown(key, getattr(resolved_scheme, field, getattr(config, field))))
+    common = _common(config, resolved_scheme)
     for _, key in _keys(Common):
         yield _row(name, key, common[key.name])
     for field, key in _keys(Hf2tSpec):
@@ -91,11 +91,11 @@ def _keys(struct: type) -> Iterator[tuple[str, Key]]:
             yield field, key
 
 
-def _common(config: SchemeConfig, found: Resolved | None) -> dict[str, str]:
+def _common(config: SchemeConfig, resolved_scheme: Resolved | None) -> dict[str, str]:
     """What the keys of all schemes are if they are not given."""
-    of = config if found is None else found
+    of = config if resolved_scheme is None else resolved_scheme
     keys = {key.name: key for _, key in _keys(Common)}
-    shown = dict.fromkeys(_MARKING, _OFF if found or not config.marks_queues else BY_TOPOLOGY)
+    shown = dict.fromkeys(_MARKING, _OFF if resolved_scheme or not config.marks_queues else BY_TOPOLOGY)
     if of.red is not None:
         sizes = (format_bytes(of.red.kmin_bytes), format_bytes(of.red.kmax_bytes))
         shown = dict(zip(_MARKING, (*sizes, f"{of.red.pmax_permille / 1000:g}"), strict=True))

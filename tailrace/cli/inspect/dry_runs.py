@@ -37,7 +37,7 @@ class DryRuns(contextlib.ExitStack):
         from tailrace.switch.trace.events import Trace
 
         if switch not in self._copies:
-            connection = self._network.one(switch)
+            connection = self._network.connection_to(switch)
             request = TraceRequest(connection.device_id, port, frame.hex(), every=every)
             responses = connection.traces(request)
             if responses is not None:
@@ -54,7 +54,7 @@ class DryRuns(contextlib.ExitStack):
         from tailrace.spec import SpecError
         from tailrace.switch.trace.events import Trace
 
-        connection = self._network.one(switch)
+        connection = self._network.connection_to(switch)
         request = TraceRequest(connection.device_id, port, frame.hex(), needs=True)
         responses = connection.traces(request)
         if responses is None:
@@ -69,7 +69,7 @@ class DryRuns(contextlib.ExitStack):
             from tailrace.spec.text import one_line
             from tailrace.switch.replay.switch_copy import SwitchCopy
 
-            connection = self._network.one(switch)
+            connection = self._network.connection_to(switch)
             node = self._network.nodes[connection.name]
             copy = SwitchCopy(
                 connection,

@@ -24,7 +24,7 @@ def flows(args: Namespace) -> None:
     from tailrace.tables.listing import Listing, merge
 
     def read(network: InspectedNetwork) -> Listing:
-        def one(node: InspectedSwitch) -> Listing:
+        def flows_of(node: InspectedSwitch) -> Listing:
             with network.asker(node) as asker:
                 return read_flows(node, asker)
 
@@ -33,6 +33,6 @@ def flows(args: Namespace) -> None:
         if not keeping:
             raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
         nothing = f"no flow is tracked now by {len(keeping)} switches"
-        return merge("flows", COLUMNS, each(keeping, one), nothing=nothing)
+        return merge("flows", COLUMNS, each(keeping, flows_of), nothing=nothing)
 
     show(args, read)

@@ -79,7 +79,7 @@ class InspectedNetwork:
         known = [*self.nodes, *dict.fromkeys(names)]
         raise SpecError(f"no switch and no {kind} {argument!r}; {expected(argument, known)}")
 
-    def one(self, pattern: str) -> GrpcConnection:
+    def connection_to(self, pattern: str) -> GrpcConnection:
         """The connection to the one switch that a name or pattern means.
 
         Raises:
@@ -200,7 +200,7 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
 
     Args:
         args: the command line.
-        p4info: P4Info of the program of all switches; None: each tells its own.
+        p4info: P4Info of the program of all switches; None: that of each, from the switch.
 
     Raises:
         SpecError: no network runs, a file is no good, or options contradict each other.

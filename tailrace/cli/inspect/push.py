@@ -62,7 +62,7 @@ def push(args: Namespace) -> None:
     written = Updates() if args.entries is None else read_updates(args.entries, programs_read)
     for note in written.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
-    connection = find(args).one(args.switch)
+    connection = find(args).connection_to(args.switch)
     with closing(connection):
         _wait(connection.wait)
         run_at_once(connection.client.become_primary(args.election_id))

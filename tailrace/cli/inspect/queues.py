@@ -25,11 +25,11 @@ def queues(args: Namespace) -> None:
     from tailrace.tables.listing import Listing, merge
 
     def read(network: InspectedNetwork) -> Listing:
-        def one(node: InspectedSwitch) -> Listing:
+        def queues_of(node: InspectedSwitch) -> Listing:
             with network.asker(node) as asker:
                 return read_queues(node, asker)
 
-        parts = each(network.select(args.switches), one)
+        parts = each(network.select(args.switches), queues_of)
         return merge("queues", columns_of(parts), parts)
 
     show(args, read)

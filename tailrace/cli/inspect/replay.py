@@ -128,18 +128,18 @@ def _on_bmv2(saved: SavedTrace, *, json: bool) -> None:
     _compare(saved, trace, reasons=False)
 
 
-def _frames(found: TraceOutcome) -> Iterable[Line]:
-    for frame in found.sent:
+def _frames(trace_outcome: TraceOutcome) -> Iterable[Line]:
+    for frame in trace_outcome.sent:
         yield 0, "sent", f"sent by port {frame.port}: {frame.frame}"
-    if not found.sent:
+    if not trace_outcome.sent:
         yield 0, "drop", "nothing is sent"
 
 
-def _compare(saved: SavedTrace, found: TraceOutcome, *, reasons: bool) -> None:
+def _compare(saved: SavedTrace, trace_outcome: TraceOutcome, *, reasons: bool) -> None:
     from tailrace.cli.errors import FailedError
     from tailrace.switch.replay.runner import differences
 
-    different = list(differences(saved.document.expected, found, reasons=reasons))
+    different = list(differences(saved.document.expected, trace_outcome, reasons=reasons))
     if not different:
         say("as saved")
         return

@@ -34,7 +34,7 @@ def shell(args: Namespace) -> None:
 
     if args.p4info is not None:
         raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
-    connection = find(args).one(args.switch)
+    connection = find(args).connection_to(args.switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
     argv = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         "--save",
         metavar="FILE",
         type=Path,
-        help="Write the trace of a switch with all that the packet has touched.",
+        help="Write the trace of a switch with its read set for the packet.",
     ),
     argument("--replay", metavar="FILE", type=Path, help="Repeat a saved trace on a fresh switch."),
     argument(
@@ -135,7 +135,7 @@ def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, under
     from tailrace.spec import SpecError
     from tailrace.switch.trace.events import Trace
 
-    connection = network.one(switch)
+    connection = network.connection_to(switch)
     request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=under)
     responses = connection.traces(request)
     if responses is None:
@@ -156,7 +156,7 @@ def _and_save(
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
     trace, needs = dry_runs.needs(switch, port, frames[0])
-    write(file, trace, needs, network.one(switch))
+    write(file, trace, needs, network.connection_to(switch))
     return trace
 
 

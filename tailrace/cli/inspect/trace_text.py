@@ -30,8 +30,8 @@ def print_lines(lines: Iterable[Line]) -> None:
         out.print(Text(f"{INDENT * depth}{line}", _STYLES.get(style, "")), soft_wrap=True)
 
 
-def print_json(found: object) -> None:
+def print_json(value: object) -> None:
     """Whatever JSON can say."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")

@@ -88,7 +88,7 @@ class ExperimentFile(Settings, frozen=True, forbid_unknown_fields=True):
     elsewhere: Settings = Settings()
 
 
-def found(path: Path) -> Path:
+def existing_file(path: Path) -> Path:
     """The file that is meant: `path` itself, or the preset of that name.
 
     Raises:
@@ -183,7 +183,7 @@ def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str
 
 def _file(path: Path) -> ExperimentFile:
     """What a file holds."""
-    file = convert(read_toml(found(path)), ExperimentFile)
+    file = convert(read_toml(existing_file(path)), ExperimentFile)
     for name in SCALES:
         _check_seed(file.scale.of(name), f"scale.{name}.seed")
     _check_seed(file.elsewhere, "elsewhere.seed")
@@ -199,7 +199,7 @@ def _check_seed(settings: Settings, key: str) -> None:
             raise KeyProblemError(key, str(error)) from error
 
 
-def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(path: Path, scale: str | None, explicit: Mapping[str, Any]) -> dict[str, Any]:
     """What a file says at a scale, where options change it; of its schemes the first."""
     file = _file(path)
     settings, changes = given(file), given(file.scale.of(scale))
@@ -208,9 +208,9 @@ def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str
         raise FileError(path, f"key 'scale.{scale}'", "missing, and --scale asks for it")
     settings |= changes
     del settings["schemes"]
-    if "topology" in own:
+    if "topology" in explicit:
         settings |= given(file.elsewhere)
-    variant_of_first = "variant" in own and "scheme" not in own and "scheme" not in settings
+    variant_of_first = "variant" in explicit and "scheme" not in explicit and "scheme" not in settings
     for spec in _schemes(file, scale, but_first=variant_of_first).values():
         settings.setdefault("scheme", spec)
     return settings

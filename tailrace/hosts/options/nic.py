@@ -239,13 +239,13 @@ class NicConfig:
             self._check_gathering()
 
     def _check_gathering(self) -> None:
-        said = f"ack_every is {self.ack_every}, expected 1"
+        problem = f"ack_every is {self.ack_every}, expected 1"
         check_setting(
-            not self.kind.acks_each, f"{said}: with transport {self.transport} each packet is answered"
+            not self.kind.acks_each, f"{problem}: with transport {self.transport} each packet is answered"
         )
         check_setting(
             self.steering is None or self.steering.algorithm != HERMES,
-            f"{said}: {HERMES} takes the time of each packet from its own ACK",
+            f"{problem}: {HERMES} takes the time of each packet from its own ACK",
         )
 
     @property

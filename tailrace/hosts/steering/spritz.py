@@ -125,7 +125,7 @@ class Spritz(Steering):
     def _find(self, ev: int) -> int:
         """The index i of an EV in `paths`; -1: it is not there."""
         if not self._index:
-            self._index = {one: position for position, one in enumerate(self.paths)}
+            self._index = {path: position for position, path in enumerate(self.paths)}
         return self._index.get(ev, -1)
 
     def _block(self, now_ns: int, i: int) -> None:

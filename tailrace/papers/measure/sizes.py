@@ -75,14 +75,16 @@ def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
 def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> tuple[PooledPercentile, ...]:
     """The percentile of the slowdowns in each range; none where flows did not finish."""
     rows = [measured_rows(result.rows) for result in results]
-    if any(row.slowdown is None for own in rows for row in own):
+    if any(row.slowdown is None for rows_of_run in rows for row in rows_of_run):
         return ()
     percentiles: list[PooledPercentile] = []
     below = 0
     for end in ends:
         factors = tuple(
-            tuple(row.slowdown for row in own if below < row.bytes <= end and row.slowdown is not None)
-            for own in rows
+            tuple(
+                row.slowdown for row in rows_of_run if below < row.bytes <= end and row.slowdown is not None
+            )
+            for rows_of_run in rows
         )
         if not any(factors):
             return ()
@@ -104,11 +106,15 @@ def by_size(
     Args:
         runs: of each cell, one a seed.
     """
-    found, curves = [], []
+    by_cell, curves = [], []
     for cell, results in zip(cells, runs, strict=True):
         # of all schemes of the case, so that none decides the ranges
-        of_case = [own for other, own in zip(cells, runs, strict=True) if other.case == cell.case]
-        ends = ends_bytes([result for own in of_case for result in own])
+        of_case = [
+            results_of_cell
+            for other, results_of_cell in zip(cells, runs, strict=True)
+            if other.case == cell.case
+        ]
+        ends = ends_bytes([result for results_of_cell in of_case for result in results_of_cell])
         measures: dict[str, SeedValues] = {}
         for percent in PERCENTS if results else ():
             shown = 50 if percent == 50 else tail_percent(_fewest(of_case, ends))
@@ -118,5 +124,5 @@ def by_size(
             if factors:
                 heights = tuple(factor.value for factor in factors)
                 curves.append(Curve(panel, cell.label, tuple(map(float, ends)), heights))
-        found.append(measures)
-    return found, tuple(curves)
+        by_cell.append(measures)
+    return by_cell, tuple(curves)

@@ -36,10 +36,10 @@ def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> 
     return value
 
 
-def common_entries(plan: EntryPlan, *own: P4Entity) -> Iterator[P4Entity]:
+def common_entries(plan: EntryPlan, *scheme_entities: P4Entity) -> Iterator[P4Entity]:
     """All of what follows here, routes last, with a scheme's own configuration behind that of all."""
     yield from configuration(plan)
-    yield from own
+    yield from scheme_entities
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from routes(plan)

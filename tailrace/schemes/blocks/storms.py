@@ -33,6 +33,6 @@ def storm_of(digest: DigestMessage, topology: Topology, now_ns: int) -> Event | 
         "priority": priority,
         "neighbour": neighbour,
     }
-    said = _SAID[kind].format(neighbour=neighbour)
-    text = f"{digest.switch}: {said}; port={port} priority={priority}"
+    event_text = _SAID[kind].format(neighbour=neighbour)
+    text = f"{digest.switch}: {event_text}; port={port} priority={priority}"
     return Event(kind, f"{digest.switch}-{neighbour}", text, facts)

@@ -74,9 +74,9 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     minimal_share: float
 
 
-def entities(plan: EntryPlan, own: Iterable[P4Entity]) -> Iterator[P4Entity]:
+def entities(plan: EntryPlan, scheme_entities: Iterable[P4Entity]) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: `settings` first, routes last."""
-    yield from own
+    yield from scheme_entities
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _candidates(plan)
@@ -181,7 +181,7 @@ def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]
 
 def hosts_links_ns(topology: Topology, frame_bytes: int) -> int:
     """What a round trip between two hosts takes longer than one between their switches."""
-    host = max(topology.hosts, key=lambda one: one.delay_ns)
+    host = max(topology.hosts, key=lambda candidate: candidate.delay_ns)
     sending = sending_ns(frame_bytes, host.rate_bps) + sending_ns(ACK_BYTES, host.rate_bps)
     return 2 * (2 * host.delay_ns + topology.latency_ns + sending)
 

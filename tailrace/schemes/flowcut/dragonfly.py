@@ -15,9 +15,11 @@ from tailrace.schemes.resolved import DragonflyPaths, EntryPlan
 PROGRAM = "flowcut_dragonfly"
 
 
-def entities(plan: EntryPlan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iterator[P4Entity]:
+def entities(
+    plan: EntryPlan, scheme_entities: Iterable[P4Entity], paths: DragonflyPaths
+) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: `own` settings first, routes last."""
-    yield from own
+    yield from scheme_entities
     yield path_config(plan, paths)
     yield from port_roles(plan)
     yield from group_members(plan)

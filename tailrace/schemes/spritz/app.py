@@ -113,36 +113,36 @@ def _lists(plan: BoundedPlan) -> Iterator[_List]:
 
 def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
     paths, program = plan.paths, plan.program
-    for found in _lists(plan):
-        for slot, port in enumerate(found.ports):
-            goes_on = found.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=found.near)
+    for path_list in _lists(plan):
+        for slot, port in enumerate(path_list.ports):
+            goes_on = path_list.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=path_list.near)
             yield P4TableEntry(
                 "path_slots",
-                match=P4TableMatch(list=found.number, slot=slot),
+                match=P4TableMatch(list=path_list.number, slot=slot),
                 action=P4TableAction(
                     "path_slot",
                     port=port,
                     goes_on=int(goes_on),
-                    links=_max_links_after(paths.max_links, found, goes_on=goes_on),
+                    links=_max_links_after(paths.max_links, path_list, goes_on=goes_on),
                 ),
             )
-        for name in _CLASSES if found.ports else ():
+        for name in _CLASSES if path_list.ports else ():
             yield P4TableEntry(
                 "path_lists",
                 match=P4TableMatch(
-                    role=program.enum("Role_t", found.role),
-                    near=int(found.near),
+                    role=program.enum("Role_t", path_list.role),
+                    near=int(path_list.near),
                     **{"class": program.enum("PathClass_t", name)},
                 ),
-                action=P4TableAction("path_list", list=found.number, size=len(found.ports)),
+                action=P4TableAction("path_list", list=path_list.number, size=len(path_list.ports)),
             )
 
 
-def _max_links_after(max_links: int, found: _List, *, goes_on: bool) -> int:
+def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
     """The links of the longest path that goes on by a port of a list; `max_links` are those of all paths."""
-    if found.near:
-        return min(2, len(found.ports))
-    if found.role == "SECOND":
+    if path_list.near:
+        return min(2, len(path_list.ports))
+    if path_list.role == "SECOND":
         return max_links - 1
     # with groups only a link within one has a second choice after it
     return max_links if goes_on else max_links - 1

@@ -155,11 +155,11 @@ class Observation(Fabric):
 
     def account(self) -> NetworkAccount:
         """Where all frames are now; frames that were injected into a switch by hand are not counted."""
-        own, wires = self._net.account()
+        accounts, wires = self._net.account()
         switches = self.gathered(
             {
                 node.number: (account, node.switch.drops())
-                for node, account in zip(self._nodes.values(), own, strict=True)
+                for node, account in zip(self._nodes.values(), accounts, strict=True)
             }
         )
         # what the rank at its beginning has counted, and the rank at its end

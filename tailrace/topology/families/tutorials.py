@@ -99,8 +99,8 @@ class _TutorialReader:
             data = from_2018(data, self.error)
         self._hosts = data["hosts"]
         names = list(data["switches"])
-        for key, found in (("hosts", self._hosts), ("switches", names)):
-            for name in found:
+        for key, names_of_kind in (("hosts", self._hosts), ("switches", names)):
+            for name in names_of_kind:
                 if _NAME.fullmatch(name) is None:
                     raise self.error(key, f"{name[:40]!r}: expected a name of letters, digits and _.-")
         self._numbers = {name: number for number, name in enumerate(self._hosts, 1)}

@@ -31,7 +31,7 @@ class DefaultRoutes:
             if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
                 self._ports[link.a].setdefault(link.b, []).append(link.a_port)
                 self._ports[link.b].setdefault(link.a, []).append(link.b_port)
-        self._neighbours = {name: frozenset(found) for name, found in self._ports.items()}
+        self._neighbours = {name: frozenset(neighbour_ports) for name, neighbour_ports in self._ports.items()}
         self._farther: dict[str, dict[str, tuple[int, ...]]] | None = None
         self._taken: dict[tuple[str, str], int | None] = {}
 

@@ -44,8 +44,8 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
         if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
             neighbours[link.a].append((link.a_port, link.b))
             neighbours[link.b].append((link.b_port, link.a))
-    for found in neighbours.values():
-        found.sort()
+    for live in neighbours.values():
+        live.sort()
     return neighbours
 
 
@@ -79,14 +79,14 @@ def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T
     kept: WeakKeyDictionary[object, T] = WeakKeyDictionary()
 
     @wraps(find)
-    def found(topology: Topology, down: Down = frozenset()) -> T:
+    def cached(topology: Topology, down: Down = frozenset()) -> T:
         if down:
             return find(topology, down)
         if topology.identity not in kept:
             kept[topology.identity] = find(topology, down)
         return kept[topology.identity]
 
-    return found
+    return cached
 
 
 def has_tiers(topology: Topology) -> bool:

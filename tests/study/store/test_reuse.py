@@ -108,7 +108,7 @@ def traces(ends: dict[str, Result | Failed]) -> list[str]:
 
 
 def test_runs_of_earlier_code(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are used, and counted; what is missing is run; again runs all, and what has changed is told."""
+    """They are used, and counted; what is missing is run; again runs all, and what has changed is reported."""
     lab.run(lab.tasks("ecmp"))
     assert len(lab.ran) == SEEDS
     lab.code = "second"
@@ -130,7 +130,7 @@ def test_runs_of_earlier_code(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_that_fails(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told as in any run, and nothing is stored."""
+    """It is reported as in any run, and nothing is stored."""
     monkeypatch.setattr(lab, "trace", lambda _scheme, _seed: "")
     ends, _ = lab.run(lab.tasks("ecmp"))
     assert all(isinstance(end, Failed) for end in ends.values())
