@@ -74,6 +74,18 @@ def test_a_long_role_ends_the_stream(make_rig: RigMaker) -> None:
     assert rig.in_server(lambda: len(rig.device.arbiter._roles)) == 2
 
 
+def test_a_stream_message_has_at_most_256_kib(rig: Rig) -> None:
+    """As docs/switch/limits.md says; a longer one ends its stream."""
+    session = rig.primary(2)
+    packet = p4r.StreamMessageRequest()
+    packet.packet.payload = b"x" * ((1 << 18) - 8)
+    packet.packet.payload += b"x" * ((1 << 18) + 1 - packet.ByteSize())
+    session.send(packet)
+    code, message = session.ended()
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "262145" in message and "262144" in message
+
+
 def test_digests_that_nobody_acknowledges() -> None:
     """They are remembered up to a number, and counted beyond; those remembered are not sent again."""
     digests = new_state(*program()).digests

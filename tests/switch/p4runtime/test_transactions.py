@@ -210,9 +210,9 @@ def test_sizes_beyond_all_memory(make_rig: RigMaker) -> None:
     before = everything(rig)
     for action in (1, SAVE, COMMIT_NEW, RECONCILE):
         request = rig.config_request("p4rt_all", action)
-        next(t for t in request.config.p4info.tables if t.preamble.alias == "initial").size = 1 << 32
+        next(t for t in request.config.p4info.tables if t.preamble.alias == "initial").size = 1 << 31
         code, message = refused(rig, request) or (None, "")
-        assert code == grpc.StatusCode.INVALID_ARGUMENT and str(1 << 32) in message
+        assert code == grpc.StatusCode.INVALID_ARGUMENT and str(1 << 31) in message
         request = rig.config_request("p4rt_all", action)
         program = json.loads(request.config.p4_device_config)
         for array in program["counter_arrays"]:

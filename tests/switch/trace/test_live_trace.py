@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import defaultdict
 
 import pytest
@@ -13,6 +14,7 @@ from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.trace import dry_run_packet, events
 from tailrace.switch.trace.bmv2_log import PacketLogs
 from tailrace.switch.trace.live_trace import LiveTracer
+from tailrace.switch.trace.watcher import PacketWatcher
 from tests.long import some
 from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
 
@@ -106,6 +108,28 @@ def test_too_many_packets_are_counted() -> None:
     for steps in steps_by_packet.values():
         assert isinstance(steps[0], events.EnterEvent)
         assert isinstance(steps[-1], events.SentEvent | events.DropEvent)
+
+
+def test_selected_arrivals_are_recorded_in_full() -> None:
+    """The others in brief; and selecting leaves the switch's lock free, else the next call would wait for ever."""
+    frame = next(frames(random.Random(1)))
+    records: list[int] = []
+
+    def record() -> None:
+        with V1ModelSwitch(program("basic_l3")) as switch:
+            watcher = PacketWatcher(switch, 1 << 14)
+            watcher.attach()
+            watcher.select([(1_000_000, 1)])
+            for now_ns in (0, 1000):
+                switch.inject(1, frame, now_ns)
+                records.append(len(watcher.take()))
+            watcher.detach()
+
+    thread = threading.Thread(target=record, daemon=True)
+    thread.start()
+    thread.join(60)
+    in_brief, in_full = records
+    assert 0 < in_brief < in_full
 
 
 def test_lines_of_bmv2s_log() -> None:
