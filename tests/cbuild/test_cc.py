@@ -18,6 +18,7 @@ import pytest
 from tailrace.cbuild import cache, confined
 from tailrace.cbuild.cc import Recipe
 from tailrace.cbuild.errors import BuildError
+from tailrace.codec.build import codec_extension
 from tests.processes import NOT_IGNORED
 
 ROOT = Path(__file__).parents[2]
@@ -411,3 +412,12 @@ def active(tmp_path: Path) -> tuple[str, ...]:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return confined.run(["/bin/true"], scratch, confined.readable(Path("/bin/true"))).active
+
+
+def test_an_extension_names_no_file() -> None:
+    """It is loaded from a descriptor that is closed afterwards; hypothesis, which reads the files of modules, has
+    blocked for ever on a pipe that had got the same number.
+    """
+    module = codec_extension()
+    assert not hasattr(module, "__file__")
+    assert module.__spec__ is not None and module.__spec__.origin is None

@@ -151,7 +151,8 @@ def pushing(switch: Running) -> Iterator[Running]:
 
     pusher = threading.Thread(target=push)
     pusher.start()
-    until(lambda: any((switch.scratch / "cache").rglob("compiling")))
+    # a folder may vanish while it is searched: of os.walk that is no error
+    until(lambda: any("compiling" in files for _, _, files in os.walk(switch.scratch / "cache")))
     yield switch
     pusher.join(LONG_S)
     primary.close()
@@ -179,7 +180,8 @@ def test_a_push_ends_with_its_client(start: Start, slow_compiler: dict[str, str]
     compiler = ("tailrace.switch.p4runtime.program_compiler", str(switch.process.pid))
     session = None  # it lasts as long as somebody has it
     call = primary.stub.SetForwardingPipelineConfig.future(request)
-    until(lambda: any((switch.scratch / "cache").rglob("compiling")))
+    # a folder may vanish while it is searched: of os.walk that is no error
+    until(lambda: any("compiling" in files for _, _, files in os.walk(switch.scratch / "cache")))
     (first,) = running(*compiler)
     if how == "cancelled":
         call.cancel()
@@ -245,7 +247,8 @@ def resident_bytes(pid: int) -> int:
 def test_it_ends_while_it_starts(start: Start, slow_compiler: dict[str, str], sign: signal.Signals) -> None:
     """While the program of the command line is compiled."""
     switch = start(str(PROGRAM), **slow_compiler)
-    until(lambda: any((switch.scratch / "cache").rglob("compiling")))
+    # a folder may vanish while it is searched: of os.walk that is no error
+    until(lambda: any("compiling" in files for _, _, files in os.walk(switch.scratch / "cache")))
     switch.end(sign)
 
 
