@@ -43,12 +43,12 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
-_QUESTION = "READ_PORT"
-"""What a switch is asked to show that it keeps up: every program answers it."""
+_LIVENESS_QUERY = "READ_PORT"
+"""The in-band query by which a switch shows that it keeps up; every program answers it."""
 
 
 def _ignore(_event: Event | DigestMessage) -> None:
-    """Ignores an event, where no listener is given."""
+    """The default listener: ignores an event."""
 
 
 class _LoopClock:
@@ -73,7 +73,7 @@ class _LoopClock:
         self._timers.add(timer)
 
     def cancel(self) -> None:
-        """Nobody is called back any more."""
+        """Cancels all timers."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
@@ -87,7 +87,7 @@ def _utc(time_ns: int) -> str:
 
 
 class Controller:
-    """Runs in an event loop: `start`, `wait_ready`, nothing until `stop`; or `run`, which is all of it."""
+    """Runs in an event loop: call `start`, `wait_ready` and later `stop`; or only `run`."""
 
     def __init__(
         self,
@@ -111,20 +111,20 @@ class Controller:
         """Computes what every switch must hold; nothing is sent yet.
 
         Args:
-            switches: where each switch of the topology is.
-            timing: how long it waits.
-            election_id: announced first; the same for all controllers of a network.
-            relay: where inspection commands find a socket through which they may ask switches; None: nowhere.
-            registers: reads for them a register of a switch whose P4Runtime server refuses that.
-            on_event: told what happens.
-            on_digest: handed every digest of every switch, before anything is done about it.
-            calls: what channels to switches are made by: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
-            epoch_ns: when the event loop's clock was 0, since the epoch; None: as this machine's clock says.
-            when: writes a time for people.
+            switches: the address of each switch of the topology.
+            timing: intervals and timeouts.
+            election_id: the first election id to announce; the same for all controllers of a network.
+            relay: path of the socket through which inspection commands query switches; None: no socket.
+            registers: reads a register for these commands, where a P4Runtime server refuses to.
+            on_event: called with every event.
+            on_digest: called with every digest of every switch, before the controller handles it.
+            calls: makes the channels to switches: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
+            epoch_ns: time since the epoch when the event loop's clock was 0; None: from this machine's clock.
+            when: formats a time for messages.
 
         Raises:
-            IntentError: topology, scheme and target do not go together.
-            ControllerError: a program is missing, or `switches` is not the topology's.
+            IntentError: topology, scheme and target do not fit together.
+            ControllerError: a program is missing, or `switches` are not those of the topology.
         """
         names = {switch.name for switch in topology.switches}
         if names != set(switches):
@@ -145,7 +145,7 @@ class Controller:
         if relay is not None:
             self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left, registers)
         self._relay_runs = self._relay_failed = False
-        self._divided = 0  # rounds in a row in which another controller had some of the switches
+        self._divided = 0  # consecutive rounds in which another controller was primary of some switches
         self._down: Down = frozenset()
         self._clock = _LoopClock(time.time_ns() - time.monotonic_ns() if epoch_ns is None else epoch_ns)
         self._paths = scheme.watch(topology, target, on_event, when)
@@ -174,7 +174,7 @@ class Controller:
             for name, address in switches.items()
         }
 
-    # ---- life ----
+    # ---- start and stop ----
 
     async def start(self) -> None:
         """Starts the sessions and the link probes."""
@@ -187,7 +187,7 @@ class Controller:
         """Waits until every switch holds its intent.
 
         Raises:
-            ControllerError: a switch does not in this time, or never will.
+            ControllerError: a switch is not ready in this time, or cannot become ready.
         """
         deadline = asyncio.get_running_loop().time() + timeout_s
         while waiting := [s for s in self._sessions.values() if s.state is not SessionState.READY]:
@@ -211,7 +211,7 @@ class Controller:
         """Starts, and runs until cancelled or until something fails for good.
 
         Raises:
-            ControllerError: something that no retry can help.
+            ControllerError: a failure that retries cannot repair.
         """
         await self.start()
         try:
@@ -288,10 +288,10 @@ class Controller:
     # ---- in-band queries ----
 
     async def ask(self, switch: str, op: str, index: int) -> bytes:
-        """Puts a question of PacketOutOp_t to a switch; the payload of its response.
+        """Sends a query `op` of PacketOutOp_t to a switch; returns the payload of its response.
 
         Raises:
-            SwitchError: there is no such switch, this is not its primary controller, or it is gone.
+            SwitchError: there is no such switch, it is not connected, or another controller is its primary.
             TimeoutError: no response came.
         """
         session = self._sessions.get(switch)
@@ -317,7 +317,7 @@ class Controller:
         if reason == "LLDP":
             self._probe_received(switch, index, packet.payload)
             return
-        if reason == REASON_OF[_QUESTION]:
+        if reason == REASON_OF[_LIVENESS_QUERY]:
             self._liveness.response_received(switch, index)
         for response in self._asked.get((switch, reason, index), ()):
             if not response.done():
@@ -336,7 +336,7 @@ class Controller:
         self._faulty.state_read(switch, program, encode(program, intended.entities), entities)
 
     def _rewrite(self, switches: Iterable[str]) -> None:
-        """Recomputes the intent of some switches."""
+        """Recomputes all intents, and gives some switches theirs."""
         self._intents = self._compute()
         for name in switches:
             self._sessions[name].set_intent(self._intents[name])
@@ -352,21 +352,21 @@ class Controller:
             self._links_changed()
 
     def links_discovered(self) -> None:
-        """Stops the wait for link discovery, before which entries of running switches are not changed."""
+        """Stops the wait for link discovery, during which entries of running switches are not changed."""
         self._links_discovered.set()
 
     async def _wait_links_discovered(self, session: Session) -> None:
         self._probe_now(session.name)
         await self._links_discovered.wait()
 
-    def _able(self) -> AbstractSet[str]:
+    def _probing(self) -> AbstractSet[str]:
         """The switches that send and receive probes for this controller, in order."""
         sessions = self._sessions.values()
         return {s.name: s for s in sessions if s.carries and s.state is not SessionState.BACKUP}.keys()
 
     def _probe_now(self, switch: str) -> None:
         """Probes the links of a newly connected switch, without waiting for the next round."""
-        for probe in self._monitor.probes_of(switch, self._able()):
+        for probe in self._monitor.probes_of(switch, self._probing()):
             self._send(probe.switch, "SEND", probe.port, probe.frame)
 
     async def _watch_links(self) -> None:
@@ -376,28 +376,28 @@ class Controller:
         due_s = clock()
         while True:
             lag_s = clock() - due_s
-            # in the order of the switches, which is not that of a set of names: the same in every process
+            # ordered by switch, unlike a set of names, and so the same in every process
             backup = {name: s for name, s in self._sessions.items() if s.state is SessionState.BACKUP}.keys()
-            able = self._able()
+            probing = self._probing()
             self._claim(backup)
-            index, late = self._liveness.round(able)
-            if able:
+            index, late = self._liveness.round(probing)
+            if probing:
                 self._report_lag(lag_s)
             self._report_late(late, clock())
-            # nothing is known of links at switches that another controller has
-            for probe in self._monitor.round(able, late.keys() | backup):
+            # nothing is known of links at switches whose primary is another controller
+            for probe in self._monitor.round(probing, late.keys() | backup):
                 self._send(probe.switch, "SEND", probe.port, probe.frame)
-            # after the probes, so that who answers has sent them
-            for name in able:
-                self._send(name, _QUESTION, index)
+            # after the probes, so that a switch that answers has sent them
+            for name in probing:
+                self._send(name, _LIVENESS_QUERY, index)
             self._links_changed()
-            await self._start_relay(able)
+            await self._start_relay(probing)
             due_s = clock() + self._timing.interval_s
             await asyncio.sleep(self._timing.interval_s)
 
     def _claim(self, backup: Collection[str]) -> None:
-        """If this controller and another one are primary of some switches each, the primary of the first
-        reachable switch claims all, after as many rounds as make a link dead.
+        """If this controller and another one are each primary of some switches, the primary of the first
+        reachable switch claims all, after the number of rounds in which a link is declared down.
         """
         reached = [name for name, session in self._sessions.items() if session.state is not SessionState.LOST]
         owns = bool(backup) and reached[0] not in backup
@@ -413,8 +413,8 @@ class Controller:
             self._sessions[switch].packet_out(op, index, payload)
 
     def _report_lag(self, lag_s: float) -> None:
-        """Reports that this process was scheduled late; pending responses are read after this round, so no
-        link is judged by it.
+        """Reports that this process was scheduled late. Pending responses are read only after this round, so
+        no link is judged in it.
         """
         if lag_s >= self._timing.late_s:
             text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"
@@ -432,14 +432,14 @@ class Controller:
                 )
                 self._on_event(Event(LATE, name, text, {"late_s": round(late_s, 3)}))
 
-    async def _start_relay(self, able: Collection[str]) -> None:
-        if self._relay is None or not able or self._relay_runs:
+    async def _start_relay(self, probing: Collection[str]) -> None:
+        if self._relay is None or not probing or self._relay_runs:
             return
         try:
             await self._relay.start()
             self._relay_runs = True
         except ControllerError as error:
-            # forwarding does not depend on it; it is tried again, but told only once
+            # forwarding does not need the relay: its start is retried, but the failure is reported only once
             if not self._relay_failed:
                 self._on_event(Event("relay", str(self._relay.path), str(error)))
             self._relay_failed = True

@@ -2,8 +2,8 @@
 """Files of entries, in three formats: the `sX-runtime.json` of the p4lang tutorials, commands of
 simple_switch_CLI (`switch_cli`), and a `p4.v1.WriteRequest` as text.
 
-Of the tutorials' files all is taken that their tool takes (utils/p4runtime_lib of p4lang/tutorials), so keys
-that the tool does not read are passed over.
+Of the tutorials' files, all that their tool accepts is accepted (utils/p4runtime_lib of p4lang/tutorials):
+keys that the tool does not read are not errors.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ JSON_SUFFIX = ".json"
 _MOST_NOTES = 10
 _MOST_NAMED = 5
 _MOST_COMPARED = 1000
-"""Keys that are not read, which are compared with those that are."""
+"""Limit of unread keys that are compared with known keys, for hints."""
 _MOST_LINES = 20
-"""Lines at the beginning of a file, of which one has to be a command."""
+"""A file of commands must have a command among its first lines, this many."""
 
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a whole number below 2^32")]
 _Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
@@ -53,21 +53,21 @@ class TableEntry(msgspec.Struct, frozen=True):
 
 
 class ReplicaFields(msgspec.Struct, frozen=True):
-    """A copy."""
+    """A replica."""
 
     egress_port: _Id
     instance: _Id = 0
 
 
 class MulticastGroup(msgspec.Struct, frozen=True):
-    """Copies for each packet of a group."""
+    """The replicas of a multicast group."""
 
     multicast_group_id: _Id
     replicas: list[ReplicaFields]
 
 
 class CloneSession(msgspec.Struct, frozen=True):
-    """Copies that a program asks for; packet_length_bytes 0: whole packets."""
+    """The replicas of a clone session; packet_length_bytes 0: no truncation."""
 
     clone_session_id: _Id
     replicas: list[ReplicaFields]
@@ -87,10 +87,10 @@ class Runtime(msgspec.Struct, frozen=True):
 
 
 class Updates(list[p4r.Update]):
-    """What a file of entries writes, in its order.
+    """The updates of a file of entries, in its order.
 
-    places: of each update, where in the file it stands
-    notes: what of the file does not become an update, a line each
+    places: where each update is in the file
+    notes: a line for each part of the file that becomes no update
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Updates(list[p4r.Update]):
 
 
 def read_request(path: Path) -> p4r.WriteRequest:
-    """A WriteRequest from its text.
+    """Reads a WriteRequest in text format.
 
     Raises:
         FileError: it cannot be read, or is no WriteRequest.
@@ -117,10 +117,10 @@ def _request(path: Path, text: str) -> p4r.WriteRequest:
 
 
 def read_updates(path: Path, program: P4Program) -> Updates:
-    """What a file of entries writes; its format is known by its name and its beginning.
+    """Reads a file of entries; its name and its first lines tell its format.
 
     Raises:
-        FileError: it cannot be read, is no such file, or names what the program has not.
+        FileError: it cannot be read, has another format, or names something that the program lacks.
     """
     text = text_of(path, MOST_TEXT_BYTES)
     if path.suffix == JSON_SUFFIX or text.lstrip()[:1] == "{":
@@ -143,10 +143,10 @@ def _has_commands(text: str) -> bool:
 
 
 def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
-    """Which of the updates a switch has refused, and how many others it has carried out.
+    """A message: which of the updates a switch has refused, and how many it has carried out.
 
     Args:
-        failures: by the number of the update, why.
+        failures: why an update was refused, by its index.
     """
     first, *more = sorted(failures)
     entity = ProgramNames(p4info).described(written[first].entity)
@@ -185,8 +185,8 @@ def _of_runtime(path: Path, program: ProgramNames) -> Updates:
 
 
 def _convert(raw: Any, shape: type[Runtime], notes: list[str]) -> Runtime:
-    """The struct of a document. Of keys that are not read those of the document itself are noted, and those
-    of its entries that look like a key that is read.
+    """The struct of a document. Notes unread keys of the document itself, and unread keys of its entries that
+    look like a known key.
     """
     if not isinstance(raw, dict):
         raise KeyProblemError("", "expected an object with table_entries")
@@ -203,7 +203,7 @@ def _convert(raw: Any, shape: type[Runtime], notes: list[str]) -> Runtime:
 def _not_read(
     raw: Any, shape: type[msgspec.Struct], place: str = ""
 ) -> Iterator[tuple[str, str, type[msgspec.Struct]]]:
-    """Keys that are not read: where they are, the key, and the struct that does not have it."""
+    """Unread keys: the place, the key, and the struct that lacks it."""
     if not isinstance(raw, dict):
         return
     yield from ((place, key, shape) for key in raw if key not in shape.__struct_fields__)

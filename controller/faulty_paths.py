@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller does about digests, on whichever clock it runs: it has the scheme's Watcher look at them,
-rewrites the switches whose paths go out or come back, and looks again when a hold time is over.
+"""How a controller handles digests, in real and in virtual time: it passes them to the scheme's Watcher,
+rewrites the switches whose paths are withdrawn or restored, and checks again when a hold time is over.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class PathSuppressor:
         """Restores paths whose hold time is over or whose links have recovered; returns their switches, which
         are not rewritten yet.
         """
-        back = self._watcher.reused(self._clock.now_ns, self._down())
+        restored = self._watcher.reused(self._clock.now_ns, self._down())
         self._schedule()
-        return {switch for switch, _ in back}
+        return {switch for switch, _ in restored}
 
     def _hold_expired(self, time_ns: int) -> None:
         """Restores the paths whose hold time is over."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects dead links by LLDP probes over every link in both directions; counts rounds, has no clock.
 
-Every round a probe leaves each end of each link, and should have come in at the other end before the next
-round. A direction is dead after `missed` rounds without, and alive with the next probe that comes in; a link
-is down while one of its directions is dead. Rounds count only from when both switches first had their
-entries. If the connection to a switch is lost, no probe can be sent or seen there, and after as many rounds
-its links count as down: a switch whose server does not answer has most likely ended, and if it has not, its
+In every round a probe leaves each end of each link, and should arrive at the other end before the next round.
+A direction is dead after `missed` rounds without a probe, and alive again when a probe arrives; a link is
+down while one of its directions is dead. Rounds count once both switches have had their entries. If the
+connection to a switch is lost, no probe can be sent or received there, and its links count as down after the
+same number of rounds: a switch whose server does not answer has most likely ended, and if it has not, its
 neighbours still reach everything around it.
 
-Late is not dead. After its probes each switch is asked something that its program answers by a packet, over
-the same stream, so that the answer shows that it has sent the probes before it, and that it, the stream and
-this process keep up. A round counts for a direction only where both its switches answered within it: while
-the machine is busy, a switch is stopped, or the controller itself does not get to run, no link is judged. A
-switch that is connected and has not answered in time for `silent` rounds has hung, or is as slow as that for
-good: from then on its links are judged again, by whether probes come. And probes that come, but rounds after
-they were sent, make that many more rounds the limit for all links, until SEEN rounds have passed without.
+Late is not dead. After its probes, each switch gets a query over the same stream, which its program answers
+by a packet-in. The answer shows that the switch has sent the probes before it, and that the switch, the
+stream and this process keep up. A round counts for a direction only if both its switches answered within it:
+while the machine is busy, a switch is stopped, or the controller itself does not get to run, no link is
+judged. A connected switch that has not answered in time for `silent` rounds hangs, or is permanently that
+slow: from then on its links are judged again by their probes. If probes arrive rounds after they were sent,
+the limit for all links grows by this number of rounds, until SEEN rounds have passed without such a delay.
 
     a link dies, its switches answer     down within missed + 1 rounds, and as many more as probes were late
     a switch ends                        the same
@@ -22,8 +22,8 @@ they were sent, make that many more rounds the limit for all links, until SEEN r
     switches late, up to silent rounds   nothing goes down
     probes late, up to missed - 1 rounds nothing goes down
 
-Hosts cannot deceive this: a frame counts only where it came in at the port to which the topology links its
-sender, and switches drop LLDP that comes in at a host's port.
+Hosts cannot forge probes: a probe counts only if it arrived at the port to which the topology links its
+sender, and switches drop LLDP that arrives at a host's port.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
 SEEN = 20
-"""Rounds for which the delay of probes is kept."""
+"""Rounds for which the delay of probes is remembered."""
 
 MOST_LATE = 20
 """The largest delay of a probe in rounds; later ones are ignored."""
 
 INDICES = 256
-"""Number of query indices, which identify the round of a response; every program has so many ports."""
+"""Number of query indices, which identify the round of a response; every program has this many ports."""
 
 _End = tuple[str, int]
 
@@ -53,8 +53,7 @@ _End = tuple[str, int]
 class _Direction:
     """One direction of a link.
 
-    expected: for how many rounds a probe should have come in before the next; known: it was found alive or
-        dead once
+    expected: number of rounds in which a probe was expected; known: whether it was ever found alive or dead
     """
 
     expected: int = 0
@@ -101,9 +100,9 @@ class LinkMonitor:
         """Completes a round and starts the next: the probes to send now.
 
         Args:
-            connected: the switches that send and show probes. What leads to any other is not sent: a switch
+            connected: the switches that send and report probes. No probe is sent to any other: a switch
                 without entries would take it for a forged control frame of a host.
-            late: those that did not keep up in the round that ends; it does not count for their links.
+            late: switches that did not keep up in the ending round, which does not count for their links.
         """
         self._seen |= connected
         self._rounds += bool(connected)
@@ -141,7 +140,7 @@ class LinkMonitor:
         number = lldp.number_of(frame)
         if number is not None:
             rounds = (self._number - number) & 0xFFFF_FFFF
-            # what was sent before both switches were there may have waited for one of them
+            # a probe sent before both switches were connected may have waited for one of them
             if rounds < min(direction.expected, MOST_LATE + 1):
                 self._late[-1] = max(self._late[-1], rounds)
         return None
@@ -164,7 +163,7 @@ class Liveness:
     """Which switches respond in time: each is queried every round, and should respond before the next."""
 
     silent: int
-    _silent_rounds: dict[str, int] = field(default_factory=dict)  # in a row, of each switch that is queried
+    _silent_rounds: dict[str, int] = field(default_factory=dict)  # consecutive ones, by queried switch
     _answered: set[str] = field(default_factory=set)
     _index: int = 0
 
@@ -178,7 +177,7 @@ class Liveness:
             the index of queries and responses of the next round, and the switches that were late in the last
             one, with the rounds for which they have been. A switch that hangs is not late.
         """
-        # who has gone meanwhile is not late: that is the connection's matter
+        # a switch that is no longer connected is not late: its session handles the loss
         rounds = {
             name: 0 if name in self._answered else silent + 1
             for name, silent in self._silent_rounds.items()
@@ -196,6 +195,6 @@ class Liveness:
 
 
 def link_names(topology: Topology, down: Iterable[_End]) -> list[str]:
-    """The links that some ends belong to, as `a-b` in the order of the topology, parallel ones each."""
+    """The links that some ends belong to, as `a-b` in the order of the topology, each of parallel links."""
     ends = set(down)
     return [f"{link.a}-{link.b}" for link in topology.links if (link.a, link.a_port) in ends]

@@ -12,12 +12,12 @@ _SOURCE = bytes.fromhex("0200000000fd")
 _HEADER_BYTES = 14
 _MIN_FRAME_BYTES = 60
 
-_END, _CHASSIS_ID, _PORT_ID, _TTL, _OWN = 0, 1, 2, 3, 127
-_OWN_HEAD = bytes.fromhex("02000001")
-"""An organization of our own, locally assigned, and its only subtype: the number of a probe."""
+_END, _CHASSIS_ID, _PORT_ID, _TTL, _ORGANIZATION = 0, 1, 2, 3, 127
+_ORGANIZATION_HEAD = bytes.fromhex("02000001")
+"""A locally assigned organization identifier, and its only subtype: the number of a probe's round."""
 
 _LOCALLY_ASSIGNED = 7
-"""Subtype of both ids: a name that only this network knows."""
+"""Subtype of both ids: a locally assigned name."""
 _TTL_S = 120
 
 
@@ -26,7 +26,7 @@ def _tlv(kind: int, value: bytes) -> bytes:
 
 
 def encode(switch: str, port: int, number: int | None = None) -> bytes:
-    """The frame that is sent out of a port of a switch; `number`, of 32 bits, tells it from others."""
+    """The frame to send out of a port of a switch; `number`, of 32 bits, identifies its round of probes."""
     subtype = bytes([_LOCALLY_ASSIGNED])
     frame = (
         _NEAREST_BRIDGE
@@ -35,24 +35,24 @@ def encode(switch: str, port: int, number: int | None = None) -> bytes:
         + _tlv(_CHASSIS_ID, subtype + switch.encode())
         + _tlv(_PORT_ID, subtype + str(port).encode())
         + _tlv(_TTL, pack("!H", _TTL_S))
-        + (b"" if number is None else _tlv(_OWN, _OWN_HEAD + pack("!I", number)))
+        + (b"" if number is None else _tlv(_ORGANIZATION, _ORGANIZATION_HEAD + pack("!I", number)))
         + _tlv(_END, b"")
     )
     return frame.ljust(_MIN_FRAME_BYTES, b"\0")
 
 
 def number_of(frame: bytes) -> int | None:
-    """The number of a frame; None where it has none."""
-    value = (_values(frame) or {}).get(_OWN, b"")
-    if len(value) != len(_OWN_HEAD) + 4 or not value.startswith(_OWN_HEAD):
+    """The number of a frame's round of probes; None if it has none."""
+    value = (_values(frame) or {}).get(_ORGANIZATION, b"")
+    if len(value) != len(_ORGANIZATION_HEAD) + 4 or not value.startswith(_ORGANIZATION_HEAD):
         return None
-    number: int = unpack_from("!I", value, len(_OWN_HEAD))[0]
+    number: int = unpack_from("!I", value, len(_ORGANIZATION_HEAD))[0]
     return number
 
 
-@functools.lru_cache(maxsize=1)  # who asks for the sender asks for the number next
+@functools.lru_cache(maxsize=1)  # `number_of` follows `decode` with the same frame
 def _values(frame: bytes) -> dict[int, bytes] | None:
-    """The values of a frame by type; None where it is no whole LLDP frame."""
+    """The values of a frame by type; None if it is not a complete LLDP frame."""
     if len(frame) < _HEADER_BYTES or unpack_from("!H", frame, 12)[0] != ETHER_TYPE:
         return None
     values: dict[int, bytes] = {}
@@ -71,7 +71,7 @@ def _values(frame: bytes) -> dict[int, bytes] | None:
 
 
 def decode(frame: bytes) -> tuple[str, int] | None:
-    """Switch and port that a frame says it left; None where it is no LLDP frame of ours."""
+    """The switch and port that a frame names as its sender; None if `encode` did not make it."""
     values = _values(frame)
     if values is None:
         return None

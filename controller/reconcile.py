@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reconciliation of a switch: reads its entities, writes the differences to the intent, reads again.
 
-What a switch holds is never remembered, always read, so it does not matter who changed it or when it started
-anew. A second run writes nothing.
+A switch's state is always read, never remembered, so it does not matter who changed it or whether the switch
+restarted. A second run writes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BATCH = 500
 """Updates in one write; far below gRPC's usual 4 MiB a message."""
 
 ROUNDS = 3
-"""How often differences are written before it is given up: someone else may be writing too."""
+"""How often differences are written before it gives up: another client may be writing too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ReconcileReport:
         return self.inserted + self.modified + self.deleted
 
     def plus(self, other: ReconcileReport) -> ReconcileReport:
-        """Both together."""
+        """The sum of both."""
         return ReconcileReport(
             self.inserted + other.inserted, self.modified + other.modified, self.deleted + other.deleted
         )
@@ -63,7 +63,7 @@ def everything(program: P4Program) -> tuple[p4r.Entity, ...]:
         if table.match_fields:
             entry = p4r.TableEntry(table_id=table.preamble.id)
             if metered.intersection(table.direct_resource_ids):
-                entry.meter_config.SetInParent()  # asks for it
+                entry.meter_config.SetInParent()  # requests it
             patterns.append(p4r.Entity(table_entry=entry))
         if has_mutable_default(table):
             default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
@@ -97,8 +97,8 @@ async def read_all(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
 
 
 async def _read_digests(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
-    """The digests that are enabled, asked for one by one: BMv2 knows no other way, and refuses to show one
-    that is not.
+    """The enabled digests, read one by one: BMv2 supports nothing else, and refuses to show a digest that is
+    not enabled.
     """
     entities = []
     for digest in program.p4info.digests:
@@ -114,7 +114,7 @@ async def _read_digests(endpoint: Readable, program: P4Program) -> list[p4r.Enti
 async def differences(
     endpoint: Readable, program: P4Program, intended: Iterable[P4Entity]
 ) -> list[EntityChange]:
-    """What would have to be written now.
+    """The changes that a reconciliation would write now.
 
     Raises:
         SwitchError: the switch cannot be read.
@@ -128,7 +128,7 @@ async def reconcile(
     """Makes a switch, which runs the program, hold exactly the intended entities.
 
     Args:
-        alone: there is no other writer, and a write without an error is not read back.
+        alone: there is no other writer, so a write without an error is not checked by a read.
 
     Raises:
         SwitchError: it cannot be read or written, or does not keep what is written.
@@ -148,14 +148,14 @@ async def reconcile(
     if not remaining:
         return total
     raise refused or ReconcileError(
-        endpoint.name, f"{len(remaining)} entries are still not as they should be after {ROUNDS} writes"
+        endpoint.name, f"{len(remaining)} entries still differ from the intent after {ROUNDS} writes"
     )
 
 
 async def _write(
     endpoint: Endpoint, writes: list[list[p4r.Update]]
 ) -> tuple[ReconcileReport, WriteError | None]:
-    """Writes stage by stage; what was written, and why it stopped before the end."""
+    """Writes stage by stage; returns what was written, and the error that stopped it, if any."""
     done: list[p4r.Update] = []
     for stage in writes:
         for start in range(0, len(stage), BATCH):
@@ -181,7 +181,7 @@ def _count(updates: list[p4r.Update]) -> ReconcileReport:
 async def install(
     endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
 ) -> tuple[bool, ReconcileReport]:
-    """Makes a switch run a program, if it does not already, and hold the entities; whether it was pushed.
+    """Makes a switch run a program and hold the entities; returns whether the program was pushed.
 
     Args:
         alone: as in `reconcile`.
@@ -201,11 +201,11 @@ def install_all(
     *,
     load: Callable[[str], P4Program] = programs.load,
 ) -> dict[str, ReconcileReport]:
-    """Makes every switch of a network within the process hold its intent; what was written, by switch.
+    """Makes every switch of a network in this process hold its intent; returns the writes by switch.
 
     Args:
-        switch: gives the switch with a name.
-        load: where programs come from.
+        switch: returns the switch of a name.
+        load: loads the program of a name.
 
     Raises:
         SwitchError: a switch refuses something.
@@ -222,10 +222,10 @@ def install_all(
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> ReconcileReport:
-    """As `install` without other writers: the entities after a push of the program are read once.
+    """As `install` without other writers, but reads what a push leaves in a switch only once.
 
     Args:
-        fresh: what that is, by program.
+        fresh: the entities after a push, by program.
     """
     if await endpoint.cookie() == program.cookie:
         return await reconcile(endpoint, program, intended, alone=True)
@@ -247,5 +247,5 @@ async def _install(
         refused = error
     if refused is None:
         return written.plus(ReconcileReport(inserted=len(entries)))
-    # which tells what is wrong, unless that was two entries with one key
+    # raises the error, unless the only one is that two entries have the same key
     return await reconcile(endpoint, program, intended, alone=True)

@@ -6,7 +6,7 @@
      "switches": {"leaf1": {"address": "127.0.0.1:50051", "device_id": 1, "program": "flowcut"}}}
 
 It is at $XDG_RUNTIME_DIR/tailrace/current.json, or at tailrace-UID/current.json in the folder for temporary
-files; the folder is the user's alone.
+files; no other user may write to the folder.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A running network.
 
-    topology: its spec; what runs is slower by `time_scale` (spec.scale)
-    scheme: a spec likewise, or what it came to in the network, as it runs (schemes.registry.resolved_of)
-    relay: the socket through which its controller answers questions
-    down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
-    suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
-    pfc: PFC that the program does because the traffic manager has none
-    channels: lossless priorities of links between switches; 0: there is one, which packets keep
+    topology: its spec; the running network is slower by the factor `time_scale` (spec.scale)
+    scheme: its spec, or the resolved scheme as it runs (schemes.registry.resolved_of)
+    relay: the socket through which its controller answers queries
+    down: link ends (switch, port) that its controller takes for dead, if there is no relay
+    suppressed: paths that its controller suppresses, (switch, port, least ns until their use), likewise
+    pfc: PFC that the program emulates because the traffic manager has none
+    channels: number of lossless priorities on links between switches; 0: packets keep a single one
     plugins: plug-ins that the writer had loaded (spec.plugins.loaded)
     """
 
@@ -107,7 +107,7 @@ def relay_path(path: Path | None = None) -> Path:
 
 
 def write(path: Path | None, content: RunFile) -> Path:
-    """Writes a run file, which readers see whole or not at all, with the plug-ins of this process; its place.
+    """Writes a run file atomically, with the plug-ins of this process; returns its path.
 
     Raises:
         RunFileError: it cannot be written.
@@ -132,7 +132,7 @@ def write(path: Path | None, content: RunFile) -> Path:
 
 def _check_folder(folder: Path) -> None:
     """Rejects a folder for temporary files that another user owns or may write to."""
-    # a link may lead to a folder of the user's own that others may write into
+    # lstat, as a symbolic link may lead to a folder of this user that others may write into
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise RunFileError(f"run file: {folder} is no folder")
@@ -152,7 +152,7 @@ def read(path: Path | None = None) -> RunFile:
     """Reads a run file.
 
     Raises:
-        RunFileError: there is none, or its content is no good; the line names the file and the key.
+        RunFileError: there is none, or its content is invalid; the message names the file and the key.
     """
     place = path or default_path()
     try:

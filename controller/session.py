@@ -6,11 +6,11 @@
        |                     backup: wait until there is no primary                  +-- intent -+
        +---------------- the switch or the stream goes away; wait, longer each time
 
-A backup changes nothing. When the primary goes away it announces the highest election id that the switch has
-seen, and so becomes primary itself (P4Runtime §5.3, §5.4); BMv2 promotes a backup by itself. So where a
-primary lost one connection for a while, two controllers have a part of the network each, and neither sees the
-links between. The owner of both (controller.py says who) then claims the switches of the other one, with an
-election id above the highest.
+A backup changes nothing. When the primary goes away, the backup announces the highest election id that the
+switch has seen, and so becomes primary itself (P4Runtime §5.3, §5.4); BMv2 promotes a backup by itself. If a
+primary loses some connections for a while, two controllers are then each primary of a part of the network,
+and neither sees the links between the parts. One of them (controller.py says which) then claims the switches
+of the other, with an election id above the highest.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code
 
 DEFAULT_ELECTION_ID = 1000
-"""Announced first. A controller whose id is taken tries the one below, so as many can wait as backups."""
+"""The election id announced first. A controller whose id is taken tries the next lower id, down to 1."""
 
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 """p4rt.client.connect, or the same with some arguments given."""
 
 
-@functools.lru_cache(maxsize=4096)  # every round of probes has the same ones
+@functools.lru_cache(maxsize=4096)  # every round of probes needs the same
 def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.PacketMetadata]:
-    """The metadata of a packet-out that asks for an operation of PacketOutOp_t."""
+    """The metadata of a packet-out with an operation of PacketOutOp_t."""
     message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
     update = message.encode_update(program.schema)
     assert isinstance(update, p4r.StreamMessageRequest)
@@ -56,7 +56,7 @@ def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.Packe
 
 
 class SessionState(Enum):
-    """How far a session is."""
+    """Not connected, a backup, primary, or primary of a switch that holds its intent (READY)."""
 
     LOST = "lost"
     BACKUP = "backup"
@@ -66,15 +66,15 @@ class SessionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a session tells its owner; called in the event loop.
+    """Callbacks of a session to its owner, in the event loop.
 
     state: the session, after its state changed, or its switch was reconciled again (still READY)
     packet: switch name and a packet-in
     digest: a message of the data plane, which is acknowledged afterwards
     links_discovered: a session; awaited before the entries of its switch, which already runs the program,
         are first changed
-    state_read: switch name and the entities of such a switch, where its program has digests: the reaction of
-        an earlier controller to them
+    state_read: switch name and the entities of such a switch, if its program has digests: they show how an
+        earlier controller reacted to digests
     """
 
     state: Callable[[Session], None]
@@ -88,7 +88,7 @@ class Session:
     """The controller's side of one switch.
 
     report: what the last reconciliation wrote; pushed: whether it pushed the program
-    carries: the switch has entries, perhaps of an earlier controller, so probes of links pass it
+    carries: the switch has entries, perhaps of an earlier controller, so it passes link probes on
     """
 
     def __init__(
@@ -124,24 +124,24 @@ class Session:
     # ---- for the owner ----
 
     def set_intent(self, intent: SwitchIntent) -> None:
-        """Says what the switch must hold from now on."""
+        """Sets what the switch must hold from now on."""
         self._intent = intent
         if self.state is SessionState.READY:
             self._set_state(SessionState.PRIMARY)
         self._wake.set()
 
     def claim(self) -> None:
-        """Has this controller become primary in place of the one that is."""
+        """Makes this controller primary of the switch in place of the present one."""
         if self._client is not None and self.state is SessionState.BACKUP:
             self._election_id = self._highest = self._highest + 1
-            with contextlib.suppress(SwitchError):  # it has gone just now
+            with contextlib.suppress(SwitchError):  # the connection was lost just now
                 self._client.announce(self._election_id)
 
     def packet_out(self, op: str, index: int, payload: bytes = b"") -> None:
         """Sends a packet-out with an operation of PacketOutOp_t.
 
         Raises:
-            SwitchError: this is not the primary controller, or the switch is gone.
+            SwitchError: this is not the primary controller, or the connection is lost.
         """
         client, program = self._client, self._program
         if client is None or self.state in (SessionState.LOST, SessionState.BACKUP):
@@ -160,7 +160,7 @@ class Session:
         """Runs until cancelled.
 
         Raises:
-            ControllerError: something that no retry can help, such as unreadable TLS files.
+            ControllerError: a failure that retries cannot repair, such as unreadable TLS files.
         """
         clock = asyncio.get_running_loop().time
         lost_at_s = clock()
@@ -185,7 +185,7 @@ class Session:
                 self._set_state(SessionState.LOST)
             await asyncio.sleep(self._timing.retry_s(clock() - lost_at_s))
 
-    # ---- inside ----
+    # ---- private ----
 
     def _set_state(self, state: SessionState) -> None:
         if state is not self.state or state is SessionState.READY:
@@ -193,7 +193,7 @@ class Session:
             self._hooks.state(self)
 
     async def _serve(self, client: Client) -> None:
-        """Receives and reconciles until one of both fails."""
+        """Receives and reconciles until either fails."""
         tasks = asyncio.create_task(self._receive(client)), asyncio.create_task(self._work(client))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

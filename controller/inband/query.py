@@ -45,18 +45,18 @@ class QueryClient(Protocol):
         ...
 
     def cells(self, switch: str, register: str, /) -> list[int]:
-        """All cells of a register that P4Runtime does not show; none where they cannot be read. Raises
+        """All cells of a register that P4Runtime does not show; empty if they cannot be read. Raises
         ControllerError.
         """
         ...
 
 
 def require_op(program: ProgramNames, switch: str, title: str, op: str) -> int:
-    """The number of an operation. Raises NotOfferedError if the program does not support it."""
-    number = program.enum_value(OPS, op)
-    if number is None or program.enum_value(REASONS, REASON_OF[op]) is None:
+    """The enum value of an operation. Raises NotOfferedError if the program does not support it."""
+    value = program.enum_value(OPS, op)
+    if value is None or program.enum_value(REASONS, REASON_OF[op]) is None:
         raise NotOfferedError(switch, f"{title} does not answer {op} packets")
-    return number
+    return value
 
 
 class PrimaryQueryClient:
@@ -66,7 +66,7 @@ class PrimaryQueryClient:
         """Waits until the connection's client is primary.
 
         Raises:
-            ElectionError: another controller is.
+            ElectionError: another controller is primary.
             SwitchError: no server answers.
         """
         self._client, self._program = connection.client, program
@@ -85,20 +85,20 @@ class PrimaryQueryClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the stream, and with it the role."""
+        """Closes the stream, which ends the primary role."""
         run_at_once(self._client.close())
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """See QueryClient. Unanswered indices are asked again: packets may be lost on the way to the CPU."""
+        """See QueryClient. Repeats unanswered queries: packets may be lost on the way to the CPU."""
         out, packet_in = _headers(self._program)
-        number = require_op(self._program, switch, switch, op)
+        op_value = require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
         waiting = list(dict.fromkeys(indices))
         for _ in range(_ROUNDS):
             for start in range(0, len(waiting), _WINDOW):
                 part = set(waiting[start : start + _WINDOW])
                 for index in sorted(part):
-                    self._send(out, {"op": number, "index": index})
+                    self._send(out, {"op": op_value, "index": index})
                 for response in self._collect(packet_in, reason, part):
                     waiting[waiting.index(response[0])] = -1
                     yield response
@@ -108,7 +108,7 @@ class PrimaryQueryClient:
         raise NoResponseError(switch, f"no answer to {op} {waiting[0]}")
 
     def cells(self, _switch: str, _register: str, /) -> list[int]:
-        """See QueryClient: a client has P4Runtime alone."""
+        """See QueryClient: always empty, as this client has only P4Runtime."""
         return []
 
     def _send(self, header: p4i.ControllerPacketMetadata, values: Mapping[str, int]) -> None:

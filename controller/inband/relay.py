@@ -10,15 +10,15 @@ Protocol: lines of JSON. The client sends one request
 
     {"switch": "leaf1", "op": "READ_FLOWS", "indices": [0, 1]}
 
-and gets one line an index, in any order, each with a payload or an error, and a last line:
+and gets one line per index, in any order, each with a payload or an error, and a last line:
 
     {"index": 0, "payload": "00ff…"}    {"index": 1, "error": "no answer"}    {"done": true}
 
 {"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
-{"op": "SUPPRESSED"} with the paths that are not used because their switch found them faulty, and how long in
-ns that stays so at least: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
+{"op": "SUPPRESSED"} with the paths that are not used because their switch found them faulty, and the least
+time in ns for which this continues: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
 {"switch": "leaf1", "op": "REGISTER", "register": "untracked_bytes"} is answered with all cells of a register,
-{"cells": [0, 0]}, {"done": true}; with none, where the controller cannot read registers.
+{"cells": [0, 0]}, {"done": true}; with no cells if the controller cannot read registers.
 
 A request that cannot be served as a whole gets {"error": "…"} and the connection ends. Several requests may
 follow one another on a connection.
@@ -56,13 +56,12 @@ Registers = Callable[[str, str], list[int]]
 """(switch, register) -> its cells; called in a thread. Raises LookupError or OSError."""
 
 SuppressedLeft = tuple[str, int, int]
-"""A suppressed path: the switch that does not use it, its port, and for how many ns yet, at least."""
+"""A suppressed path: the switch that does not use it, its port, and the least remaining time in ns."""
 
 MAX_INDEX = 0xFFFF
 DOWN, SUPPRESSED, REGISTER = "DOWN", "SUPPRESSED", "REGISTER"
-"""Operations without a packet: for the links that are down, for suppressed paths, for a register."""
-
-_OWN = frozenset({DOWN, SUPPRESSED, REGISTER})
+"""Operations that send no packet: they read the links that are down, the suppressed paths, a register."""
+_WITHOUT_PACKET = frozenset({DOWN, SUPPRESSED, REGISTER})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 2
@@ -96,7 +95,7 @@ class RelayServer:
             ask: sends one in-band query to a switch.
             down: both ends of every link that is down, as (switch, port).
             suppressed: the suppressed paths.
-            registers: reads a register of a switch whose P4Runtime server refuses that; None: nothing does.
+            registers: reads a register of a switch whose P4Runtime server refuses to; None: not possible.
         """
         self.path = path
         self._ask = ask
@@ -121,8 +120,8 @@ class RelayServer:
         """Closes the socket and removes it, if it is still ours."""
         if self._server is None:
             return
-        # a connection that was just accepted is not among the clients before the loop has turned a few times,
-        # and is lost with its descriptor where the server closes before
+        # a connection that was just accepted becomes a client only after a few iterations of the loop; if the
+        # server closed before, the connection and its descriptor would be lost
         for listening in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(_ACCEPT_ITERATIONS):
@@ -174,7 +173,7 @@ class RelayServer:
         try:
             await asyncio.gather(*tasks)
         finally:
-            # for a client that has gone nothing more is asked
+            # for a client that has gone, no more queries are sent
             for task in tasks:
                 task.cancel()
         await _send(writer, {"done": True})
@@ -230,7 +229,7 @@ class RelayClient:
         self._socket.close()
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """Reads cells of a switch.
+        """Sends queries to a switch.
 
         Args:
             switch: its name in the topology.
@@ -238,7 +237,7 @@ class RelayClient:
             indices: buckets or ports.
 
         Yields:
-            (index, payload) in the order in which the answers come.
+            (index, payload) in the order in which the responses arrive.
 
         Raises:
             NoResponseError: the switch did not answer for an index.
@@ -259,7 +258,7 @@ class RelayClient:
         return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in paths)
 
     def cells(self, switch: str, register: str) -> list[int]:
-        """All cells of a register; none where the controller cannot read registers.
+        """All cells of a register; empty if the controller cannot read registers.
 
         Raises:
             RelayError: they cannot be read.
@@ -304,7 +303,7 @@ def _payload_of(response: dict[str, Any], switch: str) -> tuple[int, bytes]:
 
 
 class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a client asks; switch, register and indices are empty where they do not go with `op`."""
+    """A client's request; switch, register and indices are empty if `op` does not use them."""
 
     op: str
     switch: str = ""
@@ -315,8 +314,8 @@ class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ()
 
     def __post_init__(self) -> None:
-        if self.op not in READ_OPS | _OWN:
-            known = ", ".join(sorted(READ_OPS | _OWN))
+        if self.op not in READ_OPS | _WITHOUT_PACKET:
+            known = ", ".join(sorted(READ_OPS | _WITHOUT_PACKET))
             raise ValueError(f"op {self.op!r} is not for reading; expected one of {known}")
         if self.op in READ_OPS | {REGISTER} and not self.switch:
             raise ValueError("a request to read names a switch")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tailrace.p4rt.errors import SwitchError
 
 Layout = Mapping[str, int]
-"""Width in bits of each field, in the order of the wire; all whole bytes."""
+"""Width in bits of each field, in wire order; all are multiples of 8."""
 
 BUCKET: Layout = {"now_ticks": 48, "untracked_bytes": 32, "untracked_last_ticks": 48}
 FLOW_ENTRY: Layout = {
@@ -57,17 +57,18 @@ RTT_ONE = 1 << 8
 
 
 FlowFields = Mapping[str, int]
-"""A way of a bucket that holds a flow: the fields of FLOW_ENTRY, and `way`, its number.
+"""A flow in one of the ways (slots) of a bucket: the fields of FLOW_ENTRY, and `way`, the way's index.
 
-`idle_ticks`, in place of last_data_ticks, have passed since the last data packet. RTTs are multiples of an
-idle one (Flowcut §II-B) in 1/RTT_ONE, and mean nothing before the first ACK (`samples` is 0). `state` is a
-number of FlowState_t. `left` packets of the message follow, as the sender says; 0: unknown.
+`idle_ticks`, in place of last_data_ticks, is the time since the last data packet. RTTs are multiples of the
+RTT in an idle network (Flowcut §II-B) in units of 1/RTT_ONE, invalid before the first ACK (`samples` is 0).
+`state` is a value of FlowState_t. `left`: packets of the message still to come, according to the sender; 0:
+unknown.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket of the flow table: its flows, and what is in flight of flows that found no way free."""
+    """A bucket of the flow table: its flows, and the bytes in flight of flows that got no way."""
 
     flows: tuple[FlowFields, ...]
     untracked_bytes: int
@@ -78,8 +79,8 @@ class Bucket:
 class PathState:
     """What an RLB switch knows of a path, by uplink and destination leaf (RLB §III-B).
 
-    warned_ticks: for how long it is warned yet, 0: it is not
-    rtt_ticks, rtt_age_ticks: its newest RTT and how long ago that was measured; None: it never was
+    warned_ticks: how long its warning still lasts; 0: it has none
+    rtt_ticks, rtt_age_ticks: its newest RTT and how long ago that was measured; None: never measured
     """
 
     warned_ticks: int
@@ -89,11 +90,11 @@ class PathState:
 
 @dataclass(frozen=True, slots=True)
 class RlbPort:
-    """A port of an RLB switch, and what is true of the whole switch.
+    """A port of an RLB switch, and figures of the whole switch.
 
-    warned_ago_ticks: when the switch last warned of a pause of this port; None: no warning of its own holds
-    recirculation_ticks: the newest delay of a recirculation, None: there was none
-    recirculating: packets on their way round now
+    warned_ago_ticks: time since the switch last warned of a pause of this port; None: no such warning holds
+    recirculation_ticks: the newest delay of a recirculation in the switch; None: there was none
+    recirculating: packets that the switch is recirculating now
     """
 
     warned_ago_ticks: int | None
@@ -102,7 +103,7 @@ class RlbPort:
 
 
 def parse_bucket(payload: bytes, switch: str) -> Bucket:
-    """Reads an answer to READ_FLOWS. Raises SwitchError when it is none."""
+    """Parses a response to READ_FLOWS. Raises SwitchError if it is invalid."""
     head, flows = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
     if len(flows) % size_bytes(FLOW_ENTRY):
         raise SwitchError(switch, f"an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
@@ -115,16 +116,16 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
 
 
 def parse_queues(payload: bytes, switch: str) -> dict[str, int]:
-    """The fields of an answer to READ_PORT: what waits in the switch for a port, and what came in by it.
+    """Parses a response to READ_PORT: bytes that wait to leave by a port, and bytes that came in by it.
 
     Raises:
-        SwitchError: it is no such answer.
+        SwitchError: it is invalid.
     """
     return _take(payload, PORT_QUEUES, switch)
 
 
 def parse_path(payload: bytes, switch: str) -> PathState:
-    """Reads an answer to READ_PATH. Raises SwitchError when it is none."""
+    """Parses a response to READ_PATH. Raises SwitchError if it is invalid."""
     fields = _take(payload, PATH_STATE, switch)
     now, rtt = fields["now_ticks"], fields["rtt_ticks"] or None
     until = max(fields["warned_until_ticks"], fields["port_warned_until_ticks"])
@@ -133,7 +134,7 @@ def parse_path(payload: bytes, switch: str) -> PathState:
 
 
 def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
-    """Reads an answer to READ_RLB_PORT. Raises SwitchError when it is none."""
+    """Parses a response to READ_RLB_PORT. Raises SwitchError if it is invalid."""
     fields = _take(payload, RLB_PORT, switch)
     warned = fields["own_warning_ticks"]
     return RlbPort(
@@ -144,7 +145,7 @@ def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
 
 
 def size_bytes(layout: Layout) -> int:
-    """Length on the wire."""
+    """Length of a payload on the wire."""
     return sum(layout.values()) // 8
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters: those with an index, and those of table entries."""
+"""Counters: indirect ones, with an index, and direct ones, of table entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_counters(
     Args:
         node: the switch.
         only: names of counters; empty: all.
-        zeros: also cells that never counted; a counter of ports has hundreds.
+        zeros: also cells that are 0, of which a counter indexed by port has hundreds.
 
     Raises:
         SwitchError: the switch cannot be read.
@@ -41,7 +41,7 @@ def read_counters(
 
 
 def read_cells(node: InspectedSwitch, name: str) -> dict[int, int]:
-    """The packets that each cell of a counter has counted, by index; empty where there is no such counter.
+    """The packets that each cell of a counter has counted, by index; empty if there is no such counter.
 
     Raises:
         SwitchError: the switch cannot be read.
@@ -74,7 +74,7 @@ def _direct(node: InspectedSwitch, only: frozenset[str]) -> Iterator[Row]:
         if table is None or (only and name not in only):
             continue
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
-        # BMv2 has none for some tables
+        # BMv2 does not offer those of some tables
         for entity in node.read_if_offered(p4r.Entity(direct_counter_entry=pattern)):
             entry = entity.direct_counter_entry
             match: dict[str, Value] = (
@@ -93,7 +93,7 @@ def _row(
     unit: p4i.CounterSpec.Unit.ValueType,
     data: p4r.CounterData,
 ) -> Row:
-    """A row with only what the counter's type promises to count."""
+    """A row; None for what the counter's unit does not include."""
     return {
         "switch": node.name,
         "counter": name,

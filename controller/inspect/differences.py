@@ -32,7 +32,7 @@ MISSING, UNEXPECTED, CHANGED, PROGRAM = "missing", "unexpected", "changed", "pro
 
 
 def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
-    """One row a difference; none where all is as intended.
+    """One row per difference; empty if all is as intended.
 
     Args:
         node: the switch, reached by gRPC.
@@ -102,7 +102,7 @@ def _digest_name(node: InspectedSwitch, entry: p4r.DigestEntry) -> str:
 
 
 def _content(node: InspectedSwitch, entity: p4r.Entity | None) -> str | None:
-    """What an entity does, as one text."""
+    """What an entity does, as a string."""
     if entity is None:
         return None
     if entity.WhichOneof("entity") == "table_entry":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Flowcut table, flow by flow, read by packets (`controller.inband.query`): one for each bucket that
-holds something, by two registers.
+"""The flows of Flowcut's table, read by in-band queries (`controller.inband.query`), one per occupied bucket.
+
+Two registers tell which buckets are occupied.
 """
 
 from __future__ import annotations
@@ -41,24 +42,24 @@ COLUMNS = (
     Column("way", key=True, rank=9),
 )
 UNTRACKED = "UNTRACKED"
-"""State of what a bucket has in flight of flows that found no way free; it has no flow of its own."""
+"""State of a row without a flow: a bucket's bytes in flight of flows that got no way (slot) in it."""
 
 AGED = "AGED"
-"""State of what is past its age: it was lost, and the next flow that wants its place has it."""
+"""State of an entry that was idle beyond the age limit: its packets count as lost, a flow may replace it."""
 
 _CONFIG, _MASK, _AGE, _OP = "flowcut_config", "bucket_mask", "age_ticks", "READ_FLOWS"
 _IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"
-"""Registers of bytes in flight, by way and by bucket; 0: nothing is there (flowcut/table.p4)."""
+"""Registers of bytes in flight, by way and by bucket; 0: no flow (flowcut/table.p4)."""
 
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 _HOSTS = {"src": "from", "dst": "to"}
-"""Columns of addresses, and those of their hosts' names."""
+"""Columns of addresses, and the columns of their hosts' names."""
 
 _PORTS, _RTTS = ("in_port", "out_port"), ("rtt_avg", "rtt_last", "rtt_growth")
 
 
 def keeps_flows(node: InspectedSwitch) -> bool:
-    """Whether the program has a flow table that it shows."""
+    """Whether the program has a flow table that can be read."""
     return node.program.has_table(_CONFIG)
 
 
@@ -83,10 +84,10 @@ def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
 
 
 def _occupied(node: InspectedSwitch, asker: QueryClient, buckets: int) -> Sequence[int]:
-    """The buckets that hold something; all, where no register can be read.
+    """The occupied buckets; all buckets if the registers cannot be read.
 
-    A packet a bucket of six BMv2 switches is six seconds of a CPU, which traffic and the watching of links
-    miss.
+    To query every bucket of six BMv2 switches takes six seconds of CPU time, which traffic and link probes
+    then lack.
     """
     in_flight, untracked = (
         asker.cells(node.name, name) or register_cells(node, name) for name in (_IN_FLIGHT, _UNTRACKED)
@@ -102,14 +103,14 @@ def _occupied(node: InspectedSwitch, asker: QueryClient, buckets: int) -> Sequen
 
 
 def _config(node: InspectedSwitch) -> tuple[int, int]:
-    """Buckets that the switch uses, and its age in ticks, from its configuration table."""
+    """The number of buckets in use, and the age limit of entries in ticks, from the configuration table."""
     for row in read_tables(node, frozenset({_CONFIG})).rows:
         params = row["params"]
         limits = [params.get(name) for name in (_MASK, _AGE)] if isinstance(params, dict) else []
         match limits:
             case [int(mask), int(age_ticks)]:
                 return mask + 1, age_ticks
-    raise NotOfferedError(node.name, f"{_CONFIG} does not tell {_MASK} and {_AGE}")
+    raise NotOfferedError(node.name, f"{_CONFIG} has no entry with {_MASK} and {_AGE}")
 
 
 def _rows(node: InspectedSwitch, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of ports or next hops, of four kinds.
 
-ecmp       a table keyed by a group and a slot whose action names a port (`group_members` of our programs),
-or whose
-           action names the ports of a whole group (`candidates`); with the prefixes that use the group
+ecmp       a table keyed by group and slot, whose action names a port (`group_members` of our programs), or
+           keyed by group, whose action names all ports (`candidates`); with the prefixes that use it
 selector   groups of an action selector, and single members of an action profile
 multicast  multicast groups
 clone      clone sessions
@@ -17,7 +16,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import InspectedSwitch
-from tailrace.controller.inspect.tables import action_and_params, call_text, read_entries, row_of
+from tailrace.controller.inspect.tables import action_and_params, read_entries, row_of, weighted_call
 from tailrace.p4rt.by_name.program import TableNames
 from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
@@ -34,7 +33,7 @@ COLUMNS = (
     Column("used_by", rank=1),
 )
 GROUP_KEY = "group"
-"""Name of the field that makes a table one of groups, and of the parameter by which a route uses a group."""
+"""Name of the key field of tables of groups, and of the action parameter by which a route uses a group."""
 
 
 def read_groups(node: InspectedSwitch) -> Listing:
@@ -53,7 +52,7 @@ def group_tables(node: InspectedSwitch) -> list[TableNames]:
 
 
 def entry_ports(params: dict[str, Value]) -> list[SwitchPort]:
-    """The ports among an action's arguments; port 0 is the filler of unused places."""
+    """The ports among an action's arguments, without port 0, which fills unused ones."""
     return [value for value in params.values() if isinstance(value, SwitchPort) and value.number]
 
 
@@ -112,9 +111,9 @@ def _selectors(node: InspectedSwitch) -> Iterator[Row]:
             for entity in entities
         }
         name = node.program.profiles.shown(profile.preamble.id)
-        for number, (action, params) in members.items():
+        for member_id, (action, params) in members.items():
             calls: tuple[Value, ...] = ({"action": action, **params},)
-            yield _row(node, "member", name, number, ports=entry_ports(params), members=calls)
+            yield _row(node, "member", name, member_id, ports=entry_ports(params), members=calls)
         if profile.with_selector:
             yield from _selector_groups(node, profile.preamble.id, name, members)
 
@@ -128,7 +127,7 @@ def _selector_groups(
         ports, calls = [], []
         for member in sorted(group.members, key=lambda member: member.member_id):
             call = members.get(member.member_id, ("unknown", {}))
-            calls.append({"member": member.member_id, **call_text(call, member.weight)})
+            calls.append({"member": member.member_id, **weighted_call(call, member.weight)})
             ports += entry_ports(call[1])
         yield _row(node, "selector", name, group.group_id, ports=ports, members=tuple(calls))
 
@@ -153,7 +152,7 @@ def _read_replication(
 
 
 def _replication_row(node: InspectedSwitch, kind: str, group: int, replicas: Iterable[p4r.Replica]) -> Row:
-    """Ports in a fixed order, and the instances of those that have one."""
+    """A row with the ports in order, and the instances of those that have one."""
     instances = sorted((replica_port(replica), replica.instance) for replica in replicas)
     ports = [SwitchPort(number, node.peer_of(number)) for number, _ in instances]
     members: list[Value] = [

@@ -19,9 +19,8 @@ from tailrace.p4rt.status import Code
 class InspectedSwitch:
     """A switch that can be read.
 
-    `peers` are its neighbours' names by port, empty where the topology is not known; `hosts` are names of
-    hosts by IPv4 address. `tick_ns` is the unit of its
-    program's times, None where it is not known.
+    `peers` are its neighbours' names by port, empty if the topology is not known; `hosts` are names of hosts
+    by IPv4 address. `tick_ns` is the unit of its program's times, None if it is not known.
     """
 
     name: str
@@ -33,7 +32,7 @@ class InspectedSwitch:
 
     @cached_property
     def program(self) -> ProgramNames:
-        """The program's description, asked for once. Raises SwitchError."""
+        """The program's description, read once. Raises SwitchError."""
         return ProgramNames(self.connection.p4info())
 
     @property
@@ -42,7 +41,7 @@ class InspectedSwitch:
         return self.program_name or self.program.name or "its program"
 
     def read_if_offered(self, pattern: p4r.Entity) -> list[p4r.Entity]:
-        """What matches a pattern; nothing where the target has no such thing. Raises SwitchError."""
+        """The entities that a pattern matches; empty if the target has no such thing. Raises SwitchError."""
         try:
             return self.connection.read([pattern])
         except RefusedError as error:

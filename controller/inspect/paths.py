@@ -4,10 +4,10 @@
 At each switch the entry with the longest prefix for the destination is looked up in the table `ipv4_routes`
 of the schemes' programs. Its action names a port, or a group whose members are taken from the switch's
 groups. All members are followed, so every path that any hash may choose is walked, and no other. Which
-tables of another program route is not known: there packets are tried (cli.inspect.dry_run_paths).
+tables of another program route is not known: there, dry runs are used (cli.inspect.dry_run_paths).
 
-In a Dragonfly packets from a switch of the same group have other next hops (`onward_groups`), and data of
-hosts may go through a third group first: that detour is a choice of its own, and not walked.
+In a Dragonfly, packets from a switch of the same group have other next hops (`onward_groups`), and data of
+hosts may go through a third group first: that detour is chosen separately, and not walked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tailrace.topology import Host, Topology
 _ROUTES, _ONWARD, _TOWARD = "ipv4_routes", "onward_groups", "toward"
 
 Place = tuple[str, bool]
-"""A switch, and whether a packet came to it from one of its own Dragonfly group."""
+"""A switch, and whether a packet came to it from a switch of the same Dragonfly group."""
 
 COLUMNS = (
     Column("src", key=True),
@@ -78,7 +78,7 @@ class Router:
         self._onward = self._read_onward() if self.has_onward else {}
 
     def _read_onward(self) -> dict[Value, Value]:
-        """The groups of packets from the same Dragonfly group, by those of others."""
+        """ECMP groups for packets from the same Dragonfly group, by the ECMP group for other packets."""
         values: dict[Value, Value] = {}
         for row in read_tables(self.node, frozenset({_ONWARD})).rows:
             match, params = row["match"], row["params"]
@@ -87,7 +87,7 @@ class Router:
         return values
 
     def step(self, destination: IPv4Address, *, within: bool = False) -> PathStep:
-        """What happens to packets to an address; `within`: that come from the same Dragonfly group."""
+        """What happens to packets to an address; `within`: they come from the same Dragonfly group."""
         best, bits = None, -1
         for row in self._rows:
             prefix = _prefix_of(row)
@@ -112,7 +112,7 @@ class Router:
 
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
-    """Whether it runs a program like the schemes', which have the annotation @switch and this table."""
+    """Whether the switch's program is like the schemes': it has the annotation @switch and this table."""
     return bool(node.program.constants) and node.program.has_table(_ROUTES)
 
 
@@ -130,7 +130,7 @@ def _prefix_of(row: Row) -> IPv4Network | None:
 
 @dataclass(frozen=True, slots=True)
 class PathWalk:
-    """The way from one host to another: one row a switch, and what is wrong with it, if anything."""
+    """The paths from one host to another: one row per switch, and the problems, if any."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...]
@@ -140,7 +140,7 @@ class Walker:
     """Walks through the switches of a topology."""
 
     def __init__(self, topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> None:
-        """Takes the switches that can be read; a path through another one is a problem."""
+        """`nodes`: the switches that can be read; paths through others cannot be walked."""
         self._topology, self._nodes = topology, nodes
         self._routers: dict[str, Router] = {}
 

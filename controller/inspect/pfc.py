@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PFC has done at each port: as the traffic manager counts it, where the switch says so (the native
-switch and the virtual target), else as the program counts that stands in for it (p4src/pfc).
+"""PFC counts of each port: those of the traffic manager, if the switch offers them (the native switch and the
+virtual target), else those of the P4 program, which then emulates PFC (p4src/pfc).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ COLUMNS = (
 )
 """PFC of a port since the switch was started; empty: not known.
 
-pauses_sent: frames that asked its neighbour to wait, repeated ones, too
-pfc_received: PFC frames of its neighbour
-paused_ns: how long it was not to send; waited_packets: packets that waited for it
-storms: how often pauses held it for too long; storm_dropped: packets that were dropped for that
+pauses_sent: frames that paused its neighbour, including repeated ones
+pfc_received: PFC frames from its neighbour
+paused_ns: how long it was paused; waited_packets: packets that waited for that
+storms: how often it was paused for too long; storm_dropped: packets that were dropped for that
 """
 
 _CELLS = {
@@ -36,17 +36,17 @@ _CELLS = {
     "storms": "pfc_storms",
     "storm_dropped": "pfc_storm_drops",
 }
-"""The counters of the program that stands in for a traffic manager, by column."""
+"""The counters of a P4 program that emulates PFC, by column."""
 
 
 def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, Row]:
-    """The columns of some ports; empty where PFC is not counted.
+    """The columns of some ports; empty if PFC is not counted.
 
     Raises:
         SwitchError: the switch cannot be read.
     """
     connection = node.connection
-    # only servers have more to tell than P4Runtime
+    # only switches behind a server offer more than P4Runtime
     counts = connection.statistics() if isinstance(connection, GrpcConnection) else None
     if counts is not None:
         known: Mapping[str, Any] = counts["ports"]
@@ -60,7 +60,7 @@ def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, Row]:
 
 
 def _of_statistics(port: Mapping[str, Any]) -> Row:
-    """All priorities of a port together; one that was paused counts, however many were."""
+    """Sums over all priorities of a port; `paused_ns` is that of the priority paused longest."""
     classes = port["pfc"].values()
     return {
         "pauses_sent": sum(counts["xoff_sent"] for counts in classes),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits at each port, as the program accounts for it, read by packets (`controller.inband.query`); and
-what is done about it: PFC's pauses, RLB's warnings and recirculation.
+"""The bytes queued at each port, as the program counts them, read by in-band queries
+(`controller.inband.query`), with PFC's pauses, and RLB's warnings and recirculations.
 
-Where the program is one of RLB, a row without a port has what is true of a whole switch.
+With RLB programs, a row without a port has the figures of a whole switch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RLB_COLUMNS = (
     Column("t_rc_ns", is_time=True, rank=6),
     Column("control_from_host", grows=True, rank=4),
 )
-"""A warning that `warns` was given, and not withdrawn; but it may have run out."""
+"""`warns`: a warning was sent and not withdrawn, but it may have expired."""
 
 _OP = "READ_PORT"
 _BY_PORT = ("warnings_sent", "warnings_withdrawn", "warnings_received")
@@ -48,10 +48,10 @@ _DROPS, _REASONS, _FROM_HOST = "drops", "DropReason_t", "CONTROL_FROM_HOST"
 
 
 def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
-    """Bytes that wait to leave by each port, and bytes in the switch that came in by it; see the top.
+    """Bytes that wait to leave by each port, and bytes in the switch that came in by it, with PFC and RLB.
 
     Raises:
-        NotOfferedError: the program does not answer such questions, or no ports are known.
+        NotOfferedError: the program does not answer this query, or no ports are known.
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
@@ -75,7 +75,7 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
 
 
 def _rlb(node: InspectedSwitch, asker: QueryClient, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
-    """Adds what RLB says of ports; the row of the whole switch."""
+    """Adds the RLB figures of ports to `rows`; returns the row of the whole switch."""
     ports = read_ports(node, asker, rows)
     counts = {name: read_cells(node, name) for name in _BY_PORT}
     for index, port in ports.items():
@@ -101,7 +101,7 @@ def columns_of(parts: Iterable[Listing]) -> tuple[Column, ...]:
 
 
 def known_ports(node: InspectedSwitch) -> list[int]:
-    """The ports of the topology; without one, the ports that the tables speak of."""
+    """The ports of the topology; without one, the ports that table entries name."""
     if node.peers:
         return sorted(node.peers)
     special, numbers = node.program.special_ports, set()

@@ -48,7 +48,7 @@ def read_registers(
 
 
 def register_cells(node: InspectedSwitch, name: str) -> list[int]:
-    """The cells of a register of numbers, by one Read; none where the target does not show it.
+    """The cells of a register of integers, by one Read; empty if the target does not show it.
 
     Raises:
         SwitchError: the switch cannot be read.

@@ -13,7 +13,7 @@ _PATHS, _PORTS = "warned_until_ticks", "port_warned_until_ticks"
 _PATH_OP, _PORT_OP = "READ_PATH", "READ_RLB_PORT"
 
 PathKey = tuple[int, int]
-"""A path as a switch names it: the port to the next hop, and the number of the destination's leaf."""
+"""A path as a switch names it: the port to the next hop, and the index of the destination's leaf."""
 
 
 def knows_warnings(node: InspectedSwitch) -> bool:
@@ -24,7 +24,7 @@ def knows_warnings(node: InspectedSwitch) -> bool:
 def read_paths(
     node: InspectedSwitch, asker: QueryClient, paths: Iterable[PathKey]
 ) -> dict[PathKey, PathState]:
-    """What an RLB switch knows of some paths; of those that it has no room for, nothing.
+    """What an RLB switch knows of some paths; without those beyond the size of its registers.
 
     Raises:
         SwitchError: the switch cannot be read.
@@ -32,13 +32,13 @@ def read_paths(
     require_op(node.program, node.name, node.title, _PATH_OP)
     ports = node.program.register_size(_PORTS)
     leaves = node.program.register_size(_PATHS) // ports
-    index = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
-    responses = query_all(asker, node.name, _PATH_OP, index)
-    return {index[number]: parse_path(data, node.name) for number, data in responses.items()}
+    keys = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
+    responses = query_all(asker, node.name, _PATH_OP, keys)
+    return {keys[index]: parse_path(data, node.name) for index, data in responses.items()}
 
 
 def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
-    """What an RLB switch says of its ports.
+    """The state of some ports of an RLB switch.
 
     Raises:
         SwitchError: the switch cannot be read.
@@ -49,5 +49,5 @@ def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) 
 
 
 def in_ns(node: InspectedSwitch, ticks: int | None) -> int | None:
-    """A time in ns; None where the length of a tick is not known."""
+    """A time in ns; None if the length of a tick is not known."""
     return None if ticks is None or node.tick_ns is None else ticks * node.tick_ns

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths between two hosts of an RLB network with their warnings: one row a hop and port.
+"""The paths between two hosts of an RLB network with their warnings: one row per hop and port.
 
-Beside the ports that the installed entries use there are those that they would use if nothing were wrong,
-and why they do not: their link is down, or the switch found the path faulty (RLB §IV-B.2). RTTs are those
-that the first leaf has measured (RLB §V).
+Beside the ports that the installed entries use, it shows the ports that they would use without failures, and
+why they do not: the link is down, or the switch found the path faulty (RLB §IV-B.2). RTTs are those that the
+first leaf has measured (RLB §V).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LINK_DOWN, FAILURE = "link down", "failure alert"
 """Why a port is not used."""
 
 States = Callable[[InspectedSwitch, Sequence[PathKey]], Mapping[PathKey, PathState]]
-"""Asks a switch for paths."""
+"""Reads the state of paths from a switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
-    """A row before the switch was asked: a port that leads on, and the leaf that is to be reached."""
+    """A row without the switch's state: a port to a next hop; index of the destination's leaf, None there."""
 
     row: Row
     switch: str
@@ -60,7 +60,7 @@ class RlbPaths:
     """Makes the rows of some walks.
 
     down, suppressed: what the controller knows of links and paths
-    states: asks switches
+    states: reads the state of paths from a switch
     """
 
     topology: Topology
@@ -87,15 +87,15 @@ class RlbPaths:
         return Listing("paths", COLUMNS, rows, notes=tuple(notes))
 
     def _ports_of(self, row: Row) -> list[_Hop]:
-        """A port each: those that the entries name, and those that they would name."""
+        """One item per port that the entries use, or would use without failures."""
         name, ports, dst = str(row["switch"]), row["ports"], str(row["dst"])
         leaf = self.topology.host(dst).switch
         parts = ports if isinstance(ports, tuple) else ()
         used = {port.number for port in parts if isinstance(port, SwitchPort)}
         hops = self._hops[name]
         usual = () if name == leaf else hops.get(dst, hops[leaf])
-        number = None if name == leaf else self.topology.leaves.index(leaf)
-        return [_Hop({**row, "used": port in used}, name, port, number) for port in sorted({*used, *usual})]
+        index = None if name == leaf else self.topology.leaves.index(leaf)
+        return [_Hop({**row, "used": port in used}, name, port, index) for port in sorted({*used, *usual})]
 
     def _row(self, hop: _Hop, path_states: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
         node = self.nodes[hop.switch]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EV lists of endpoints as listings, and a check that the switches' entries follow them.
+"""Lists of EVs (entropy values, which select paths) as listings, and a check that the entries follow them.
 
 A row of `read_lists` is a path. A row of `check_lists` is a pair of hosts: how many paths were walked through
 the entries that the switches hold now, and how many did not go where the list says.
@@ -76,7 +76,7 @@ def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
 def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair]) -> Listing:
     """All paths of pairs of hosts, walked. Raises SwitchError when a switch cannot be read.
 
-    In each pair, here as below, the hosts are on different switches.
+    The hosts of each pair must be on different switches, also in `check_sample`.
     """
     return _checked(
         (pair, endpoints.paths.between(pair[0].switch, pair[1].switch), None, walker) for pair in pairs
@@ -84,7 +84,7 @@ def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair
 
 
 def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], count: int) -> Listing:
-    """As `check_lists`, of `count` paths only, each of any pair; the same ones every time."""
+    """As `check_lists`, with only `count` paths of random pairs; the same ones in every call."""
     rng = random.Random(count)
     chosen: dict[int, list[float]] = {}
     for _ in range(count):
@@ -103,10 +103,10 @@ def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], 
 def _checked(
     work: Iterable[tuple[Pair, tuple[BoundedPath, ...], list[float] | None, EvWalker]],
 ) -> Listing:
-    """The places in a list to walk are given as parts of its length; None: all."""
+    """Walks paths; their positions in a list are given as fractions of its length, None: all."""
     rows: list[Row] = []
-    for (src, dst), paths, places, walker in work:
-        some = paths if places is None else tuple(paths[int(place * len(paths))] for place in places)
+    for (src, dst), paths, positions, walker in work:
+        some = paths if positions is None else tuple(paths[int(part * len(paths))] for part in positions)
         differences = [(path, walk) for path in some if (walk := _differs(path, walker, src, dst))]
         rows.append(
             {
@@ -159,8 +159,8 @@ def read_steered(node: InspectedSwitch) -> SteeredTables:
             _add(tables, row, match, params)
         elif match["class"] == node.program.enum_value("PathClass_t", ALL):
             role = next(name for name in ROLES if node.program.enum_value("Role_t", name) == match["role"])
-            near, number, size = (_number(value) for value in (match["near"], params["list"], params["size"]))
-            tables.add_list(role, near, number, size)
+            near, index, size = (_number(value) for value in (match["near"], params["list"], params["size"]))
+            tables.add_list(role, near, index, size)
     return tables
 
 
@@ -182,7 +182,7 @@ def _add(tables: SteeredTables, row: Row, match: Mapping[str, Value], params: Ma
 
 
 def _number(value: Value) -> int:
-    """A number or a port as a number."""
+    """The integer of a number or of a port."""
     if isinstance(value, SwitchPort):
         return value.number
     assert isinstance(value, int), f"{value!r} is no number"

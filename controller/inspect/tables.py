@@ -24,7 +24,7 @@ COLUMNS = (
     Column("bytes", grows=True, rank=3),
 )
 ENTRY, CONST, DEFAULT = "entry", "const", "default"
-"""Values of the column `entry`: written by a controller, fixed by the program, what misses get."""
+"""Values of the column `entry`: written by a controller, fixed by the program, the default entry."""
 
 
 def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Listing:
@@ -80,7 +80,7 @@ def row_of(node: InspectedSwitch, table: TableNames, entry: p4r.TableEntry) -> R
 
 
 def _rates(config: p4r.MeterConfig) -> dict[str, Value]:
-    """The rates of an entry's meter in units a second, and bursts in units; peaks only where they differ."""
+    """The rates of an entry's meter in units per second, and bursts in units; peaks only if they differ."""
     rates: dict[str, Value] = {"cir": config.cir, "cburst": config.cburst}
     if (config.pir, config.pburst) != (config.cir, config.cburst):
         rates |= {"pir": config.pir, "pburst": config.pburst}
@@ -107,7 +107,7 @@ def action_of(node: InspectedSwitch, action: p4r.TableAction) -> tuple[str | Non
             (action_and_params(node, choice.action), choice.weight)
             for choice in action.action_profile_action_set.action_profile_actions
         ]
-        return "one of", {"choices": tuple(call_text(call, weight) for call, weight in choices)}
+        return "one of", {"choices": tuple(weighted_call(call, weight) for call, weight in choices)}
     return None, {}
 
 
@@ -119,13 +119,13 @@ def action_and_params(node: InspectedSwitch, action: p4r.Action) -> tuple[str, d
     return view.name, view.arguments(action, node.peer_of)
 
 
-def call_text(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, Value]:
+def weighted_call(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, Value]:
     """A weighted choice of a one-shot selector."""
     return {"action": call[0], **call[1], "weight": weight}
 
 
 def _names(node: InspectedSwitch, tables: Iterable[TableNames]) -> frozenset[str]:
-    """What filters may name beside the columns."""
+    """Names that filters may use beside those of columns: of key fields and action parameters."""
     names = set()
     for table in tables:
         names |= {field.name for field in table.fields.values()}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers, counters, meters and parser value sets after commands. Each public method is a command, as in
-`tables`.
+"""The registers, counters, meters and parser value sets that commands write. Each public method carries out a
+command, as in `tables`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailrace.spec import SpecError
 
 _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond, those of P4Runtime in units per second."""
-_MOST = (1 << 63) - 1
+_INT64 = (1 << 63) - 1
 
 _Array = p4i.Register | p4i.Counter | p4i.DirectCounter | p4i.Meter | p4i.DirectMeter
 
@@ -28,7 +28,7 @@ _Array = p4i.Register | p4i.Counter | p4i.DirectCounter | p4i.Meter | p4i.Direct
 class Cells(Commands):
     """Cells of registers, counters and meters, and parser value sets.
 
-    rounded: lines with rates that P4Runtime, which has whole numbers a second, cannot say to within 1 %
+    rounded: lines with rates that P4Runtime's integers per second cannot express to within 1 %
     """
 
     def __init__(self, program: ProgramNames, tables: TableCommands) -> None:
@@ -42,14 +42,14 @@ class Cells(Commands):
         self._cells: dict[int, dict[int | None, HandleEntry]] = defaultdict(
             dict
         )  # by array and index; None: all
-        # by array and entry; what an entry gets beside its key and action
+        # by array and entry; counter data and meter rates of a table entry
         self._direct: dict[int, dict[int, tuple[HandleEntry, p4r.TableEntry]]] = defaultdict(dict)
-        self._rates_of_all: dict[int, p4r.TableEntry] = {}  # by table, of entries that are added later, too
+        self._rates_of_all: dict[int, p4r.TableEntry] = {}  # by table; also for entries that are added later
         self.rounded: list[int] = []
         self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """The updates that write them, each with its line; what belongs to entries of tables is put there."""
+        """The updates, each with its line; direct counters and meters are added to their table entries."""
         for entries in self._direct.values():
             for held, more in entries.values():
                 held.entity.table_entry.MergeFrom(more)
@@ -60,9 +60,9 @@ class Cells(Commands):
         for cells in self._cells.values():
             for held in cells.values():
                 yield held.update(p4r.Update.MODIFY)
-        for number_, (line, values) in self._values.items():
-            value_set = p4r.ValueSetEntry(value_set_id=number_)
-            field_id = self._program.value_sets.by_id[number_].match[0].id
+        for set_id, (line, values) in self._values.items():
+            value_set = p4r.ValueSetEntry(value_set_id=set_id)
+            field_id = self._program.value_sets.by_id[set_id].match[0].id
             for value in values:
                 value_set.members.add().match.add(field_id=field_id).exact.value = value
             yield HandleEntry(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
@@ -70,7 +70,7 @@ class Cells(Commands):
     def _write(
         self, info: _Array, index: str, entity: p4r.Entity, direct: p4r.TableEntry | None = None
     ) -> None:
-        """Writes a cell: the entity at its index, or of a direct array `direct` to an entry of the table."""
+        """Writes a cell: `entity` at an index, or `direct`, of a direct array, at the handle of an entry."""
         if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
             assert direct is not None
             held = self._tables.entry_of(
@@ -98,7 +98,7 @@ class Cells(Commands):
             return p4d.P4Data(bool=bool(number(value, "value", 1)))
         if kind not in ("bitstring", "serializable_enum", "new_type"):
             raise SpecError(f"register {register.preamble.name} has cells of several fields")
-        # simple_switch_CLI takes a negative number for its two's complement, here alone
+        # only here does simple_switch_CLI accept a negative number, as its two's complement
         octets = parse.octets(
             data_field(register.preamble.name, spec, self._types),
             int(value) if re.fullmatch(r"-[0-9]{1,80}", value, re.ASCII) else value,
@@ -111,7 +111,7 @@ class Cells(Commands):
     def write_counter(self, counter: str, index: str, packets: str, octets: str) -> None:
         info = self._counters.named(counter)
         data = p4r.CounterData(
-            packet_count=number(packets, "packets", _MOST), byte_count=number(octets, "bytes", _MOST)
+            packet_count=number(packets, "packets", _INT64), byte_count=number(octets, "bytes", _INT64)
         )
         entry = p4r.CounterEntry(counter_id=info.preamble.id, data=data)
         self._write(info, index, p4r.Entity(counter_entry=entry), p4r.TableEntry(counter_data=data))
@@ -140,7 +140,7 @@ class Cells(Commands):
         if len(rates) != 2:
             raise SpecError(f"expected two rates as RATE:BURST, found {len(rates)}")
         (committed, cburst), (peak, pburst) = map(_rate, rates)
-        # below 0.5 a second there would be no rate at all
+        # a rate below 0.5 per second would be rounded to 0
         cir, pir = (max(1, round(rate)) if rate else 0 for rate in (committed, peak))
         if abs(cir - committed) * 100 > committed or abs(pir - peak) * 100 > peak:
             self.rounded.append(self.line)
@@ -149,7 +149,7 @@ class Cells(Commands):
     # ---- value sets ----
 
     def _set(self, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
-        """The members of a value set, which have one field, and a value of that."""
+        """The members so far of a value set with one field, and a value of this field, encoded."""
         info = self._program.value_sets.named(name)
         if len(info.match) != 1:
             raise SpecError(f"value set {info.preamble.name} has {len(info.match)} fields, expected 1")
@@ -171,12 +171,12 @@ class Cells(Commands):
 
 
 def _rate(text: str) -> tuple[float, int]:
-    """Units a second, and the burst."""
+    """Parses RATE:BURST: units per second, and the burst."""
     rate, _, burst = text.partition(":")
     try:
         units = float(rate) * _PER_US
     except ValueError:
         units = -1.0
-    if not 0 <= units <= _MOST:
+    if not 0 <= units <= _INT64:
         raise SpecError(f"expected RATE:BURST, such as 0.5:100, found {text[:40]!r}")
-    return units, number(burst, "burst", _MOST)
+    return units, number(burst, "burst", _INT64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of simple_switch_CLI's commands, as the P4Runtime updates of a switch that has just got its program.
+"""Translates files of simple_switch_CLI commands to P4Runtime updates of a switch with a fresh program.
 
-Commands that only read are passed over; those that P4Runtime cannot express are left out, with a note. Lines
-that are empty, or begin with `#` or `//`, are no commands.
+Commands that only read are ignored; those that P4Runtime cannot express are left out, with a note. Lines that
+are empty, or begin with `#` or `//`, are no commands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.suggest import expected
 
-_HASHES = "the program says how it hashes"
+_HASHES = "the program alone determines its hash functions"
 _NOT_WRITTEN = {
     "set_queue_depth": "P4Runtime has no queues; start tailrace_switch_grpc with --queue-depth",
     "set_queue_rate": "P4Runtime has no queues; start tailrace_switch_grpc with --port-rate",
@@ -41,7 +41,7 @@ _NOT_WRITTEN = {
     "reset_state": "tailrace push resets what the switch holds before it writes",
     "serialize_state": "P4Runtime has no such operation",
     "write_config_to_file": "P4Runtime has no such operation",
-    "shell": "no command of the machine is run",
+    "shell": "shell commands are not run",
 }
 _READS = frozenset({
     "help", "greet", "EOF", "switch_info", "show_tables", "show_actions", "show_ports", "show_pvs",
@@ -53,7 +53,7 @@ _READS = frozenset({
 
 
 class CommandLine(NamedTuple):
-    """A command, and the number of its line."""
+    """A command, and its line number."""
 
     number: int
     text: str
@@ -71,7 +71,7 @@ def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update]
     """The updates of a file, the place of each, and notes.
 
     Raises:
-        FileError: a command is not known, or not as simple_switch_CLI or the program has it.
+        FileError: a command is unknown, or simple_switch_CLI or the program does not allow its arguments.
     """
     tables, replication = TableCommands(program), ReplicationCommands()
     cells = Cells(program, tables)
@@ -97,7 +97,7 @@ def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update]
         raise FileError(path, f"line {at}", str(error)) from error
     notes: list[str] = []
     problems = {f"{command} is left out: {_NOT_WRITTEN[command]}": at for command, at in left_out.items()}
-    problems["rates are rounded: those of P4Runtime are whole numbers a second"] = cells.rounded
+    problems["rates are rounded: P4Runtime has whole numbers per second"] = cells.rounded
     for problem, numbers in problems.items():
         more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
         notes.extend(f"{path}: line {line}{more}: {problem}" for line in numbers[:1])
@@ -142,7 +142,7 @@ _METHODS: Mapping[str, _Method] = {
     "table_set_timeout": TableCommands.set_timeout,
     "table_indirect_add": TableCommands.add_indirect,
     "table_indirect_add_with_group": TableCommands.add_with_group,
-    # of a table: the older commands for its action profile
+    # table_indirect_...: older commands, which name a table instead of its action profile
     "act_prof_create_member table_indirect_create_member": TableCommands.create_member,
     "act_prof_modify_member table_indirect_modify_member": TableCommands.modify_member,
     "act_prof_delete_member table_indirect_delete_member": TableCommands.delete_member,
@@ -174,4 +174,4 @@ _METHODS: Mapping[str, _Method] = {
 }
 _COMMANDS = {name: _described(method) for names, method in _METHODS.items() for name in names.split()}
 COMMANDS = (*_COMMANDS, *_NOT_WRITTEN, *sorted(_READS))
-"""All that simple_switch_CLI knows."""
+"""All commands of simple_switch_CLI."""

@@ -29,7 +29,7 @@ class HandleEntry:
 
 
 class Commands:
-    """What the commands of one kind have made; line: that of the command which is carried out."""
+    """The state that commands of one kind have made; line: the line of the present command."""
 
     line = 0
 
@@ -38,7 +38,7 @@ class Commands:
 class Handles(Generic[_T]):
     """Objects of one kind by handle.
 
-    versioned: as of table entries, whose handle has in its highest byte how often its number was given back
+    versioned: as for table entries, whose handles count in the highest byte how often the slot was freed
     """
 
     what: str
@@ -59,7 +59,7 @@ class Handles(Generic[_T]):
         return handle
 
     def known(self, text: str) -> int:
-        """The handle that a text is. Raises SpecError: no object has it."""
+        """Parses a handle. Raises SpecError if no object has it."""
         handle = number(text, "handle")
         if handle not in self.held:
             raise SpecError(f"no {self.what} of this file has the handle {handle}")
@@ -79,7 +79,7 @@ class Handles(Generic[_T]):
 
 
 def number(text: str, what: str, most: int = MOST) -> int:
-    """A whole number, decimal or 0x. Raises SpecError."""
+    """Parses a whole number, decimal or 0x. Raises SpecError."""
     if len(text) <= 20 and text.isascii():
         try:
             value = int(text, 16 if text[:2] in ("0x", "0X") else 10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multicast groups and clone sessions after commands. Each public method is a command, as in `tables`."""
+"""The multicast groups and clone sessions that commands make. Each public method carries out a command."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tailrace.spec import SpecError
 _PORT, _GROUP = "port", "group"
 
 MOST_COPIES = 1 << 16
-"""Of all clone sessions of a file."""
+"""Limit of the copies of all clone sessions of a file."""
 
 
 @dataclass(slots=True)
 class _ReplicationNode:
-    """Copies of one instance; group: the multicast group that has it."""
+    """A node: the ports that get a copy of one instance; group: the multicast group that it is in."""
 
     instance: int
     ports: list[int]
@@ -35,14 +35,14 @@ class _MulticastGroup:
     nodes: dict[int, _ReplicationNode] = field(default_factory=dict)
 
     def replicas(self) -> Iterator[p4r.Replica]:
-        """The copies that it makes."""
+        """The group's replicas."""
         for node in self.nodes.values():
             for port in node.ports:
                 yield p4r.Replica(egress_port=port, instance=node.instance)
 
 
 class ReplicationCommands(Commands):
-    """BMv2 makes copies by nodes, each of which at most one multicast group has."""
+    """Multicast groups, which in BMv2 consist of nodes, each in at most one group; and clone sessions."""
 
     def __init__(self) -> None:
         self._nodes: Handles[_ReplicationNode] = Handles("node")
@@ -51,9 +51,9 @@ class ReplicationCommands(Commands):
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates that make them, each with its line. Raises SpecError: there are too many copies."""
-        for number_, group in self._groups.items():
+        for group_id, group in self._groups.items():
             entry = p4r.PacketReplicationEngineEntry()
-            entry.multicast_group_entry.multicast_group_id = number_
+            entry.multicast_group_entry.multicast_group_id = group_id
             entry.multicast_group_entry.replicas.extend(group.replicas())
             yield _insert(group.line, entry)
         copies = 0
@@ -67,7 +67,7 @@ class ReplicationCommands(Commands):
             copies += len(entry.clone_session_entry.replicas)
             if copies > MOST_COPIES:
                 raise SpecError(
-                    f"clone sessions make more than {MOST_COPIES} copies, each of those of a group"
+                    f"clone sessions make more than {MOST_COPIES} copies, including those of their groups"
                 )
             yield _insert(line, entry)
 
@@ -101,11 +101,11 @@ class ReplicationCommands(Commands):
 
     def associate(self, group: str, node: str) -> None:
         chosen, handle = self._group(group), self._nodes.known(node)
-        there = self._nodes.held[handle]
-        if there.group is not None:
-            raise SpecError(f"node {node} is in multicast group {there.group} already")
-        there.group = chosen
-        self._groups[chosen].nodes[handle], self._groups[chosen].line = there, self.line
+        associated = self._nodes.held[handle]
+        if associated.group is not None:
+            raise SpecError(f"node {node} is in multicast group {associated.group} already")
+        associated.group = chosen
+        self._groups[chosen].nodes[handle], self._groups[chosen].line = associated, self.line
 
     def dissociate(self, group: str, node: str) -> None:
         chosen = self._nodes.get(node)
@@ -133,7 +133,7 @@ def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4
 
 
 def _ports(arguments: Sequence[str]) -> list[int]:
-    """Ports in order, as BMv2 has them."""
+    """The ports, sorted as in BMv2."""
     if "|" in arguments:
         at = arguments.index("|")
         if len(arguments) > at + 1:

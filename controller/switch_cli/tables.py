@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and action profiles after commands. Each public method is a command: it takes its arguments,
-and raises SpecError where simple_switch_CLI or the program has no such thing.
+"""The tables and action profiles that commands write. Each public method carries out a command with its
+arguments, and raises SpecError if simple_switch_CLI or the program does not allow it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tailrace.spec import SpecError
 _HIGHEST_PRIORITY = (1 << 31) - 1
 """BMv2's P4Runtime server inverts priorities at this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI): with
 Thrift the smallest wins, with P4Runtime the largest."""
-PROFILE_DEFAULT = "P4Runtime cannot set its default entry"
+PROFILE_DEFAULT = "P4Runtime cannot set the default entry of such a table"
 _NS_PER_MS = 1_000_000
 _SEPARATORS = {
     p4i.MatchField.LPM: "/",
@@ -42,7 +42,7 @@ class _ProfileGroup:
     members: dict[int, None] = field(default_factory=dict)
 
     def held(self, handle: int) -> HandleEntry:
-        """The group that has a handle."""
+        """The entity of this group, which has the given handle."""
         entity = p4r.Entity()
         group = entity.action_profile_group
         group.action_profile_id, group.group_id = self.profile, handle + 1
@@ -166,12 +166,12 @@ class TableCommands(Commands):
             return profiles.named(name)
         except SpecError as error:
             try:
-                number_ = self._program.table(name).info.implementation_id
+                profile_id = self._program.table(name).info.implementation_id
             except SpecError:
                 raise error from None
-            if number_ not in profiles.by_id:
+            if profile_id not in profiles.by_id:
                 raise
-            return profiles.by_id[number_]
+            return profiles.by_id[profile_id]
 
     def _members_of(self, profile: p4i.ActionProfile) -> Handles[HandleEntry]:
         return self._members.setdefault(profile.preamble.id, Handles(f"member of {profile.preamble.name}"))
@@ -181,7 +181,7 @@ class TableCommands(Commands):
 
     def _call(self, profile: p4i.ActionProfile, action: str, values: Sequence[str]) -> p4r.Action:
         if not profile.table_ids or profile.table_ids[0] not in self._program.tables:
-            raise SpecError(f"action profile {profile.preamble.name} is of no table")
+            raise SpecError(f"action profile {profile.preamble.name} belongs to no table")
         table = self._program.tables[profile.table_ids[0]]
         return table.action(action).encode(_values(values))
 

@@ -246,9 +246,7 @@ class Fake:
 
 def test_a_switch_that_forgets() -> None:
     """A switch that does not keep what is written is an error that says so."""
-    with pytest.raises(
-        ReconcileError, match=r"s1: \d+ entries are still not as they should be after 3 writes"
-    ):
+    with pytest.raises(ReconcileError, match=r"s1: \d+ entries still differ from the intent after 3 writes"):
         run_at_once(reconcile(Fake(FLOWCUT, forgets=True), FLOWCUT, INTENTS[0]))
 
 

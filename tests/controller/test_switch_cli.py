@@ -234,7 +234,7 @@ def test_rates_below_one_a_second(tmp_path: Path) -> None:
     rates = [update.entity.meter_entry.config for update in updates]
     assert [(rate.cir, rate.pir) for rate in rates] == [(1, 2), (0, 1)]
     assert [note.partition(": ")[2] for note in updates.notes] == [
-        "line 1: rates are rounded: those of P4Runtime are whole numbers a second"
+        "line 1: rates are rounded: P4Runtime has whole numbers per second"
     ]
 
 
@@ -283,7 +283,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         ("match_kinds", "table_delete lpm_match 0", "has the handle 0"),
         ("match_kinds", "table_indirect_add lpm_match 10.0.0.0/8 => 0", "has no action profile"),
         ("action_profiles", "table_add route set_port 10.0.0.0/8 => 1", "use table_indirect_add"),
-        ("action_profiles", "table_set_default route set_port 1", "P4Runtime cannot set its default entry"),
+        ("action_profiles", "table_set_default route set_port 1", "P4Runtime cannot set the default entry"),
         ("action_profiles", "act_prof_create_group rewrites", "has no selector"),
         ("action_profiles", "act_prof_add_member_to_group next_hops 0 0", "has the handle 0"),
         ("const_entries", "table_delete nope 0", "no table named"),
