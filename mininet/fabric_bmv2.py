@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets and reads by Thrift what a BMv2 switch has no option or P4Runtime call for.
+"""Sets and reads over Thrift what BMv2 offers neither as an option nor over P4Runtime.
 
-BMv2 limits packets per second, for each priority by itself. Data has a rate limit and control frames have
-none: they are small, have priority, and would count as full packets. Recirculated packets have a limit, too:
-RLB's that of a link, as on the other targets; data that waits for a paused port (p4src/pfc) has
-WAITING_FACTOR times that of the fastest port, at least WAITING_PPS. A higher limit delivers the next packet
-sooner after a resume, and takes more CPU time.
+BMv2 limits packets per second, separately for each priority. Data has a rate limit. Control frames have none:
+they are small, have priority, and would count as full packets. Recirculated packets have a limit, too: RLB's
+packets the rate of a link, as on the other targets; data that waits for a paused port (p4src/pfc)
+recirculates at WAITING_FACTOR times the rate of the fastest port, at least WAITING_PPS. A higher limit
+delivers the next packet sooner after a resume, and takes more CPU time.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _REGISTERS = {"closed_ticks": "pfc_closed_ticks", "most_bytes": "pfc_most_bytes"
 
 
 def packets_per_s(rate_bps: int, frame_bytes: int) -> int:
-    """A rate as BMv2 takes it; at least 1, since 0 would be no limit."""
+    """A rate in BMv2's unit, for frames of this length; at least 1, since 0 would be no limit."""
     return max(1, round(rate_bps / (8 * frame_bytes)))
 
 
 def set_rate(client: ThriftClient, port: int, packets: int) -> None:
-    """The rate of data, whatever its priority; that of control frames stays without a limit."""
+    """Limits the rate of data of every priority at a port; control frames stay without a limit."""
     for priority in range(PRIORITY_QUEUES - 1):
         client.set_queue_rate(port, priority, packets)
 
@@ -38,11 +38,11 @@ def set_rate(client: ThriftClient, port: int, packets: int) -> None:
 def inner_rates(
     plan: SwitchPlan, program: P4Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
 ) -> dict[int, int]:
-    """The rates, in packets/s, of the ports by which packets go round in a switch; the others have none.
+    """The rates, in packets/s, of the ports by which packets recirculate in a switch; others have no limit.
 
     Args:
         frame_bytes: length of a full data frame.
-        recirculation_bps: what RLB's recirculation has; None: the scheme has none.
+        recirculation_bps: rate of RLB's recirculation; None: the scheme does not recirculate.
         waits: whether data may wait for paused ports.
     """
     counts: dict[int, int] = {}
@@ -56,10 +56,10 @@ def inner_rates(
 
 
 def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
-    """Depths and rates of the queues of a switch that serves; `inner`: from `inner_rates`.
+    """Sets depths and rates of the queues of a running switch; `inner`: from `inner_rates`.
 
     Raises:
-        FabricError: the Thrift server does not do it.
+        FabricError: the Thrift server does not answer, or refuses.
     """
     with thrift(plan.thrift_port, plan.name) as client:
         client.set_queue_depths(queue_packets(queue_limit_bytes))
@@ -70,7 +70,7 @@ def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Ma
 
 
 def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
-    """For each port how long it stood paused, and the most bytes that it brought and that waited.
+    """For each port, for how many ticks it was paused, and the most bytes received by it that waited.
 
     Raises:
         FabricError: the Thrift server does not answer.
@@ -84,7 +84,7 @@ def thrift(port: int, name: str) -> Iterator[ThriftClient]:
     """A connection to one simple_switch_grpc in this network namespace. `name`: the switch's, for messages.
 
     Raises:
-        FabricError: the server does not answer, or refuses what is asked of it inside the context.
+        FabricError: the server does not answer, or refuses a call inside the `with` block.
     """
     try:
         with ThriftClient(port) as client:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures links: one pcap file a link, with nanosecond stamps of the kernel. A script of its own.
+"""A separate script that captures links: one pcap file per link, with the kernel's nanosecond timestamps.
 
-Frames are taken where they arrive, at both ends of the link: each is seen once, whatever path it took out of
-its sender (a packet socket may go past the place where the sender's own interface could be heard).
+Frames are captured where they arrive, at both ends of the link: each is seen once, whatever path it took out
+of its sender (frames sent by a packet socket may bypass the point where the sender's interface is captured).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FLUSH_S = 0.5
 
 
 def open_tap(interface: str, pid: int) -> socket.socket:
-    """A socket that hears what arrives at an interface in the namespace of process `pid`."""
+    """A socket that captures frames arriving at an interface in the namespace of process `pid`."""
     with inside(pid):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     tap.setblocking(False)
@@ -46,13 +46,13 @@ def open_tap(interface: str, pid: int) -> socket.socket:
 
 
 def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
-    """The next frame with its time in ns, its VLAN tag where it was; None: there is none now."""
+    """The time in ns and the bytes of the next frame, with its VLAN tag in place; None: no frame waits."""
     try:
         frame, ancillary, _flags, _address = tap.recvmsg(SNAP_BYTES, _ANCILLARY_BYTES)
     except (BlockingIOError, InterruptedError):
         return None
     except OSError as error:
-        # said once when the interface goes down; the socket works again when it comes up
+        # raised once when the interface goes down; the socket works again when it comes up
         if error.errno == errno.ENETDOWN:
             return None
         raise
@@ -63,7 +63,7 @@ def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
             time_ns = seconds * 1_000_000_000 + rest
         elif (level, kind) == (_SOL_PACKET, _PACKET_AUXDATA):
             status, *_lengths, tci, tpid = _AUX.unpack(data[: _AUX.size])
-            # the kernel takes the tag off and hands it over beside the frame
+            # the kernel strips the tag and passes it as ancillary data
             if status & _VLAN_VALID:
                 tag = tpid if status & _VLAN_TPID_VALID else _VLAN_8021Q
                 frame = frame[:12] + struct.pack("!HH", tag, tci) + frame[12:]
@@ -83,7 +83,7 @@ def write_frame(file: BinaryIO, time_ns: int, frame: bytes) -> None:
 
 
 class Recorder:
-    """Carries frames from taps to files until it is told to end."""
+    """Writes frames from taps to files until `running` is false."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -91,7 +91,7 @@ class Recorder:
         self.running = True
 
     def add(self, path: Path, taps: list[socket.socket]) -> None:
-        """Records what all of `taps` hear in one file."""
+        """Records the frames of all `taps` in one file."""
         file = open_file(path)
         self._files.append(file)
         for tap in taps:
@@ -124,9 +124,9 @@ class Recorder:
 
 
 def main() -> int:
-    """Records what the job file names, from when it says "ready" until SIGTERM.
+    """Records the links of the job file, from its own message "ready" until SIGTERM.
 
-    The file holds [{"file", "taps": [[interface, pid], ...]}, ...].
+    The job file is [{"file", "taps": [[interface, pid], ...]}, ...].
     """
     recorder = Recorder()
 

@@ -20,19 +20,19 @@ from tailrace.p4rt.events import LATE, LINK_DOWN
 
 SCRIPT = Path(__file__).with_name("serve_controller.py")
 START_S = 300.0
-"""It gives up by itself long before; this is for one that hangs."""
+"""Timeout for a controller that hangs; otherwise it gives up by itself long before."""
 
 
 def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> list[str]:
-    """Reasons to distrust a run by what its controller told: links that it took for dead though nothing had
-    happened to them, and switches, or itself, that did not keep up.
+    """Reasons to distrust a run, from its controller's events: links that it took for dead without any
+    failure, and switches, or the controller itself, that did not keep up.
 
     Args:
-        events: of the controller's process.
+        events: the events of the controller's process.
         failed: links that went down on purpose, as `leaf1-spine1` and as `spine1-leaf1`.
     """
-    called = dict.fromkeys(message["subject"] for message in events if message["event"] == LINK_DOWN)
-    wrong = [name for name in called if name not in failed]
+    declared_down = dict.fromkeys(message["subject"] for message in events if message["event"] == LINK_DOWN)
+    wrong = [name for name in declared_down if name not in failed]
     reasons = []
     if wrong:
         reasons.append(
@@ -50,16 +50,16 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
 
 
 class ControllerProcess:
-    """The controller of a fabric. `events`: those of links, paths and failures, as its process says them."""
+    """The controller of a fabric. `events`: its events of links, paths and failures."""
 
     def __init__(self, job_file: Path, plan: FabricPlan, run_dir: Path, logs: Path) -> None:
         """Starts it.
 
         Args:
-            job_file: what runs.
-            plan: where its switches are.
-            run_dir: for what it is told of them, and its relay socket.
-            logs: folder of its log.
+            job_file: the job.
+            plan: the fabric, with the addresses of its switches.
+            run_dir: folder for the file of these addresses and for its relay socket.
+            logs: folder for its log.
         """
         switches = {switch.name: SwitchAddress(switch.address, switch.device_id) for switch in plan.switches}
         file = run_dir / "switches.json"
@@ -70,10 +70,10 @@ class ControllerProcess:
         self._ready = False
 
     def wait_ready(self, watch: ProcessMonitor, report: FabricReport) -> None:
-        """Waits until every switch holds what it should; from then on the process is guarded.
+        """Guards the process, and waits until every switch holds its intent.
 
         Raises:
-            FabricError: it cannot be.
+            FabricError: the controller has failed, or is not ready in time.
         """
 
         def handle(message: dict[str, Any]) -> None:

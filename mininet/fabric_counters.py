@@ -15,14 +15,14 @@ from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.programs import P4Program
 
 PORT_RX = "port_rx"
-"""The counter of frames that a program took, by port."""
+"""The counter of frames that a program received, by port."""
 
 Cells = dict[str, dict[int, int]]
 """Packets of a switch by counter and index of the cell."""
 
 
 def read(plan: FabricPlan, program: P4Program) -> dict[str, Cells]:
-    """The cells of all switches, read at once.
+    """The cells of all switches, read in parallel.
 
     Raises:
         FabricError: a switch does not answer.
@@ -54,7 +54,7 @@ def sums(program: P4Program, cells: Cells) -> dict[str, int]:
 
 
 def taken(plan: FabricPlan, cells: dict[str, Cells]) -> dict[str, int]:
-    """Frames taken by interface; none where the program does not count them."""
+    """Frames that programs received, by interface; without ports where the program does not count them."""
     return {
         port.interface: cells[switch.name][PORT_RX][port.number]
         for switch in plan.switches

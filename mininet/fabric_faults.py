@@ -23,7 +23,7 @@ class FaultStep:
 
 
 def links_of(plan: FabricPlan, fault: LinkSlow | LinkDown) -> list[LinkPlan]:
-    """The links that a fault is about."""
+    """The links that a fault affects."""
     return [link for link in plan.links if {link.a.node, link.b.node} == {fault.a, fault.b}]
 
 
@@ -45,7 +45,7 @@ def slowed(plan: FabricPlan, faults: Sequence[LinkFault]) -> FabricPlan:
 
 
 def schedule(plan: FabricPlan, links: FabricLinks, faults: Sequence[LinkFault]) -> list[FaultStep]:
-    """What to do when, in order."""
+    """The steps of some faults, in the order of their times."""
     steps: list[FaultStep] = []
     for fault in faults:
         match fault:

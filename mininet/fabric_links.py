@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a running fabric: down, up, rate changes; link attributes that switches and hosts lack.
+"""The links of a running fabric: takes them down and up, changes their rates, adds delays for BMv2.
 
-Delays of links for BMv2, which has none of its own, are the kernel's netem, where it is built in.
-
-The native switch takes a link's state from its interfaces. BMv2 stops receiving on all its ports when one of
-its interfaces goes down, so there the ports are taken from the switch, and given back.
+BMv2 has no link delays; the kernel's netem adds them, if it is built in. The native switch takes a link's
+state from its interfaces. BMv2 stops receiving on all its ports when one of its interfaces goes down, so its
+ports are removed from the switch instead, and added again.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from fabric_process import run
 from fabric_report import FabricError
 
 _QUEUE_PACKETS = 100_000
-"""What is under way on a link must fit; netem is not to be the one that drops."""
+"""Limit of netem's queue: it holds all packets in flight on a link, and must not drop any."""
 
 
 class FabricLinks:
-    """The links of a plan by the names of their nodes. `down`: the names of those that are."""
+    """The links of a plan. `down`: the names of the links that are down."""
 
     def __init__(self, plan: FabricPlan, frame_bytes: int) -> None:
         """`frame_bytes`: length of a full data frame; BMv2's rates are in packets/s."""
@@ -33,7 +32,7 @@ class FabricLinks:
         return [link for link in self._plan.links if {link.a.node, link.b.node} == {a, b}]
 
     def set_state(self, link: LinkPlan, state: str) -> None:
-        """Makes a link `up` or `down`; harmless when it is.
+        """Makes a link `up` or `down`; does nothing if it already is.
 
         Raises:
             FabricError: a switch or the system refuses.
@@ -47,7 +46,7 @@ class FabricLinks:
         self.down ^= {link.name}
 
     def set_share(self, link: LinkPlan, factor: float) -> None:
-        """A link between BMv2 switches runs at this share of its rate, both ways. Raises as `set_state`."""
+        """Limits a link between BMv2 switches to this share of its rate, both ways. Raises as `set_state`."""
         for end in (link.a, link.b):
             switch = self._switches[end.node]
             rate_bps = next(port.rate_bps for port in switch.ports if port.number == end.port)
@@ -72,7 +71,7 @@ def share(rate_bps: int, factor: float) -> int:
 
 
 def add_delays(plan: FabricPlan) -> bool:
-    """Delays what leaves each port by its link's delay; whether the kernel does it everywhere."""
+    """Delays frames that leave each port by its link's delay; returns whether the kernel supports that."""
     netem = ["root", "netem", "limit", str(_QUEUE_PACKETS), "delay"]
     try:
         for port in (port for switch in plan.switches for port in switch.ports if port.delay_ns):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects an overloaded machine, on which measurements are not valid.
 
-Three things are looked at while traffic runs:
-* how long the processes waited for a CPU when they wanted one: per dispatch, against the time that a full
-  frame takes on the fastest link. What is late by a good part of that distorts queues and round-trip times;
-* how long they waited for a CPU altogether, against the time that they ran, where other processes took it:
-  many switches on few CPUs wait for each other, too, which says nothing as long as each wait is short;
-* frames that the kernel dropped, or that reached an interface and no program, because a socket ran over;
-* what the hosts' driver says about its own lateness (see fabric_traffic.py).
+Four things are measured while traffic runs:
+
+* how long the processes waited for a CPU per dispatch, compared with the time that a full frame takes on the
+    fastest link: waits of a good part of this time distort queues and round-trip times;
+* how long they waited for a CPU in all, compared with their run time, while other processes used the CPUs:
+    many switches on few CPUs also wait for each other, which is harmless as long as each wait is short;
+* frames that the kernel dropped, or that reached an interface but no program, because a socket overflowed;
+* the delays of its own that the hosts' driver reports (see fabric_traffic.py).
 """
 
 from __future__ import annotations
@@ -25,21 +26,20 @@ LATE_SHARE = 0.25
 """A process that waits for this share of a frame's time, on average, is late."""
 
 MOST_WAITING = 2
-"""How many times as long as they run the processes may wait for a CPU. Measured on two cores: 5 to 6 beside a
-load of 15; with the machine to themselves 1.3 (default network, native switch), 2.4 (the same on BMv2), 3.6
-(20 native switches).
+"""Limit of the processes' time of waiting for a CPU, as a multiple of their run time. Measured on two cores:
+5 to 6 beside a load of 15; without other load 1.3 (default network, native switch), 2.4 (the same on BMv2),
+3.6 (20 native switches).
 """
 
 OTHER_SHARE = 0.25
-"""Share of all CPUs that other processes may take while they wait; the controller and this harness are among
-these.
+"""Share of all CPUs that other processes may use meanwhile; the controller and this harness are among these.
 """
 
 SAMPLE_S = 0.5
 
 _FEW_DISPATCHES = 200
 _FEW_FRAMES = 3
-"""Control frames may be under way while counters are read."""
+"""Tolerated difference of counts: control frames may be in flight while counters are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class CpuUsage:
     dispatches: int = 0
 
     def since(self, earlier: CpuUsage) -> CpuUsage:
-        """What was added; never less than nothing, since threads that ended are no longer counted."""
+        """The difference to an earlier reading; at least 0, as threads that ended are no longer counted."""
         return CpuUsage(
             max(0, self.run_ns - earlier.run_ns),
             max(0, self.waited_ns - earlier.waited_ns),
@@ -60,7 +60,7 @@ class CpuUsage:
 
     @property
     def mean_wait_ns(self) -> float:
-        """Wait for each dispatch; 0 where there were too few to tell."""
+        """Mean wait per dispatch; 0 if there were too few dispatches."""
         return self.waited_ns / self.dispatches if self.dispatches >= _FEW_DISPATCHES else 0.0
 
 
@@ -73,7 +73,7 @@ class Interface:
 
 
 def usage(pid: int) -> CpuUsage:
-    """The use of a process so far; nothing when it has ended or the kernel keeps no such account."""
+    """The CPU use of a process so far; zeros if it has ended or the kernel does not count it."""
     total = [0, 0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:
@@ -103,8 +103,8 @@ def interfaces() -> dict[str, Interface]:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadMonitor:
-    """How the machine did: reasons to distrust the run, and each process's share of a CPU and mean wait."""
+class LoadResult:
+    """The outcome: reasons to distrust the run, and each process's share of a CPU and mean wait."""
 
     reasons: tuple[str, ...]
     cpu_share: Mapping[str, float]
@@ -112,15 +112,15 @@ class LoadMonitor:
 
 
 class LoadWatch:
-    """Compares two looks at the machine, at the start and at the end of the traffic."""
+    """Compares two readings of the machine's counters, at the start and at the end of the traffic."""
 
     def __init__(
         self, pids: Mapping[str, int], frame_ns: int, taken: Mapping[str, int], broken: Iterable[str] = ()
     ) -> None:
-        """Takes the first look.
+        """Takes the first reading.
 
         Args:
-            pids: the processes that matter, by name.
+            pids: the switches and the hosts' driver, by name.
             frame_ns: time of a full frame on the fastest link.
             taken: frames that programs have taken from interfaces so far; read before this call, so that no
                 frame under way looks lost.
@@ -136,7 +136,7 @@ class LoadWatch:
         self._start = self._sampled = time.monotonic()
 
     def sample(self) -> None:
-        """Notes CPU use, from time to time: of a process that has ended nothing can be read any more."""
+        """Records CPU use, at most every SAMPLE_S: it cannot be read once a process has ended."""
         now = time.monotonic()
         if now - self._sampled < SAMPLE_S:
             return
@@ -146,8 +146,8 @@ class LoadWatch:
             if used != CpuUsage():
                 self._latest[name] = used
 
-    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> LoadMonitor:
-        """The second look.
+    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> LoadResult:
+        """Takes the second reading, and compares it with the first.
 
         Args:
             seen: the interfaces now, read before the programs' counters.
@@ -156,7 +156,7 @@ class LoadWatch:
         wall_s = self._sampled - self._start
         used = {name: used.since(self._usage[name]) for name, used in self._latest.items()}
         reasons = [*self._late(used), *self._dropped(seen), *self._overrun(seen, taken)]
-        return LoadMonitor(
+        return LoadResult(
             tuple(reasons),
             {name: round(use.run_ns / 1e9 / wall_s, 3) for name, use in used.items()} if wall_s else {},
             {name: round(use.mean_wait_ns / 1e3, 1) for name, use in used.items()},

@@ -24,7 +24,7 @@ except ImportError as error:
     raise InputError(f"Mininet cannot be imported ({error}); install Debian's package mininet") from error
 
 GATEWAY_IP = "169.254.0.1"
-"""The next hop of all hosts. Nobody has it: hosts need only its MAC address, by which they know a switch."""
+"""The next hop of all hosts. No node has this address: hosts need only its MAC address, that of a switch."""
 
 _IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
@@ -53,7 +53,7 @@ class P4Switch(Switch):
 
 
 class FabricNet:
-    """The running fabric. It is never taken down link by link: it goes with the namespaces that it is in."""
+    """The running fabric. It is not taken down link by link: it disappears with its namespaces."""
 
     def __init__(self, plan: FabricPlan, starter: Starter) -> None:
         """Makes hosts, switches and links, and starts the switch processes.
@@ -61,7 +61,7 @@ class FabricNet:
         Raises:
             FabricError: an interface cannot be made, or a switch cannot be started.
         """
-        # Mininet would raise limits of the whole machine; what runs here does not need them
+        # skips Mininet's initialisation, which raises limits of the whole machine that are not needed
         Mininet.inited = True
         self.plan = plan
         self.mininet = Mininet(topo=None, controller=None, build=False)
@@ -94,7 +94,7 @@ class FabricNet:
         run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
 
     def _configure(self, host: HostData) -> None:
-        """Gives a host's own stack an address, and one way to everybody: through the switches."""
+        """Gives a host's kernel stack an address, and a default route through the switches."""
         node, name = self.mininet[host.name], host_interface(host.name)
         mtu = ["mtu", str(HOST_MTU_BYTES)]
         commands = [
@@ -103,7 +103,7 @@ class FabricNet:
             ["ip", "link", "set", "dev", name, "mtu", str(FABRIC_MTU), "up"],
             ["ip", "address", "add", f"{host.ip}/32", "dev", name],
             ["ip", "neighbour", "add", GATEWAY_IP, "lladdr", GATEWAY_MAC, "dev", name, "nud", "permanent"],
-            # the MTU of the interface is the NIC's; this is for the packets of ping and iperf
+            # the MTU of the interface is for the NIC's frames, that of the route for ping and iperf
             ["ip", "route", "add", "default", "via", GATEWAY_IP, "dev", name, "onlink", *mtu],
         ]
         script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
@@ -111,7 +111,7 @@ class FabricNet:
         output = node.cmd(" && ".join(steps))
         if output.split() != ["done"]:
             raise FabricError(f"cannot configure {host.name}: {' '.join(output.split())}")
-        # Mininet's prompt puts these in place of names
+        # Mininet's prompt replaces host names with these addresses
         interface = node.intf(name)
         interface.ip, interface.prefixLen = host.ip, "32"
         self._claimed += claim_nic_ports(node.pid)
@@ -125,9 +125,9 @@ class FabricNet:
         return path_of(self.mininet[host].pid)
 
     def pid(self, host: str) -> int:
-        """A process in the namespace of a host."""
-        number: int = self.mininet[host].pid
-        return number
+        """The id of a process in the namespace of a host."""
+        pid: int = self.mininet[host].pid
+        return pid
 
 
 def _offloads_off(name: str) -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority flow control of a fabric, and what switches counted of it: native ones have it in their traffic
-manager and get options, for BMv2 the program stands in (p4src/pfc).
+"""Priority flow control (PFC) of a fabric, and the switches' PFC counts. Native switches have PFC in their
+traffic manager and get options; on BMv2 the P4 program emulates it (p4src/pfc).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tailrace.p4rt.target import target
 from tailrace.topology.pfc import Thresholds
 
 NO_WAITING_ROOM = "NO_WAITING_ROOM"
-"""The program's reason for dropping what is lossless."""
+"""The program's reason for dropping lossless packets."""
 
 PROGRAM_COUNTERS = ("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_storms", "pfc_storm_drops")
 REPORT_S = 30.0
-"""A switch that has not written its counts by then is given up."""
+"""Timeout of a switch that is to write its counts."""
 
 _POLL_S = 0.02
 
@@ -36,12 +36,12 @@ _POLL_S = 0.02
 def options(
     pfc: Thresholds, priority: int, statistics: Path, hosts: Sequence[int], links: Sequence[int]
 ) -> list[str]:
-    """What a native switch is told: thresholds and watchdogs of its ports, and where to write what it counts.
+    """Options of a native switch: thresholds and watchdogs of its ports, and the file for its counts.
 
     Args:
-        priority: that of data.
+        priority: the priority of data.
         hosts: the ports that lead to hosts.
-        links: those that lead to switches, on which the lossless priorities are channels, if there are any.
+        links: the ports that lead to switches, on which lossless priorities are channels, if there are any.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     arguments = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
@@ -60,11 +60,11 @@ def options(
 def taken(
     counted: Mapping[str, int], collected: Mapping[str, Any], plans: Iterable[SwitchPlan]
 ) -> dict[str, int]:
-    """Frames taken from each interface: those that programs counted, and pauses, which no program sees.
+    """Frames received by interface: those that programs counted, and pauses, which no program sees.
 
     Args:
-        counted: by interface, what programs counted.
-        found: from `collect`; empty where there is no PFC.
+        counted: the programs' counts, by interface.
+        collected: from `collect`; empty if there is no PFC.
     """
     pauses = {
         port.interface: count["pfc_received"] + count["pfc_ignored"]
@@ -79,9 +79,9 @@ def taken(
 def emulated_counts(
     plans: Iterable[SwitchPlan], program: P4Program, switches: Mapping[str, Cells], xoff_bytes: int
 ) -> dict[str, dict[str, Any]]:
-    """What `collect` gives, from the program's own counters and registers.
+    """The counts in the form of `collect`, from the program's counters and registers.
 
-    How full a whole switch was is not known: the sum of what its ports had at most stands for it.
+    The peak of a whole switch's buffer is not known: the sum of its ports' peaks is given instead.
 
     Raises:
         FabricError: a switch does not answer.
@@ -138,10 +138,10 @@ def _of_program(
 
 
 def collect(switches: Mapping[str, tuple[SwitchPlan, FabricProcess]]) -> dict[str, dict[str, Any]]:
-    """What all switches have counted by now, as tailrace/switch/p4runtime/statistics.py has it.
+    """The counts of all switches so far, in the form of tailrace/switch/p4runtime/statistics.py.
 
     Raises:
-        FabricError: one of them does not say.
+        FabricError: a switch has ended, or does not write its counts in time.
     """
     for plan, process in switches.values():
         process.check()

@@ -22,17 +22,17 @@ CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0
 THRIFT_BASE = 9090
-"""Thrift ports follow it; they are free, as the namespace is ours."""
+"""Base of the Thrift ports, which are free in the run's own namespace."""
 
 FABRIC_MTU = 9000
-"""Of every interface: room for shims and stamps around whatever a host sends."""
+"""MTU of every interface, with space for the headers that switches add to a host's frames."""
 
 HOST_MTU_BYTES = 1500
-"""The largest IP packets of the hosts' own stacks."""
+"""The largest IP packets of the hosts' kernel stacks."""
 
 MIN_QUEUE_BYTES = 1 << 20
 QUEUE_HEADROOM = 8
-"""The traffic manager's queues hold so many times the program's own limit: only the program is to drop."""
+"""Depth of the traffic manager's queues as a multiple of the program's limit: only the program drops."""
 
 _IFNAMSIZ = 15
 _SMALLEST_FRAME_BYTES = 64
@@ -40,9 +40,9 @@ _SMALLEST_FRAME_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class PortPlan:
-    """One port of a switch: its interface, its link's rate, and what frames take from here to the other end.
+    """One port of a switch: its interface, its link's rate, and the delay of frames to the other end.
 
-    That is the link's delay and, where it leads to a switch, the latency of that.
+    This is the link's delay and, if it leads to a switch, the latency of that switch.
     """
 
     number: int
@@ -76,7 +76,7 @@ class LinkInterface:
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
-    """A link, called as its capture: leaf1-spine2; with the port of `a` where such links are several."""
+    """A link. Its name, and its capture's, is leaf1-spine2; with the port of `a` if links are parallel."""
 
     name: str
     a: LinkInterface
@@ -94,12 +94,12 @@ class FabricPlan:
 
 
 def host_interface(name: str) -> str:
-    """The one interface of a host."""
+    """The name of a host's only interface."""
     return f"{name}-eth0"
 
 
 def _switch_ends(topology: Topology) -> dict[tuple[str, int], LinkInterface]:
-    """The end at every port, by switch and number: leaf1-eth3, or s7-eth3 where such names are too long."""
+    """The end at every port, by switch and port: leaf1-eth3, or s7-eth3 if some names would be too long."""
     ports = [(switch, port) for switch in topology.switches for port in topology.ports_of(switch.name)]
     short = any(len(f"{s.name}-eth{p}") > _IFNAMSIZ for s, p in ports)
     return {
@@ -107,7 +107,7 @@ def _switch_ends(topology: Topology) -> dict[tuple[str, int], LinkInterface]:
             s.name,
             p,
             f"s{s.id}-eth{p}" if short else f"{s.name}-eth{p}",
-            # hosts have 02:00:..., so these are nobody else's
+            # unique, as hosts have 02:00:...
             f"02:01:{s.id >> 8:02x}:{s.id & 255:02x}:{p >> 8:02x}:{p & 255:02x}",
         )
         for s, p in ports
@@ -126,7 +126,7 @@ def _links(topology: Topology, ends: dict[tuple[str, int], LinkInterface]) -> tu
 
 
 def thrift_port(switch: Switch) -> int:
-    """Where a BMv2 switch listens for Thrift."""
+    """The Thrift port of a BMv2 switch."""
     return THRIFT_BASE + switch.id
 
 
@@ -163,8 +163,8 @@ def command(
 
     Args:
         target: bmv2 or native.
-        queue_limit_bytes: the program's own limit of a queue; None: queues have none at all.
-        more: further options.
+        queue_limit_bytes: the program's limit of a queue; None: queues have no limit.
+        more: more options, of the native switch only.
     """
     arguments = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
     for port in plan.ports:
@@ -199,10 +199,10 @@ def queue_packets(queue_limit_bytes: int) -> int:
 
 
 def check_target(target: str) -> None:
-    """Looks for the switch's executable.
+    """Looks for the switch's executable, or for the C compiler that it needs.
 
     Raises:
-        InputError: it is not there.
+        InputError: it is not installed.
     """
     if target == BMV2 and shutil.which(EXECUTABLE) is None:
         raise InputError(f"{MISSING}, or use the target native")

@@ -16,7 +16,7 @@ STOP_S = 5.0
 
 
 class FabricProcess:
-    """A child process. `stdout` is its pipe when `piped`, else everything it says goes to the log file."""
+    """A child process. `stdout` is its pipe when `piped`, else all its output goes to the log file."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, *, piped: bool = False) -> None:
         """Starts it.
@@ -24,7 +24,7 @@ class FabricProcess:
         Args:
             name: what users know it by: leaf1, controller.
             command: the program and its arguments.
-            log: gets its messages; written anew.
+            log: file for its messages; overwritten.
             piped: standard input and output are pipes for lines of text; messages still go to the log.
 
         Raises:
@@ -47,18 +47,18 @@ class FabricProcess:
 
     @property
     def pid(self) -> int:
-        """As this PID namespace counts."""
+        """The process id in this PID namespace."""
         return self._popen.pid
 
     @property
     def stdin(self) -> IO[str]:
-        """Only when piped."""
+        """Its standard input, only when piped."""
         assert self._popen.stdin is not None
         return self._popen.stdin
 
     @property
     def stdout(self) -> IO[str]:
-        """Only when piped."""
+        """Its standard output, only when piped."""
         assert self._popen.stdout is not None
         return self._popen.stdout
 
@@ -83,7 +83,7 @@ class FabricProcess:
         self._signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """Asks, waits, insists. Harmless when repeated."""
+        """Sends SIGTERM to its group, waits, and sends SIGKILL if needed. Harmless when repeated."""
         self.ask_to_end()
         try:
             self._popen.wait(STOP_S)
@@ -95,13 +95,13 @@ class FabricProcess:
                 stream.close()
 
     def _signal(self, number: int) -> None:
-        # not yet waited for, so the group's number cannot be anybody else's
+        # the process has not been reaped, so its group id cannot belong to others
         if self._popen.poll() is None:
             os.killpg(self.pid, number)
 
 
 def run(command: Sequence[str], text: str = "") -> str:
-    """Runs a short command to its end; its output. `text`: its input. Raises FabricError when it fails."""
+    """Runs a short command; returns its output. `text`: its input. Raises FabricError when it fails."""
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise FabricError(f"{' '.join(command)}: {' '.join(done.stderr.split())}")

@@ -24,7 +24,7 @@ IPERF_PORT, IPERF_S = 5001, 5
 LISTEN_S = 5.0
 _POLL_S = 0.05
 _LISTEN = "0A"
-"""The state as /proc/net/tcp writes it."""
+"""The state LISTEN as /proc/net/tcp writes it."""
 
 
 def welcome(topology: Topology) -> str:
@@ -42,7 +42,7 @@ def dead_link(name: str, watch: Timing) -> str:
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
         f"{name} is down: flows over it lose what they send until the controller notices, for about"
-        f" {noticed_s:g} s; then they go another way with their next packet, TCP's at its next"
+        f" {noticed_s:g} s; then they take another path with their next packet, TCP's at its next"
         f" retransmission, within another {noticed_s:g} s and a timeout\n"
     )
 
@@ -60,13 +60,13 @@ def _wait_listening(pid: int, port: int) -> None:
 
 
 class Prompt(CLI):
-    """Reads commands until `exit`; making it runs it. `failures` says what ended meanwhile."""
+    """Reads commands until `exit`; its constructor runs it. `failures`: messages about ended processes."""
 
     prompt = "mininet> "
 
     def __init__(self, run: FabricRun, net: FabricNet, results: socket.socket | None = None) -> None:
-        """`results`: a byte is sent when there is a result, and one received when it has been shown; None: no
-        program waits for results.
+        """`results`: socket to the program that shows results. The prompt sends a byte when there is a
+        result, and receives a byte when it has been shown. None: there is no such program.
         """
         self._run, self._net, self._results = run, net, results
         self.failures: list[str] = []
@@ -89,7 +89,7 @@ class Prompt(CLI):
             self._run_command(self._run.watch.poll, self.failures)
 
     def _run_command(self, act: Callable[[], object], failures: list[str] | None = None) -> bool:
-        """Whether it was done; else the problem is said."""
+        """Runs a command; if it fails, prints the problem and returns false."""
         try:
             act()
         except FabricError as problem:
@@ -133,7 +133,7 @@ class Prompt(CLI):
             listener.wait()
 
     def do_traffic(self, _line: str) -> None:
-        """Run the experiment's flows, show what came of them, and keep it."""
+        """Run the experiment's flows; show and save the result."""
         self._run_command(self._traffic)
 
     def _traffic(self) -> None:

@@ -19,7 +19,7 @@ class FabricError(Exception):
 
 
 class InputError(FabricError):
-    """The job asks for what cannot be done, or something is missing on this machine."""
+    """The job is impossible, or something is missing on this machine."""
 
     exit_code = 2
 
@@ -31,22 +31,22 @@ class FabricReport:
     """
 
     def __init__(self, *, as_text: bool) -> None:
-        """`as_text`: lines for people; those for programs would only disturb a prompt."""
+        """`as_text`: writes text for people, not JSON, which would disturb a prompt."""
         self._as_text = as_text
 
     def phase(self, name: str, **numbers: int) -> None:
-        """A phase begins, or has come this far."""
+        """Reports that a phase begins, or its progress."""
         text = " ".join([name, *(f"{key} {value}" for key, value in numbers.items())])
         self._emit(text, {"phase": name, **numbers})
 
     def event(self, name: str, text: str) -> None:
-        """Something happened to a link or a switch."""
+        """Reports an event of a link or a switch."""
         self._emit(f"{name}: {text}", {"event": name, "text": text})
 
     def _emit(self, text: str, line: dict[str, object]) -> None:
         try:
             print(text if self._as_text else json.dumps(line), flush=True)
         except BrokenPipeError as error:
-            # Python would try once more at its end
+            # Python would try to write once more when it exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise FabricError("nobody reads the progress any more") from error

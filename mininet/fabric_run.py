@@ -17,7 +17,7 @@ import fabric_switches
 from fabric_control import ControllerProcess, doubts
 from fabric_faults import links_of, schedule, slowed
 from fabric_links import FabricLinks, add_delays
-from fabric_load import LoadMonitor, LoadWatch, interfaces
+from fabric_load import LoadResult, LoadWatch, interfaces
 from fabric_net import FabricNet
 from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan
 from fabric_process import FabricProcess, end_all
@@ -40,15 +40,15 @@ CAPTURE_S = 30.0
 
 
 class FabricRun:
-    """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
+    """One run with its processes. Call `up`, then `traffic` any number of times, and `down` in any case."""
 
     def __init__(self, job_file: Path, job: Job, run_dir: Path, report: FabricReport) -> None:
         """Nothing is started yet.
 
         Args:
-            job_file: where the job stands, for other processes; its folder is for the result and logs/.
-            job: what is in it.
-            run_dir: for sockets and the files of child processes.
+            job_file: file of the job, for other processes; the result and logs/ go into its folder.
+            job: the job in this file.
+            run_dir: folder for sockets and the files of child processes.
 
         Raises:
             ControllerError: its program is missing.
@@ -90,7 +90,7 @@ class FabricRun:
             if job.target == BMV2:
                 self._settle(switch)
             self.watch.guard(process)
-        # the native switch delays by itself
+        # the native switch implements delays itself
         self._delays = job.target != BMV2 or add_delays(plan)
         if job.pcap_dir is not None:
             self._capture(net, job.pcap_dir)
@@ -111,7 +111,7 @@ class FabricRun:
         job, more = self.job, []
         limit_bytes: int | None = job.scheme.queue_limit_bytes
         if job.pfc is not None:
-            # what is lossless may fill a queue as far as thresholds and memory let it
+            # lossless data may fill a queue as far as thresholds and memory allow
             hosts = [host.port for host in self.topology.hosts if host.switch == plan.name]
             limit_bytes = None
             links = [port.number for port in plan.ports if port.number not in hosts]
@@ -144,13 +144,13 @@ class FabricRun:
         self.watch.wait(lambda: bool(ready), CAPTURE_S, "the capture is not ready")
 
     def traffic(self, net: FabricNet) -> dict[str, Any]:
-        """Runs the job's flows to their end; the result, which is also written to the job's folder.
+        """Runs the job's flows to their end; returns the result and writes it to the job's folder.
 
         Raises:
             FabricError: the run failed.
         """
         self.report.phase("hosts")
-        # what was late while the fabric came up has nothing to do with what is measured
+        # delays while the fabric came up do not affect the measurement
         self._reported = len(self._events)
         self._taken_down = sorted(self.links.down)
         traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
@@ -166,21 +166,21 @@ class FabricRun:
             seen = interfaces()
             after, taken, pfc = self._counts(net)
         finally:
-            # that it ends is no failure, also where Ctrl-C ended the flows at the prompt
+            # its end is no failure, even if Ctrl-C at the prompt ended the flows
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
         return self._write(report, load.result(seen, taken), before, after, pfc)
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
-        """What programs have counted by switch, frames taken by interface, and what PFC has done."""
+        """The programs' counts by switch, frames received by interface, and PFC counts."""
         cells = fabric_counters.read(self._plan, self._program)
         sums = {name: fabric_counters.sums(self._program, each) for name, each in cells.items()}
         taken = fabric_counters.taken(self._plan, cells)
         if self.job.pfc is None:
             return sums, taken, {}
         if self.job.target == BMV2:
-            # its program takes pauses, too, and counts them with all other frames
+            # its program receives pauses, too, and counts them with all other frames
             plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
             return sums, taken, fabric_pfc.emulated_counts(plans, self._program, cells, xoff_bytes)
         pfc = fabric_pfc.collect(net.switches)
@@ -199,7 +199,7 @@ class FabricRun:
     def _write(
         self,
         collected: Mapping[str, Any],
-        load: LoadMonitor,
+        load: LoadResult,
         before: Mapping[str, Mapping[str, int]],
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
@@ -231,7 +231,7 @@ class FabricRun:
         return result
 
     def _doubts(self) -> list[str]:
-        """What the watching of links tells of a machine that did not keep up."""
+        """Signs in the link probes that the machine did not keep up."""
         ends = [(fault.a, fault.b) for fault in self._cuts]
         ends += [(link.a.node, link.b.node) for link in self._plan.links if link.name in self._taken_down]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}

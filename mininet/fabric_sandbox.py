@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sandbox that the kernel itself empties: the run lives in network, mount and PID namespaces of its own.
+"""A sandbox that the kernel itself cleans up: a run has its own network, mount and PID namespaces.
 
     supervisor (caller's namespaces)   forwards signals, waits, removes the run folder
       `- harness = PID 1 inside        Mininet, switches, controller, hosts: all its descendants
 
 When PID 1 of a PID namespace ends, however it ends, the kernel kills everything else in it; with the last
 process the network namespaces go, and with those every interface. So no process or interface can outlive a
-run, nothing is ever looked up by name, and a machine may hold several runs. Should the supervisor be killed,
-the kernel sends the harness SIGTERM (PR_SET_PDEATHSIG), which then ends as if it had been asked to.
+run, nothing is ever looked up by name, and a machine may hold several runs. If the supervisor is killed, the
+kernel sends the harness SIGTERM (PR_SET_PDEATHSIG), and the harness ends as on request.
 
-What is left to us are files. They lie in one folder with a ledger that names the supervisor by PID and start
-time; each start removes the folders of supervisors that are gone.
+Only files can be left. They are in one folder with a ledger that names the supervisor by PID and start time;
+each start removes the folders of supervisors that no longer exist.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def _check(result: int, what: str) -> None:
     if result != 0:
-        raise InputError(f"cannot {what}: {os.strerror(ctypes.get_errno())}; root of a machine is needed")
+        raise InputError(f"cannot {what}: {os.strerror(ctypes.get_errno())}; root privileges are needed")
 
 
 def start_time(pid: int) -> int | None:
-    """When process `pid` started, in clock ticks since boot: with the PID it names a process for good.
+    """When process `pid` started, in clock ticks since boot: with the PID, it identifies a process uniquely.
 
     None: there is no such process.
     """
@@ -92,22 +92,22 @@ def note_run_file(folder: Path, run_file: Path) -> None:
 
 
 def remove_run_dir(folder: Path) -> None:
-    """Removes a run's folder, and its run state file if that still speaks of this run."""
+    """Removes a run's folder, and its run state file if that still describes this run."""
     with suppress(OSError, ValueError, KeyError):
         run_file = Path(json.loads((folder / LEDGER).read_text())["run_file"])
         if str(folder) in run_file.read_text():
             run_file.unlink()
-            # only where it held nothing else
+            # fails if the folder has other files
             run_file.parent.rmdir()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_stale() -> list[Path]:
-    """Removes what runs left whose supervisor and harness were both killed; the folders that were removed."""
+    """Removes leftovers of runs whose supervisor and harness were both killed; returns removed folders."""
     gone = []
     for ledger in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LEDGER}"):
         with suppress(OSError, ValueError, KeyError):
-            # what lies in a folder of ours nobody else can have put there, nor exchange while it is read
+            # in a folder of this user, no other user can have created the file, nor replace it meanwhile
             folder = ledger.parent.lstat()
             if folder.st_uid != os.getuid() or not stat.S_ISDIR(folder.st_mode):
                 continue
@@ -122,10 +122,10 @@ def run_sandboxed(body: Callable[[], int], folder: Path) -> int:
     """Runs `body` as the first process of new namespaces.
 
     It returns twice: in the harness what `body` returns or raises, in the supervisor the exit code of the
-    harness. Both then end on the same way out, which is the caller's.
+    harness. Both processes then end through the caller.
 
     Args:
-        body: returns an exit code; asked to end, it sees KeyboardInterrupt or SystemExit.
+        body: returns an exit code; a request to end raises KeyboardInterrupt or SystemExit in it.
         folder: the run's folder, removed in the end.
 
     Raises:
@@ -151,7 +151,7 @@ def run_sandboxed(body: Callable[[], int], folder: Path) -> int:
 
 
 def _supervise(child: int) -> int:
-    """Waits for the harness and passes on requests to end; its wait status."""
+    """Waits for the harness and passes requests to end on to it; returns its wait status."""
     grace: float | None = None
     while True:
         info = signal.sigtimedwait(_WAITED_FOR, _IDLE_S if grace is None else grace)
@@ -170,7 +170,7 @@ def _supervise(child: int) -> int:
 
 
 def _enter(lifeline: int) -> None:
-    """Makes the first process of the new PID namespace ready."""
+    """Prepares the first process of the new PID namespace."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     # a supervisor that died before this call sends no signal, but its end of the pipe is closed
     if select.select([lifeline], [], [], 0)[0]:
@@ -182,7 +182,7 @@ def _enter(lifeline: int) -> None:
 
 
 def _end(number: int, _frame: object) -> None:
-    """Once is enough: what comes later must not disturb the way out."""
+    """Handles a request to end; ignores further requests, which would disturb the clean-up."""
     for other in _ASKED_TO_END:
         signal.signal(other, signal.SIG_IGN)
     if number == signal.SIGINT:
@@ -191,7 +191,7 @@ def _end(number: int, _frame: object) -> None:
 
 
 def _prepare() -> None:
-    """Namespaces for mounts and network, /proc and /sys that show them, loopback up, no IPv6."""
+    """Makes mount and network namespaces, mounts their /proc and /sys, sets loopback up and IPv6 off."""
     _check(_libc.unshare(_NEW_MOUNTS | _NEW_NET), "make a network namespace")
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "make the mounts private")
     for name, where in ((b"proc", b"/proc"), (b"sysfs", b"/sys")):
@@ -221,7 +221,7 @@ def _enter_net(descriptor: int) -> None:
 
 @contextmanager
 def inside(pid: int) -> Iterator[None]:
-    """What this thread opens meanwhile belongs to the network namespace of process `pid`."""
+    """Moves this thread into the network namespace of process `pid` during a `with` block."""
     with Path("/proc/thread-self/ns/net").open("rb") as home, Path(path_of(pid)).open("rb") as there:
         _enter_net(there.fileno())
         try:
@@ -231,9 +231,9 @@ def inside(pid: int) -> Iterator[None]:
 
 
 def claim_nic_ports(pid: int) -> list[socket.socket]:
-    """Binds the NICs' UDP ports in a host's own stack and lets what arrives there run over.
+    """Binds the NICs' UDP ports in a host's kernel stack; packets that arrive there are never read.
 
-    The NIC works on a packet socket beside that stack, which would answer its frames with ICMP errors.
+    The NIC uses a packet socket beside that stack, which would else answer its frames with ICMP errors.
     """
     claimed = []
     with inside(pid):

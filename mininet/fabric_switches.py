@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles for the switch processes of a plan, and waits until each of them serves P4Runtime."""
+"""Compiles the program of the switch processes, and waits until each of them serves P4Runtime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabric_process import FabricProcess
 from fabric_report import FabricError
 
 START_S = 30.0
-"""A switch that does not listen by then is given up; each further switch gets a second more."""
+"""Timeout until all switches listen, plus one second per switch."""
 
 _POLL_S = 0.02
 
@@ -50,7 +50,7 @@ def compile_ahead(program: Path) -> None:
     """Compiles a program for the native switch once, so that not every switch of a fabric does it.
 
     Raises:
-        FabricError: there is no working C compiler, or the program is none.
+        FabricError: there is no working C compiler, or the program is invalid.
     """
     from tailrace.switch.compiler import CompilerError, load_program
     from tailrace.switch.core import BuildError, SwitchConfig, V1ModelSwitch

@@ -31,7 +31,7 @@ START = "start\n"
 def host_job(
     topology: Topology, net: FabricNet, host: Host, paths: Mapping[str, PathList] | None = None
 ) -> HostJob:
-    """What the driver is told of a host; `paths` by the address of the receiver."""
+    """A host's part of the driver's job; `paths` by the address of the receiver."""
     return HostJob(
         name=host.name,
         interface=host_interface(host.name),
@@ -40,14 +40,14 @@ def host_job(
         mac=host.mac,
         gateway_mac=GATEWAY_MAC,
         rate_bps=host.rate_bps,
-        # its frames go into a switch
+        # its frames enter a switch, which has a latency
         delay_ns=host.delay_ns + topology.latency_ns,
         paths=dict(paths or {}),
     )
 
 
 class FabricTraffic:
-    """The driver and what it says. Make it, `wait_ready`, look at the machine, then `run`."""
+    """The hosts' driver. Construct it, call `wait_ready`, make a LoadWatch, then call `run`."""
 
     def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: ProcessMonitor) -> None:
         """Starts the driver.
@@ -57,7 +57,7 @@ class FabricTraffic:
         """
         self._watch = watch
         self._result = run_dir / "traffic-result.json"
-        self._said: set[str] = set()
+        self._events: set[str] = set()
         self._done, self._flows = 0, len(job.flows)
         file = run_dir / "hosts.json"
         file.write_bytes(msgspec.json.encode(self._job(job, net)))
@@ -72,7 +72,7 @@ class FabricTraffic:
         Raises:
             FabricError: it cannot open them.
         """
-        self._watch.wait(lambda: "ready" in self._said, READY_S, "the hosts are not ready")
+        self._watch.wait(lambda: "ready" in self._events, READY_S, "the hosts are not ready")
 
     def _job(self, job: Job, net: FabricNet) -> HostsJob:
         table = job.scheme.paths(job.topology)
@@ -93,7 +93,7 @@ class FabricTraffic:
 
     def _handle(self, message: dict[str, Any]) -> None:
         event = message["event"]
-        self._said.add(event)
+        self._events.add(event)
         if event == "failed":
             raise FabricError(message["text"])
         if event == "progress":
@@ -104,7 +104,7 @@ class FabricTraffic:
     def run(
         self, steps: Sequence[FaultStep], report: FabricReport, poll: Callable[[], None]
     ) -> dict[str, Any]:
-        """Runs all flows to their end, with the steps at their times; what the driver found.
+        """Runs all flows to their end, with the steps at their times; returns the driver's result.
 
         Args:
             poll: called often.
@@ -114,9 +114,9 @@ class FabricTraffic:
         """
         self.process.stdin.write(START)
         self.process.stdin.flush()
-        self._watch.wait(lambda: "started" in self._said, READY_S, "the hosts do not start")
+        self._watch.wait(lambda: "started" in self._events, READY_S, "the hosts do not start")
         start_ns, waiting, shown = time.monotonic_ns(), list(steps), -1
-        while "done" not in self._said:
+        while "done" not in self._events:
             now_ns = time.monotonic_ns() - start_ns
             while waiting and waiting[0].at_ns <= now_ns:
                 step = waiting.pop(0)

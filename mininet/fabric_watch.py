@@ -16,7 +16,7 @@ from fabric_process import FabricProcess
 from fabric_report import FabricError
 
 POLL_S = 0.1
-"""How often processes are looked at that say nothing."""
+"""Interval at which processes without output are checked."""
 
 _READ_BYTES = 1 << 16
 Handler = Callable[[dict[str, Any]], None]
@@ -53,7 +53,7 @@ class ProcessMonitor:
             self._guarded = [guarded for guarded in self._guarded if guarded is not process]
 
     def forget(self, process: FabricProcess) -> None:
-        """The process may end, and nothing that it says is read any more; harmless when repeated."""
+        """The process may end, and its output is no longer read; harmless when repeated."""
         with self._lock:
             self.release(process)
             for key in list(self._selector.get_map().values()):
@@ -71,16 +71,16 @@ class ProcessMonitor:
                 self._read(key.data)
             for process in [guarded for guarded in self._guarded if guarded.ended()]:
                 self._drain_output(process)
-                # its last words may have been that it is done
+                # its last message may have released it
                 if process in self._guarded:
                     self.release(process)
                     raise FabricError(process.epitaph())
 
     def wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Polls until `done`.
+        """Polls until `done`. `what`: the failure, for the message of a timeout ("the hosts are not ready").
 
         Raises:
-            FabricError: as `poll`, or `what` does not happen in time.
+            FabricError: as `poll`, or a timeout.
         """
         deadline = time.monotonic() + timeout_s
         while not done():
@@ -90,8 +90,8 @@ class ProcessMonitor:
 
     def _drain_output(self, process: FabricProcess) -> None:
         """Reads the remaining output of a process that has ended."""
-        voices = [key.data for key in self._selector.get_map().values() if key.data.process is process]
-        for reader in voices:
+        readers = [key.data for key in self._selector.get_map().values() if key.data.process is process]
+        for reader in readers:
             while self._read(reader):
                 pass
 

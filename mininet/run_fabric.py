@@ -4,10 +4,10 @@
     run_fabric.py JOB.json [--prompt [FD]]
 
 Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
-standard error, RESULT.json and logs/ into the folder of the job. With --prompt nothing is sent: Mininet's
-prompt is shown instead; each time its `traffic` has written RESULT.json, a byte goes over the socket FD, and
-the prompt waits for another one. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
-missing here, 130 interrupted. However it ends, nothing stays behind (see fabric_sandbox.py).
+standard error, RESULT.json and logs/ into the folder of the job. With --prompt, Mininet's prompt is shown
+instead of progress; each time its command `traffic` has written RESULT.json, it sends a byte over the socket
+FD and waits for a byte. Exit codes: 0 done, 1 the run failed, 2 bad job or something is missing on this
+machine, 130 interrupted. However it ends, nothing is left behind (see fabric_sandbox.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SYSTEM_PATHS = ("/usr/sbin", "/sbin")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
+    """Entry point; returns the exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
     prompt, socket_arguments = argv[1:2] == [PROMPT], argv[2:]
     wrong = len(socket_arguments) > 1 or not all(argument.isdecimal() for argument in socket_arguments)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _socket(number: int) -> socket.socket:
-    """The socket of a descriptor, which no process that is started gets."""
+    """The socket of a file descriptor, which child processes do not inherit."""
     os.set_inheritable(number, False)
     return socket.socket(fileno=number)
 
@@ -75,7 +75,7 @@ def _main(path: Path, results: socket.socket | None, *, prompt: bool) -> int:
 
 
 def check_machine(job: Job) -> None:
-    """Whether this machine and this user can run the job at all.
+    """Checks that this machine and this user can run the job.
 
     Raises:
         InputError: they cannot.
@@ -93,7 +93,7 @@ def check_machine(job: Job) -> None:
 
 
 def _run(path: Path, job: Job, folder: Path, results: socket.socket | None, *, prompt: bool) -> int:
-    """What happens in the sandbox."""
+    """Runs the job in the sandbox."""
     from fabric_run import FabricRun
 
     report = FabricReport(as_text=prompt)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a fabric, in a process of its own. A script.
+"""A script that runs the controller of a fabric in a separate process.
 
     serve_controller.py JOB.json SWITCHES.json
 
-It controls the switches of a job at the addresses in the second file, and says in lines of JSON what happens:
-{"event": "ready"} once every switch holds what it should, {"event": "failed", "text": ...}, and what happens
-in the network, as p4rt.events.structured has it.
+It controls the switches of a job at the addresses in the second file, and prints events as lines of JSON:
+{"event": "ready"} once every switch holds its intent, {"event": "failed", "text": ...}, and the events of the
+network, in the form of p4rt.events.structured.
 It ends on SIGTERM.
 """
 
@@ -35,7 +35,7 @@ from tailrace.spec import SpecError, heap
 Switches = dict[str, SwitchAddress]
 
 READY_S = 60.0
-"""A switch must hold its entries by then; each further switch has two seconds more."""
+"""Timeout until all switches hold their entries, plus two seconds per switch."""
 
 
 def _print_event(event: str, text: str) -> None:
@@ -88,7 +88,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
 
 
 def _registers(job: Job) -> Registers | None:
-    """BMv2 shows registers over Thrift alone; our switch shows them over P4Runtime."""
+    """Reads BMv2's registers over Thrift, its only way to show them; our switch shows them over P4Runtime."""
     if job.target != BMV2:
         return None
     ports = {switch.name: thrift_port(switch) for switch in job.topology.switches}
@@ -105,7 +105,7 @@ def _report(event: Event) -> None:
 
 
 def main() -> int:
-    """Controls the network until it is told to end; 1 when that fails."""
+    """Controls the network until SIGTERM; returns the exit code, 1 on failure."""
     job_file, addresses = map(Path, sys.argv[1:])
     heap.share_one_heap()
     try:
