@@ -8,11 +8,11 @@
 -I names a folder with more files to include, such as p4src.
 
 A program is a `.p4` file that instantiates `main`; every other `.p4` or `.h` file is an include. The output
-of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Both say what p4c says, with a
-line for each table, parser state, primitive and so on, and are the same bytes wherever they are made.
+of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Both have p4c's content, with a
+line for each table, parser state, primitive and so on, and the same bytes on every machine.
 `BUILD_DIR/SHA256SUMS` holds the digest of every source and of every output, so that a change of either is
-noticed on machines without a compiler. A warning of p4c is an error. Where one cannot be avoided in the
-source, the program says so in a line `// p4c-warns: START OF THE WARNING`, below the reason.
+noticed on machines without a compiler. A warning of p4c is an error. If a warning cannot be avoided in the
+source, the program declares it in a line `// p4c-warns: START OF THE WARNING`, below the reason.
 
 Exit codes: 0 done or up to date, 1 a program does not compile or the output is stale, 2 bad usage.
 """
@@ -33,7 +33,7 @@ SUMS = "SHA256SUMS"
 SOURCE_SUFFIXES = (".p4", ".h")
 KNOWN_WARNING = re.compile(r"^// p4c-warns: (.+)$", re.MULTILINE)
 INNER_LISTS = {"action_profiles", "conditionals", "parse_states", "primitives", "tables"}
-"""The lists inside parsers, pipelines and actions that have a line an element."""
+"""The lists inside parsers, pipelines and actions that have one line per element."""
 MAIN = re.compile(r"^[^/\n]*\)\s*main\s*;", re.MULTILINE)
 
 
@@ -98,7 +98,7 @@ def compile_program(
     if run.returncode or any(unexpected(line, known) for line in text.splitlines()):
         json_path.unlink(missing_ok=True)
         p4info_path.unlink(missing_ok=True)
-        raise CompileError(f"{relative}: p4c is not content:\n{text}")
+        raise CompileError(f"{relative}: p4c reports:\n{text}")
     (build_dir / f"{program.stem}.p4i").unlink(missing_ok=True)
     document = json.loads(json_path.read_text("utf-8"))
     document["program"] = str(relative)
@@ -108,8 +108,8 @@ def compile_program(
 
 
 def json_lines(node: object, lists: Container[str], indent: str = "\n") -> str:
-    """`node` as JSON on one line; but where a list under one of the keys `lists` has several elements, each
-    has its own line, and so on with the `INNER_LISTS` of these elements.
+    """`node` as JSON on one line, except that each element of a list under one of the keys `lists` has a line
+    of its own, if there are several; likewise the `INNER_LISTS` of these elements.
     """
     if not isinstance(node, dict):
         return json.dumps(node, separators=(",", ":"))
@@ -126,7 +126,7 @@ def json_lines(node: object, lists: Container[str], indent: str = "\n") -> str:
 
 
 def text_lines(text: str) -> str:
-    """Protobuf's text form as p4c prints it, with each field at the top on one line; comments stay."""
+    """Protobuf's text format as p4c prints it, with each top-level field on one line; comments stay."""
     lines: list[str] = []
     for line in text.splitlines():
         if line[:1] in (" ", "}"):
@@ -145,7 +145,7 @@ def unexpected(line: str, known: list[str]) -> bool:
 
 
 def relocate(node: object, source_dir: Path, include: Path | None = None) -> None:
-    """Rewrite each `filename` in the JSON tree: ours relative to its folder, p4c's own the bare name."""
+    """Rewrite each `filename` in the JSON tree: our files relative to their folder, p4c's as bare names."""
     if isinstance(node, list):
         for child in node:
             relocate(child, source_dir, include)
@@ -163,7 +163,7 @@ def relocate(node: object, source_dir: Path, include: Path | None = None) -> Non
 
 
 def digest_lines(source_dir: Path, build_dir: Path, include: Path | None = None) -> list[str]:
-    """What SHA256SUMS must hold: one line a source, then one line an output, in `sha256sum` form."""
+    """What SHA256SUMS must hold: one line per source, then one per output, in the format of `sha256sum`."""
     sources = sources_below(source_dir, build_dir)
     named = [(path.relative_to(source_dir).as_posix(), path) for path in sources]
     if include is not None:

@@ -5,13 +5,13 @@ and so on declare.
 
     key_tables.py [FILE.md ...]          all pages of docs/ without files
 
-A table stands between two lines of a page, and is written anew:
+A table is between two lines of a page, and is overwritten:
 
     <!-- keys: transports dcqcn tcp -->
     <!-- end of keys -->
 
-The first names what `tailrace transports`, `tailrace resources` and their like list, and names in it; none:
-all.
+The first line names one of the lists that `tailrace transports`, `tailrace resources` and similar commands
+print, and entries of this list; without entries, the table has all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tailrace.spec.units import format_bytes
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
 STRUCTS = {EVERY: Common, HF2T: Hf2tSpec}
-"""What schemes share, which stands once."""
+"""Keys that all schemes share, which have a table of their own."""
 
 _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -70,18 +70,18 @@ LIMITS = {
     "the cache": "cbuild.cache.MOST_BYTES",
     "days that the cache keeps unused objects": "cbuild.cache.MOST_DAYS",
 }
-"""What pages say of limits: the number is the constant's, sizes are in bytes; names choose rooms."""
+"""Limits shown on pages, with the constants that define them (sizes in bytes), selected by package."""
 
 
 def _limit(place: str) -> str:
-    """A constant of a module, as people read it."""
+    """The value of a constant, formatted for people."""
     module, _, name = place.rpartition(".")
     value = getattr(importlib.import_module(f"tailrace.{module}"), name)
     return format_bytes(value) if name.endswith("BYTES") else f"{value:,.0f}"
 
 
 def table(kind: str, names: Sequence[str] = ()) -> str:
-    """The table in Markdown, with its last line's end.
+    """The table in Markdown, with a newline at the end.
 
     Raises:
         SpecError: unknown name.
@@ -99,11 +99,11 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
         ]
     elif kind == "limits":
         rows = [("what", "at most", "constant"), ("---",) * 3]
-        rooms = names or {place.partition(".")[0] for place in LIMITS.values()}
+        packages = names or {place.partition(".")[0] for place in LIMITS.values()}
         rows += [
             (what, _limit(place), f"`{place}`")
             for what, place in LIMITS.items()
-            if place.partition(".")[0] in rooms
+            if place.partition(".")[0] in packages
         ]
     elif kind == "metrics":
         rows = [("name", "unit", "definition", "source", "better"), ("---",) * 5, *_metrics()]
@@ -135,7 +135,7 @@ def _metrics() -> Iterator[tuple[str, ...]]:
 
 
 def written(text: str) -> str:
-    """A page with its tables as they should be."""
+    """The text of a page with its tables rewritten."""
     return _BLOCK.sub(lambda block: block[1] + table(block[2], block[3].split()) + block[4], text)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every static check: ruff, mypy, the C compiler's warnings, shellcheck. All run; exit 1 when any of them complains.
+# All static checks: ruff, mypy, the C compiler's warnings, shellcheck. Runs all of them; exits with 1 if any fails.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 

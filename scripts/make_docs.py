@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/api.md from the docstrings of what `import tailrace` offers, docs/results.schema.json from the
-type of results.json, and runs docs/tour.ipynb anew.
+"""Writes docs/api.md from the docstrings of the package `tailrace`, docs/results.schema.json from the type of
+results.json, and runs docs/tour.ipynb again.
 
 make_docs.py            all of them
 make_docs.py --api      all but the notebook
@@ -58,7 +58,7 @@ def api_page() -> str:
 
 
 def _entry(name: str, thing: Any) -> Iterator[str]:
-    """A function, or a class with what is public of it."""
+    """The section of a function, or of a class with its public members."""
     if inspect.isfunction(thing):
         yield f"### tailrace.{name}\n"
         yield f"```\n{_signature(name, thing)}\n```\n"
@@ -82,7 +82,7 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
 
 
 def _fields(thing: type) -> list[str]:
-    """Fields with their types and defaults, a line each."""
+    """Fields with their types and defaults, one per line."""
     defaults = {field.name: field.default for field in _declared(thing)}
     fields = []
     for name, kind in inspect.get_annotations(thing).items():
@@ -100,7 +100,7 @@ def _declared(thing: Any) -> tuple[Any, ...]:
 
 
 def _signature(name: str, function: Any) -> str:
-    """The signature, on several lines where it is long."""
+    """The signature, on several lines if it is long."""
     shown, before = [], None
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():
@@ -141,7 +141,7 @@ def _prose(thing: Any) -> str:
 
 
 def _flows() -> str:
-    """The table of columns, and what they count."""
+    """The table of a flow's columns, below their description."""
     kinds = {INTEGER: "integer", NUMBER: "number", TEXT: "text"}
     rows = "".join(f"| `{name}` | {kinds[kind]} |\n" for name, kind in SCHEMA.items())
     return f"{_prose(FlowRow)}\n| column | type |\n|---|---|\n{rows}"
@@ -157,13 +157,13 @@ def results_schema() -> str:
 
 
 def run_tour(path: Path) -> dict[str, Any]:
-    """The notebook with what its cells give here, and nothing of the machine in it."""
+    """The notebook with its cells' outputs, without metadata about this machine."""
     import nbformat
     from nbclient import NotebookClient
     from traitlets.config import Config
 
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    # sockets that are files: nobody else on this machine reaches them
+    # Unix sockets, which no other user of this machine can reach
     files = Config({"KernelManager": {"transport": "ipc"}})
     NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", config=files).execute()
     document: dict[str, Any] = json.loads(nbformat.writes(notebook))  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of docs/switch/p4runtime.md from tests/switch/p4runtime/requirements.toml.
 
-They stand between two lines of the page:
+They are between two lines of the page:
 
     <!-- requirements -->
     <!-- end of requirements -->
@@ -40,7 +40,7 @@ def load() -> dict[str, Any]:
 
 
 def page(data: dict[str, Any]) -> str:
-    """The text of docs/switch/p4runtime.md with its tables as they should be."""
+    """The text of docs/switch/p4runtime.md with its tables rewritten."""
     block = "\n".join([*_summary(data), *_fourward(data), *_departures(data)])
     return _BLOCK.sub(lambda match: f"{match[1]}{block}\n{match[2]}", PAGE.read_text("utf-8"))
 
@@ -77,7 +77,7 @@ def _counts(name: str, rows: list[dict[str, Any]]) -> str:
 
 
 def _fourward(data: dict[str, Any]) -> Iterator[str]:
-    """The same for the rows of 4ward's matrix."""
+    """How many rows of 4ward's matrix are held."""
     rows = [(row, len(row.get("fourward", []))) for row in _rows(data["sections"])]
     held = sum(count for row, count in rows if _held(row)[0] == "yes")
     other = sum(count for row, count in rows if "differs" in row)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a Debian or Ubuntu machine ready for `make run` on BMv2: Mininet, p4c and BMv2. What else is needed, setup.sh installs.
-# p4lang's packages have moved and have been broken before, so several places are tried in order, and what was installed
-# is started once: it must answer over P4Runtime. Where none does, `make run` uses the native switch, and a line says so.
+# Prepares a Debian or Ubuntu machine for `make run` on BMv2: installs Mininet, p4c and BMv2; setup.sh installs the rest.
+# p4lang's packages have moved and have been broken before, so several places are tried in order, and the installed switch
+# is started once: it must answer over P4Runtime. If none does, `make run` uses the native switch, and a message says so.
 # Run as root; running it again brings everything up to date. The Vagrantfile runs it in the virtual machine.
 # Environment: P4LANG_PREFIX    a build of your own: a folder with bin/simple_switch_grpc, used instead of packages
 #              P4LANG_PACKAGES  .deb files, or folders that hold some, installed instead of a repository's packages
 #              P4LANG_PROJECTS  projects on build.opensuse.org (default: home:p4lang:latest p4lang home:p4lang)
-#              P4LANG_URLS      package repositories instead of these projects, where a mirror is to be used
+#              P4LANG_URLS      package repositories instead of these projects, such as a mirror
 # Lists are separated by spaces.
 set -euo pipefail
 
@@ -23,17 +23,17 @@ die() { say "$*"; exit 1; }
 [ "$(id -u)" -eq 0 ] || die "run me as root: sudo $0"
 command -v apt-get >/dev/null || die "apt-get not found; this is for Debian and Ubuntu"
 
-# What apt and the tried switches say; shown where nothing else explains an end.
+# Output of apt and of the tried switches; shown if nothing else explains a failure.
 SCRATCH=$(mktemp -d)
 LOG=$SCRATCH/log
 trap 'rm -rf "$SCRATCH"' EXIT
 
-# install PACKAGE...: without what is only recommended (Mininet would bring Open vSwitch and its daemons).
+# install PACKAGE...: without recommended packages (Mininet would bring Open vSwitch and its daemons).
 install() { apt-get install -y -qq --no-install-recommends "$@" >"$LOG" 2>&1; }
 
 required() { install "$@" || { tail -n 5 "$LOG" >&2; die "apt-get could not install $*"; }; }
 
-# How build.opensuse.org calls this distribution: Debian_12, xUbuntu_22.04.
+# The name of this distribution on build.opensuse.org: Debian_12, xUbuntu_22.04.
 distribution() {
     # shellcheck source=/dev/null
     . /etc/os-release
@@ -52,8 +52,8 @@ repositories() {
     done
 }
 
-# Asks a P4Runtime server for its capabilities with an empty message: every server since P4Runtime 1.3 answers, whatever
-# program it runs.
+# Asks a P4Runtime server for its capabilities with an empty message: every server since P4Runtime 1.3 answers, with any
+# program.
 capabilities() { # PORT
     printf '\0\0\0\0\0' | curl -sS --http2-prior-knowledge --noproxy '*' --max-time 2 --data-binary @- \
         -H 'content-type: application/grpc' -H 'te: trailers' \
@@ -77,10 +77,10 @@ serves() {
     [ -n "$answer" ]
 }
 
-# The last line of what went wrong, in one line of bounded length.
+# The last line of the log, shortened.
 reason() { tail -n 1 "$LOG" | tr -cd '[:print:]' | cut -c 1-160; }
 
-# A key and packages of this repository alone: its name on the list says which key signs it.
+# Adds one repository with its key; apt accepts this key for this repository only.
 add_repository() { # URL
     rm -f "$SCRATCH/key"
     curl -fsSL --retry 2 --connect-timeout 20 --max-time 60 --max-filesize 1000000 -o "$SCRATCH/key" "$1/Release.key" 2>"$LOG" || return 1
@@ -90,7 +90,7 @@ add_repository() { # URL
     apt-get update -qq >"$LOG" 2>&1
 }
 
-# Takes away what a repository brought, so that the next one starts from nothing.
+# Removes the packages of a repository, so that they cannot affect the next one.
 remove_packages() {
     local found
     mapfile -t found < <(dpkg-query -W -f '${Package} ${Status}\n' 'p4lang-*' 2>/dev/null | awk '/ installed$/ {print $1}')
@@ -98,13 +98,13 @@ remove_packages() {
     rm -f "$SOURCES" "$KEYRING"
 }
 
-# The switch first: with it everything runs, as our programs are compiled already; p4c is for one's own.
+# The switch comes first: it is enough to run, as our programs are compiled already; p4c is for the user's programs.
 from_repository() { # URL
     add_repository "$1" && install p4lang-bmv2 && serves || return 1
     install p4lang-p4c || say "no p4c in $1: our programs are compiled already, your own need it"
 }
 
-# The .deb files that P4LANG_PACKAGES names, a line each.
+# The .deb files that P4LANG_PACKAGES names, one per line.
 packages() {
     local name
     for name in ${P4LANG_PACKAGES:-}; do
@@ -116,7 +116,7 @@ packages() {
     done
 }
 
-# What was named has to be there, before anything is installed.
+# Checks that the files named in the environment exist, before anything is installed.
 check_named() {
     local files file
     [ -z "${P4LANG_PREFIX:-}" ] || [ -x "$P4LANG_PREFIX/bin/simple_switch_grpc" ] ||

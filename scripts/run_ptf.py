@@ -4,11 +4,11 @@
 
     run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N] [TEST ...]
 
-Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
-switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. The last port
-is slow, so that tests can fill a queue. With --parts the tests are dealt out to N runs at the same time, each
-in a namespace of its own, for most of them wait for real time to pass. Exit codes: that of ptf; 2
-where something needed is missing.
+Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair per port, starts the
+switch in it, runs ptf in it, and removes all of it afterwards, by namespace and process handle. The last port
+is slow, so that tests can fill a queue. With --parts the tests are divided among N concurrent runs, each in a
+separate namespace, as most tests only wait for real time to pass. Exit codes: that of ptf; 2 if something
+needed is missing.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0
 WATCH_S = 0.5
 COVERAGE = "COVERAGE"
-"""Environment variable: a folder for what the tests use of the programs (tailrace coverage); native only."""
+"""Environment variable: folder for the program coverage of the tests (tailrace coverage); native only."""
 SWITCHES = {"bmv2": EXECUTABLE, "native": "tailrace_switch_grpc"}
 
 
 class PtfError(Exception):
-    """One line for the user."""
+    """The tests cannot be run; the message is one line for the user."""
 
 
 def program(stated: str | None, venv: str, name: str) -> str:
-    """Path of a program: the stated one, else that of our environment, else the one on PATH."""
+    """Path of a program: the stated one, else the one in our environment, else the one on PATH."""
     if stated:
         if not shutil.which(stated):
             raise PtfError(f"{stated}: no such program")
@@ -63,7 +63,7 @@ def program(stated: str | None, venv: str, name: str) -> str:
 
 
 def run(*command: str) -> None:
-    """Run a command; PtfError with its message where it fails."""
+    """Run a command. Raises PtfError with its message if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PtfError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
@@ -97,12 +97,12 @@ class Namespace:
 
     @property
     def prefix(self) -> list[str]:
-        """What to put before a command to run it inside."""
+        """The prefix of a command that runs inside the namespace."""
         return ["ip", "netns", "exec", self.name]
 
 
 def switch_numbers(p4info: Path) -> dict[str, int]:
-    """Numbers that the programs expect of their switch: the annotation `switch` in a P4Info file."""
+    """Constants that the programs expect of their switch: the annotation `switch` in a P4Info file."""
     pair = r' kv_pairs \{ key: "(\w+)" value \{ int64_value: (\d+) \} \}'
     block = re.search(rf'name: "switch" kv_pair_list \{{((?:{pair})+) \}}', p4info.read_text("utf-8"))
     pairs = re.findall(pair, block.group(1)) if block else []
@@ -112,9 +112,9 @@ def switch_numbers(p4info: Path) -> dict[str, int]:
 
 
 def switch_command(target: str, executable: str) -> list[str]:
-    """simple_switch_grpc's command line, which both switches take, and rates, which only ours does.
+    """simple_switch_grpc's command line, which both switches accept, and rates, which only ours accepts.
 
-    What waits by going round in the switch would otherwise take the whole processor.
+    Without a rate, packets that wait by recirculation would use all CPU time.
     """
     numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
     interfaces = [argument for port in range(PORTS) for argument in ("-i", f"{port}@sw{port}")]
@@ -130,7 +130,7 @@ def switch_command(target: str, executable: str) -> list[str]:
 
 
 def tests_folder(plugin: Path | None) -> Path:
-    """Ours, or that of a plug-in."""
+    """The folder of our tests, or of a plug-in's."""
     folder = (plugin or ROOT).resolve() / "ptf_tests"
     if not folder.is_dir():
         raise PtfError(f"{folder}: no such folder; expected packet tests in it")
@@ -145,7 +145,7 @@ def ptf_command(
     plugin: Path | None = None,
     thrift_port: int = THRIFT_PORT,
 ) -> list[str]:
-    """Ptf on a folder of tests, with one interface a port; thrift_port 0: the switch has no Thrift server."""
+    """Ptf's command line, with one interface per port; thrift_port 0: the switch has no Thrift server."""
     ours = tests_folder(plugin)
     interfaces = [argument for port in range(PORTS) for argument in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
@@ -176,7 +176,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path) -> int:
-    """Run a command to its end or the switch's; returns its exit code, 1 where the switch ended first."""
+    """Run a command to its end or the switch's; returns its exit code, or 1 if the switch ended first."""
     tests = subprocess.Popen(command, cwd=folder)
     try:
         while switch.poll() is None:
@@ -190,7 +190,7 @@ def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path
 
 
 def run_tests(options: argparse.Namespace) -> int:
-    """Everything between the command line and the exit code."""
+    """Runs the tests in one namespace; returns the exit code."""
     switch = program(options.switch, ".venv", SWITCHES[options.target])
     ptf = program(options.ptf, ".venv-ptf", "ptf")
     if not shutil.which("ip"):
@@ -222,7 +222,7 @@ def run_tests(options: argparse.Namespace) -> int:
 
 
 def deal(weights: Mapping[str, int], number: int) -> list[list[str]]:
-    """Names in so many parts of about the same weight."""
+    """Divides names into at most `number` parts of about the same weight."""
     parts: list[list[str]] = [[] for _ in range(number)]
     for name in sorted(sorted(weights), key=weights.__getitem__, reverse=True):
         min(parts, key=lambda part: sum(map(weights.__getitem__, part))).append(name)
@@ -230,9 +230,9 @@ def deal(weights: Mapping[str, int], number: int) -> list[list[str]]:
 
 
 def run_parts(options: argparse.Namespace) -> int:
-    """The tests to as many runs of this program; what each printed, one after the other.
+    """Divides the tests among concurrent runs of this program; prints their outputs one after the other.
 
-    The tests of a file take about as long as the file is large.
+    The time of a file's tests is estimated by the file's size.
     """
     files = {path.stem: path.stat().st_size for path in tests_folder(options.plugin).glob("test_*.py")}
     dealt = deal(dict.fromkeys(options.tests, 1) if options.tests else files, options.parts)
@@ -255,7 +255,7 @@ def run_parts(options: argparse.Namespace) -> int:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Turn SIGTERM into the exception that cleans up."""
+    """Turn SIGTERM into an exception, so that everything is cleaned up."""
     raise KeyboardInterrupt
 
 

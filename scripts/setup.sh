@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the machine ready, step by step, and says how long each step took.
+# Installs what the project needs, step by step, and prints how long each step took.
 # Usage: scripts/setup.sh [PART...]        (default: test ptf)
-#   packages Debian packages alone, which come first whatever is asked for
-#   run      the same and .venv with what runs need: `make run`
-#   test     the same with what tests and lint need, and the NICs' algorithms compiled
+#   packages only Debian packages, which are also part of every other PART
+#   run      also .venv with what runs need: `make run`
+#   test     also what tests and lint need, and the NICs' algorithms compiled
 #   ptf      .venv-ptf: packet tests, p4runtime-shell
 #   browser  a browser for the test of the report
-#   fuzz     clang, by whose coverage `make fuzz` is guided
+#   fuzz     clang, whose coverage guides `make fuzz`
 # Environment: PYTHON  the interpreter to build the environments with (default python3); pip's own settings hold
-# A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
+# A second run takes well under a second: each environment has a stamp, the hash of the files that it was made from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ LOG=build/setup.log
 say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-# ---- steps: what is to be done is known before the first one begins ----
+# ---- steps: all are planned before the first one begins ----
 
 titles=()
 commands=()
@@ -39,7 +39,7 @@ take_steps() {
         printf 'setup: [%d/%d] %s … ' $((number + 1)) ${#titles[@]} "${titles[number]}" >&2
         begin=$SECONDS
         before=$(wc -l <"$LOG")
-        # the commands are ours, of words without spaces
+        # the commands are ours, and their arguments have no spaces
         # shellcheck disable=SC2086
         if ! ${commands[number]} >>"$LOG" 2>&1; then
             echo failed >&2
@@ -49,14 +49,14 @@ take_steps() {
     done
 }
 
-# reason LINE: what went wrong according to the log from there on: its last error, or its last line.
+# reason LINE: the last error in the log from this line on, or the last line.
 reason() {
-    local said
-    said=$(tail -n "+$1" "$LOG" | grep .) || said="nothing was said"
-    { grep -iE '^(E|error|fatal)[: ]' <<<"$said" || echo "$said"; } | tail -n 1
+    local output
+    output=$(tail -n "+$1" "$LOG" | grep .) || output="no output"
+    { grep -iE '^(E|error|fatal)[: ]' <<<"$output" || echo "$output"; } | tail -n 1
 }
 
-# ---- Debian packages: found by what they provide, not by name ----
+# ---- Debian packages: detected by what they provide, not by name ----
 
 have_python_headers() {
     "$PYTHON" - <<'PY' >/dev/null 2>&1
@@ -71,7 +71,7 @@ have_c_library() { echo '#include <stdio.h>' | cc -x c -fsyntax-only - >/dev/nul
 
 have_program() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]; }
 
-# Without these nothing runs: the switch is compiled on the user's machine.
+# Packages without which nothing runs: the switch is compiled on the user's machine.
 needed_packages() {
     command -v "$PYTHON" >/dev/null || echo python3
     have_venv || echo python3-venv
@@ -81,7 +81,7 @@ needed_packages() {
     have_c_library || echo libc6-dev
 }
 
-# What only runs in real time need; without it everything else works, in virtual time.
+# Packages that only runs in real time need; without them everything works in virtual time.
 mininet_packages() {
     have_program mnexec || echo mininet
     have_program ip || echo iproute2
@@ -130,13 +130,13 @@ check_python() {
         { echo "error: $PYTHON is $("$PYTHON" -V 2>&1); Python 3.10 or newer is needed (set PYTHON=...)"; return 1; }
 }
 
-# stamp FILE: what an environment is known by that is made from FILE.
+# stamp FILE: the stamp of an environment that is made from FILE.
 stamp() {
     { "$PYTHON" -c 'import sys; print(sys.version, sys.base_prefix)'; pwd; cat "$1" scripts/setup.sh; } 2>&1 |
         sha256sum | cut -d' ' -f1
 }
 
-# is_made DIR FILE PART...: whether DIR was made from FILE, with one of these parts in it.
+# is_made DIR FILE PART...: whether DIR was made from the present FILE for one of these parts.
 is_made() {
     local part made
     made=$(cat "$1/.stamp" 2>/dev/null) || return 1
@@ -146,18 +146,18 @@ is_made() {
     return 1
 }
 
-# What is cleared through a link is another tree's.
+# A link leads to the environment of another tree, which must not be cleared.
 no_link() { [ ! -L "$1" ] || { echo "error: $1 is a link to $(readlink "$1"), which would be emptied; remove it"; return 1; }; }
 
 new_environment() { check_python && no_link "$1" && "$PYTHON" -m venv --clear "$1"; }
 
-# fill DIR FILE PART PIP_ARGUMENT...: Python compiles what is imported when it is, which is far less than all.
+# fill DIR FILE PART PIP_ARGUMENT...: without compiling; Python compiles the few modules that are imported.
 fill() {
     "$1/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile "${@:4}" &&
         echo "$(stamp "$2") $3" >"$1/.stamp"
 }
 
-# The NICs' algorithms, compiled by mypyc into the user's cache; without them the same ones run interpreted.
+# Compiles the NICs' algorithms with mypyc into the user's cache; otherwise the same code runs interpreted.
 compile_nics() {
     .venv/bin/python -m tailrace.hosts.build ||
         echo "the NICs' algorithms stay interpreted, which is slower and otherwise the same"
@@ -183,7 +183,7 @@ plan_ptf() {
     add "what packet tests need, from the package index" fill .venv-ptf requirements/ptf.txt ptf --requirement requirements/ptf.txt
 }
 
-# Ubuntu's browsers are snaps, which a container cannot install: there the test of the report says that it is skipped.
+# Ubuntu's browsers are snaps, which a container cannot install: there the test of the report is skipped with a message.
 plan_browser() {
     local found
     for found in chromium chromium-browser google-chrome; do
@@ -198,14 +198,14 @@ plan_browser() {
 
 have_libfuzzer() { have_program clang && compgen -G "$(clang --print-runtime-dir)/libclang_rt.fuzzer*" >/dev/null; }
 
-# Not every release has libFuzzer in a package of that name: one that has not brings it with clang.
+# Not every release has a package libclang-rt-dev; in the others libFuzzer comes with clang.
 plan_fuzz() {
     have_libfuzzer && return 0
     if can_install; then
         add "Debian packages: clang" install_if_possible clang
         add "Debian packages: libclang-rt-dev" install_if_possible libclang-rt-dev
     else
-        say "frames are not fuzzed by coverage without clang and its libFuzzer (on Debian and Ubuntu: sudo apt-get install clang)"
+        say "without clang and its libFuzzer, fuzzing is not guided by coverage (on Debian and Ubuntu: sudo apt-get install clang)"
     fi
 }
 

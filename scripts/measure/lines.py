@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lines by room, the share of comments and docstrings, and the median length of files and functions.
+"""Lines by room (component, see rooms.toml), share of comments and docstrings, median lengths of files and
+functions.
 
     .venv/bin/python -m scripts.measure.lines
 
@@ -23,7 +24,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def python_comments(text: str) -> int:
-    """The number of lines that are a comment alone or part of a docstring."""
+    """The number of lines that consist of a comment or are part of a docstring."""
     lines = {
         token.start[0]
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
@@ -41,7 +42,7 @@ def python_comments(text: str) -> int:
 
 
 def c_comments(text: str) -> int:
-    """The number of lines that a comment begins on, or that lie within one."""
+    """The number of lines on which a comment begins or continues."""
     return sum(part.count("\n") + 1 for part in C_COMMENT.findall(text) if not part.startswith('"'))
 
 
@@ -52,7 +53,7 @@ def function_lengths(text: str) -> list[int]:
 
 
 def main() -> None:
-    """Prints a row a room, then the whole product and the tests."""
+    """Prints a row per room, then the whole product and the tests."""
     lines: collections.Counter[str] = collections.Counter()
     files: collections.Counter[str] = collections.Counter()
     comments = 0
@@ -61,11 +62,11 @@ def main() -> None:
     functions: list[int] = []
     for path in product():
         text = text_of(path)
-        room, number = room_of(path), text.count("\n")
-        lines[room] += number
+        room, length = room_of(path), text.count("\n")
+        lines[room] += length
         files[room] += 1
         comments += python_comments(text) if path.endswith(".py") else c_comments(text)
-        file_lengths.append(number)
+        file_lengths.append(length)
         if path.endswith(".py"):
             functions += function_lengths(text)
         longest = max(longest, (path, max(map(len, text.splitlines()), default=0)), key=lambda pair: pair[1])

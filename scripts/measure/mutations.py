@@ -6,11 +6,11 @@
     .venv/bin/python -m scripts.measure.mutations check         whether every mutation still applies
     .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    those that OUT lacks
 
-A mutation turns a comparison, changes a constant, drops a statement or swaps the branches of a condition.
-`run` applies each in this work tree, which must be clean, runs the tests of its room until one fails, and
-takes it back; those that pass then go through all other tests together. P4 needs p4c on PATH. With --all the
-tests are those of `make test-all`. The stage `recorded` means that only recorded results (trace hashes,
-goldens) catch a mutation.
+A mutation changes a comparison or a constant, drops a statement, or negates the condition of a branch. `run`
+applies each in this work tree, which must be clean, runs the tests of its room (component, AREAS) until one
+fails, and reverts it; then those that no test caught are run together with all other tests. P4 needs p4c on
+PATH. With --all the tests are those of `make test-all`. The stage `recorded` means that only recorded results
+(trace hashes, golden files) catch a mutation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AREAS = {
     "controller": ("controller/", (".py",), ("tests/controller", "tests/cli")),
     "study": ("tailrace/experiments/", (".py",), ("tests/experiments", "tests/api")),
 }
-"""Of each area: the folder and the endings of its files, and the tests of its room."""
+"""Of each area: the folder and the suffixes of its files, and the tests of its room."""
 RECORDED = ("tests/traces", "tests/checks/conformance", "tests/hosts/traces")
 EACH = 10
 MUTANTS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
@@ -55,13 +55,13 @@ C_STATEMENT = re.compile(
     r"^\s+(?!return|break|continue|goto|case|const|static|#|bit<|bool |\w+(\(\))? \**\w+(\[.*\])?( =|,|;))"
     r"[\w.>\[\]-]+( [-+|&]?= |\().*[^{},]\s*;$"
 )
-"""A call or an assignment; no declaration, without which nothing compiles."""
+"""A call or an assignment, but no declaration: without one nothing would compile."""
 PY_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A text of a file that becomes another one; `nth` counts where it stands in the file, from 0."""
+    """Replaces a text of a file by another one; `nth`: which of its occurrences in the file, from 0."""
 
     name: str
     area: str
@@ -132,7 +132,7 @@ def _can_be_dropped(node: ast.AST) -> bool:
 
 
 def draw(seed: int) -> list[Mutation]:
-    """Ten mutations an area: an even choice of kinds, and among a kind's places; no line twice."""
+    """Ten mutations per area: each kind in turn, a random place of this kind; no line twice."""
     drawn = []
     for area, (folder, endings, _) in AREAS.items():
         rng = random.Random(f"{seed} {area}")
@@ -164,7 +164,7 @@ def read() -> list[Mutation]:
 
 
 def mutated(mutation: Mutation) -> str:
-    """The text of the mutated file. Raises ValueError: the text is not in it as often as it has to be."""
+    """The text of the mutated file. Raises ValueError if it has fewer than `nth` + 1 occurrences of `old`."""
     before = text_of(mutation.file).split(mutation.old)
     if len(before) <= mutation.nth + 1:
         raise ValueError(f"{mutation.name}: {mutation.file} has {len(before) - 1} times {mutation.old!r}")
@@ -177,7 +177,7 @@ PARALLEL = (*PYTEST, "--numprocesses", "3", "--dist", "worksteal")
 IN_ORDER = (*PYTEST, "--numprocesses", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-x")
 NO_RECORDED = tuple(f"--ignore={path}" for path in RECORDED)
 LIMIT_S = 900
-"""After which a run of tests counts as failed: a mutation that never ends is caught."""
+"""Timeout after which a run of tests counts as failed: a mutation that makes it endless is caught."""
 
 STAGES: dict[str, tuple[str, ...]] = {
     "packet tests": ("make", "--no-print-directory", "ptf", "TARGET=native"),
@@ -185,14 +185,14 @@ STAGES: dict[str, tuple[str, ...]] = {
     "mininet": (*PYTEST, "tests/mininet"),
     "recorded": (*PARALLEL, *(path for path in RECORDED if (ROOT / path).exists())),
 }
-"""What those that no test of their room catches go through, together."""
+"""Commands for the mutations that no test of their room catches, all applied together."""
 
 MAX_FAILURES = 30
 PASSED = "passed its room"
 
 
 def failures_of(command: Sequence[str], everything: bool) -> list[str]:
-    """The tests that fail, or the last line of a command that fails without a word about tests."""
+    """The tests that fail, or the last line of output if a command fails without naming tests."""
     environment = {**os.environ, **({"TAILRACE_TESTS": "all"} if everything else {})}
     try:
         done = subprocess.run(
@@ -207,7 +207,7 @@ def failures_of(command: Sequence[str], everything: bool) -> list[str]:
 
 
 def compiled(mutations: Sequence[Mutation], everything: bool) -> list[str]:
-    """Writes the mutated files, compiles P4 where it is mutated; the compiler's failure."""
+    """Writes the mutated files, and compiles mutated P4; returns failures of the compiler."""
     for mutation in mutations:
         (ROOT / mutation.file).write_text(mutated(mutation), encoding="utf-8")
     if not any(mutation.area == "p4" for mutation in mutations):
@@ -216,7 +216,7 @@ def compiled(mutations: Sequence[Mutation], everything: bool) -> list[str]:
 
 
 def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: bool) -> list[str]:
-    """What fails with these mutations in the work tree, which is as before afterwards."""
+    """The failures with these mutations in the work tree, which is restored afterwards."""
     try:
         return compiled(mutations, everything) or failures_of(command, everything)
     finally:
@@ -224,7 +224,7 @@ def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: b
 
 
 def by_mentions(mutation: Mutation) -> list[str]:
-    """The files of its room's tests: what names the mutated module most often comes first."""
+    """The test files of its room, those first that name the mutated module most often."""
     module = re.compile(rf"\b{re.escape(Path(mutation.file).stem)}\b")
     files = [path for folder in AREAS[mutation.area][2] for path in (ROOT / folder).rglob("test_*.py")]
     return [
@@ -233,20 +233,20 @@ def by_mentions(mutation: Mutation) -> list[str]:
 
 
 def in_room(mutation: Mutation, everything: bool) -> str:
-    """The first test of its room that catches a mutation, and does so again; or empty."""
+    """The first test of its room that catches a mutation, also when repeated alone; empty if none does."""
     command = (*IN_ORDER, *NO_RECORDED, *by_mentions(mutation))
     while failures := outcome([mutation], command, everything):
         test = failures[0]
         if "::" not in test or outcome([mutation], (*PYTEST, test), everything):
             return test
-        # it fails now and then
+        # the test is flaky
         command = (*command, f"--deselect={test}")
     return ""
 
 
 def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[Mutation, str, str]]:
-    """The stage and test that catch each of the rest. All are applied at once: where nothing fails, all of
-    them pass; each test that fails is then run with each of them alone.
+    """The stage and the test that catch each mutation. All are applied at once: if no test fails, none of
+    them is caught; tests that fail are run again with each mutation alone.
     """
     rest = list(mutations)
     for stage, command in STAGES.items():
@@ -258,7 +258,7 @@ def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[
             caught = {each: failed[0] for each in rest if (failed := outcome([each], alone, everything))}
             if not caught and (not tests or command[0] == "make"):
                 raise SystemExit(
-                    f"{stage}: {failures[0]} fails, and with none of {[m.name for m in rest]} alone"
+                    f"{stage}: {failures[0]} fails, but not with any of {[m.name for m in rest]} alone"
                 )
             if not caught:
                 flaky += [f"--deselect={test}" for test in tests]
@@ -270,7 +270,7 @@ def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[
 
 
 def run(out: Path, names: Sequence[str], everything: bool) -> None:
-    """Adds a line to OUT for each mutation that it lacks: in its room first, then the rest together."""
+    """Adds a line to OUT for each mutation that it lacks: first by tests of its room, then by all tests."""
     lines = out.read_text().splitlines() if out.exists() else []
     stage_of = {line["name"]: line["stage"] for line in map(json.loads, lines)}
     chosen = [each for each in read() if not names or each.name in names]
@@ -289,13 +289,13 @@ def run(out: Path, names: Sequence[str], everything: bool) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Entry point."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("action", choices=("draw", "check", "run"))
     parser.add_argument("words", nargs="*", metavar="SEED | OUT.jsonl [NAME...]")
-    parser.add_argument("--all", action="store_true", help="the tests of `make test-all`")
+    parser.add_argument("--all", action="store_true", help="run the tests of `make test-all`")
     options = parser.parse_args()
     if options.action == "draw":
         for mutation in draw(int(options.words[0])):
@@ -310,7 +310,7 @@ def main() -> None:
             mutated(mutation)
     else:
         if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, check=False).returncode:
-            sys.exit("the work tree has changes, which a mutation would be taken back with")
+            sys.exit("the work tree has changes, which would be lost when a mutation is reverted")
         run(Path(options.words[0]), options.words[1:], options.all)
 
 

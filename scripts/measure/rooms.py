@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the product and the room of each (rooms.toml)."""
+"""The source files of the product, and the room (component) that each belongs to (rooms.toml)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = (".py", ".c", ".h", ".js", ".ts")
 TESTS = ("tests/", "ptf_tests/")
 LINKS = {"tailrace/controller/": "controller/", "tailrace/mininet/": "mininet/"}
-"""Links in the package, and the folders at the top that they lead to."""
+"""Symbolic links in the package, and the top-level folders that they lead to."""
 
 _ROOMS = msgspec.toml.decode((Path(__file__).parent / "rooms.toml").read_bytes(), type=dict[str, list[str]])
 _PREFIXES = {prefix: room for room, prefixes in _ROOMS.items() for prefix in prefixes}
@@ -21,7 +21,7 @@ _PREFIXES = {prefix: room for room, prefixes in _ROOMS.items() for prefix in pre
 def room_of(path: str) -> str:
     """The room of a path below the root, such as `tailrace/topology/model.py`.
 
-    Raises KeyError where no prefix in rooms.toml fits.
+    Raises KeyError if no prefix in rooms.toml fits.
     """
     for link, folder in LINKS.items():
         if path.startswith(link):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the private words of terms.toml in the product, and class names that stand in two modules or more.
+"""Counts the private words of terms.toml in the product, and class names defined in two modules or more.
 
-.venv/bin/python -m scripts.measure.terms [WORD]     with a word: the places of it, a line each
+.venv/bin/python -m scripts.measure.terms [WORD]     with WORD: prints the places of this word
 
-The places of remainder.toml, where a word is the field's term, are counted apart.
+The places in remainder.toml, where a word is a standard term, are counted separately.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def tokens(path: str, text: str) -> Iterator[Token]:
 
 
 def matches(term: dict[str, str], text: str, read: Iterable[Token]) -> Iterator[tuple[int, str]]:
-    """The line and text of each place in a file, with its tokens, where a term's word stands."""
+    """The line and text of each place in a file, given as text and tokens, that a term's patterns match."""
     if "lines" in term:
         pattern = re.compile(term["lines"])
         for number, line in enumerate(text.splitlines(), 1):
@@ -77,7 +77,7 @@ def doubled_classes(texts: dict[str, str]) -> dict[str, list[str]]:
 
 
 class Remainder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Places of a word that stay: `files` are globs, `pattern` is found in the identifier or matched text."""
+    """Places of a word that may stay: `files` are globs, `pattern` is searched in the matched text."""
 
     word: str
     files: list[str]
@@ -85,7 +85,7 @@ class Remainder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
     def covers(self, place: Place) -> bool:
-        """Whether a place of the word is one of these."""
+        """Whether this entry includes a place of the word."""
         path, _, text = place
         return any(fnmatch(path, glob) for glob in self.files) and re.search(self.pattern, text) is not None
 
@@ -104,7 +104,7 @@ def remaining(word: str, places: Sequence[Place], remainder: Sequence[Remainder]
 
 
 def read_toml(name: str) -> dict[str, list[dict[str, str]]]:
-    """A table beside this file."""
+    """The content of a TOML file beside this file."""
     tables: dict[str, list[dict[str, str]]] = msgspec.toml.decode((Path(__file__).parent / name).read_bytes())
     return tables
 
@@ -115,7 +115,7 @@ def main() -> None:
     remainder = msgspec.convert(read_toml("remainder.toml")["remainder"], list[Remainder])
     if unknown := {entry.word for entry in remainder} - {term["word"] for term in terms}:
         raise ValueError(f"remainder.toml: no such word: {', '.join(sorted(unknown))}")
-    # the tables that hold the words are no use of them
+    # without the files that list the words
     texts = {path: text_of(path) for path in product() if not path.startswith("scripts/measure/")}
     read = {path: list(tokens(path, text)) for path, text in texts.items()}
     total = kept = 0

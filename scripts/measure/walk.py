@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The walk of a command through the rooms: its functions in the order of their first calls.
+"""The walk of a command through the rooms (components): its functions in the order of their first calls.
 
     .venv/bin/python -m scripts.measure.walk paper|compare|sweep|write
 
-A *stay* is a run of functions of one room (rooms.toml) in that order, a *change* leads from one stay to the
-next, and a *return* is a stay in a room that was visited before. The standard library and packages are left
-out, and so are what the import of a module calls, what a timer calls (`_tick`) and what runs in other
-processes. `write` is one Write of one table entry in `tailrace_switch_grpc`. Every function of the walk is
-printed, then the sums.
+A *stay* is a sequence of functions of one room (rooms.toml) in that order, a *change* leads from one stay to
+the next, and a *return* is a stay in a room that was visited before. The walk leaves out the standard
+library, installed packages, calls during the import of a module or by a timer (`_tick`), and other processes.
+`write` is one Write of one table entry in `tailrace_switch_grpc`. Prints every function, then the sums.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ COMMANDS = {
 PAUSE_S = 1.0
 """The client's pause before it writes, in which the recording begins."""
 START_S = 60.0
-"""How long the switch may take to listen."""
+"""Timeout for the switch to listen."""
 
 PROGRAM = "tests/programs/build/basic_l3"
 
@@ -78,7 +77,7 @@ class Walk:
         sys.setprofile(self)
 
     def print(self) -> None:
-        """Prints a line a function, then files and rooms with their stays, changes and returns."""
+        """Prints a line per function, then for files and rooms their number, stays, changes and returns."""
         functions = list(self.functions)
         for path, name in functions:
             print(f"{room_of(path):18}{path}  {name}")
@@ -87,13 +86,13 @@ class Walk:
             ("rooms", [room_of(path) for path, _ in functions]),
         ):
             stays = [place for place, _ in itertools.groupby(places)]
-            many, number = len(stays), len(set(stays))
-            print(f"{what}: {number}, stays {many}, changes {many - 1}, returns {many - number}")
+            count, distinct = len(stays), len(set(stays))
+            print(f"{what}: {distinct}, stays {count}, changes {count - 1}, returns {count - distinct}")
         print(f"functions: {len(functions)}")
 
 
 def walk_command(words: str) -> Walk:
-    """The walk of a `tailrace` command with its output thrown away."""
+    """The walk of a `tailrace` command, whose output is discarded."""
     from tailrace.cli.main import main
 
     walk = Walk()
