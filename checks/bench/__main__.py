@@ -29,14 +29,14 @@ BENCHMARKS: dict[str, Callable[[bool], list[BenchResult]]] = {
     "htsim": htsim.run,
 }
 ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
-"""Benchmarks that take long, and run only where --only names them."""
+"""Slow benchmarks, which run only if --only names them."""
 CLOSED_LOOP = "closed_loop"
-# One short run, where the question is whether it works.
+# One short run, which shows only that the benchmark works.
 QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
 
 
 def _cpu() -> str:
-    """The processor's name as the kernel tells it."""
+    """The processor's model name in /proc/cpuinfo."""
     for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -67,39 +67,39 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--quick", action="store_true", help="short runs: they show that it works, not how fast"
     )
     case = parser.add_argument_group(
-        "a program of one's own", "packets a second through it on one core, instead of everything else"
+        "your own program", "measures its packets per second on one core, instead of all other benchmarks"
     )
     case.add_argument("--program", type=Path, metavar="NAME.json", help="with NAME.p4info.txtpb beside it")
-    case.add_argument("--entries", type=Path, metavar="FILE", help="a p4.v1.WriteRequest as text")
-    case.add_argument("--packets", type=Path, metavar="FILE.pcap", help="frames that come in, in turn")
-    case.add_argument("--port", type=int, default=0, help="by which they come in (default: %(default)s)")
+    case.add_argument("--entries", type=Path, metavar="FILE", help="a p4.v1.WriteRequest in text format")
+    case.add_argument("--packets", type=Path, metavar="FILE.pcap", help="frames to send, repeated in order")
+    case.add_argument("--port", type=int, default=0, help="ingress port of the frames (default: %(default)s)")
     arguments = parser.parse_args(argv)
     given = [arguments.program, arguments.entries, arguments.packets]
     if any(given) and not all(given):
-        parser.error("--program, --entries and --packets belong together")
+        parser.error("--program, --entries and --packets must be given together")
     if any(given) and arguments.only:
-        parser.error("--only is for what is measured without --program")
+        parser.error("--only and --program exclude each other")
     return arguments
 
 
 def _closed_loop(out: Path, quick: bool) -> int:
-    """Run the benchmark over veth in a process of its own, as it changes namespace; it adds to bench.json."""
+    """Run the benchmark over veth in a separate process, as it changes namespace; it adds to bench.json."""
     options = QUICK_CLOSED_LOOP if quick else ()
     command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
     return subprocess.run(command, check=False).returncode
 
 
 def watched(benchmark: Callable[[], list[BenchResult]]) -> list[BenchResult]:
-    """A benchmark's results; those of which it says nothing itself with what the machine did meanwhile."""
+    """A benchmark's results. A result without noise figures gets those of the whole benchmark."""
     results = measured(benchmark)
     return [result if result.noise else replace(result, noise=(results.noise,)) for result in results.value]
 
 
 def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:
-    """The program of one's own, if there is one.
+    """The user's program with its entries and packets; None without --program.
 
     Raises:
-        OSError, SpecError: its files are no good.
+        OSError, SpecError: one of its files cannot be read or is invalid.
     """
     if arguments.program is None:
         return None

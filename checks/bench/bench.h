@@ -1,8 +1,8 @@
-/* What Python calls of the benchmarks in C.
+/* The C functions of the benchmarks, which Python calls.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Python reads this file, too (cbuild/headers.py): nothing but declarations
- * and #define NAME NUMBER.
+ * Python parses this file (cbuild/headers.py), so it may contain only
+  * declarations and #define NAME NUMBER.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -21,13 +21,13 @@ int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
 
 typedef struct bench_reflector bench_reflector;
 
-/* A thread that sends on one interface what comes in by another; NULL. */
+/* Starts a thread that sends on tx_name what rx_name receives; or NULL. */
 bench_reflector *bench_reflect_start(const char *rx_name, const char *tx_name);
 void bench_reflect_stop(bench_reflector *r);
 
 /* ---- closed_loop.c ---- */
 
-/* What to do. */
+/* The load to generate. */
 typedef struct bench_load {
     const char *tx_name, *rx_name;
     const uint8_t *headers;   /* flows times HEADER_BYTES */
@@ -36,11 +36,11 @@ typedef struct bench_load {
     uint32_t window;          /* packets in flight */
     uint64_t warm_up_ns;      /* not counted */
     uint64_t measure_ns;
-    uint64_t *bins;           /* gets how many packets had a latency of each */
-    uint32_t n_bins;          /* the last one has all that are longer, too */
+    uint64_t *bins;           /* out: number of packets by bin of latency */
+    uint32_t n_bins;          /* the last bin also counts longer latencies */
 } bench_load;
 
-/* What came of it; errno of the call that failed in error, else 0. */
+/* The outcome; error is the errno of the call that failed, else 0. */
 typedef struct bench_result {
     uint64_t packets;         /* received while measuring */
     uint64_t elapsed_ns;

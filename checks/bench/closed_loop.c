@@ -1,11 +1,11 @@
-/* Load generator of the closed-loop benchmark: W packets in flight, always.
+/* Load generator of the closed-loop benchmark: keeps W packets in flight.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Sends stamped IPv4/UDP frames on one interface and takes them from another:
- * each frame that comes back sends the next. What comes back is read from a
- * memory-mapped ring, so that a received frame costs next to nothing; the
+ * Sends stamped IPv4/UDP frames on one interface and receives them on another;
+  * each frame received triggers the next. Frames are received in a
+  * memory-mapped ring, so that a received frame costs next to nothing; the
  * thread sleeps when the ring is empty, so that it takes no time from the
- * switch. Runs in the calling thread, holds no state between calls.
+ * switch. Runs in the calling thread and has no state between calls.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -40,7 +40,7 @@ typedef struct loader {
     uint8_t *frames;          /* BATCH frames being sent */
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH];
-    uint32_t run;             /* number of the run, in every frame of it */
+    uint32_t run;             /* id of the run, in each of its frames */
     uint64_t sequence, in_flight;
     bool counting;
     bench_result *result;
@@ -63,7 +63,7 @@ static int set_up(loader *g)
     int enabled = 1;
 
     g->tx_fd = packet_open(g->load->tx_name);
-    /* bound to no protocol: the ring is there before frames may arrive */
+    /* bound to no protocol, so that no frame arrives before the ring exists */
     g->rx_fd = packet_open(g->load->rx_name);
     if (g->tx_fd < 0 || g->rx_fd < 0
         || setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &enabled,
@@ -73,7 +73,7 @@ static int set_up(loader *g)
     return g->ring ? 0 : -1;
 }
 
-/* Sends count packets; fewer when the interface takes no more. */
+/* Sends count packets, or fewer if the interface accepts no more. */
 static int send_packets(loader *g, uint64_t count)
 {
     const bench_load *l = g->load;
@@ -94,7 +94,7 @@ static int send_packets(loader *g, uint64_t count)
         if (sent < 0 && errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
             return -1;
         if (sent <= 0)
-            return 0;         /* the window stays open until the next call */
+            return 0;         /* the next call sends the rest */
         g->sequence += (uint64_t)sent;
         g->in_flight += (uint64_t)sent;
         count -= (uint64_t)sent;
@@ -121,7 +121,7 @@ static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
     return true;
 }
 
-/* Takes what is in the ring, at most BATCH frames; how many were ours. */
+/* Reads up to BATCH frames from the ring; returns how many are of this run. */
 static uint32_t drain(loader *g)
 {
     uint64_t now = now_ns();
@@ -139,7 +139,7 @@ static uint32_t drain(loader *g)
     return ours;
 }
 
-/* The loop itself; -1 with errno. */
+/* The send and receive loop; -1 with errno. */
 static int generate(loader *g)
 {
     uint64_t start = now_ns() + g->load->warm_up_ns;
@@ -163,7 +163,7 @@ static int generate(loader *g)
             if (r == 0) {
                 g->result->lost += g->in_flight;
                 g->in_flight = 0;
-                g->run++;     /* late ones are not counted any more */
+                g->run++;     /* frames that arrive late are ignored */
             }
         }
         if (g->in_flight < g->load->window

@@ -1,13 +1,13 @@
 """Closed-loop benchmark: simple_switch_grpc and the native switch side by side, over veth, in the same run.
 
-A window of W packets is kept in flight: each packet that comes out of the switch sends the next one in. So
-the packet rate is what the switch sustains without loss, and the latency is that of a packet through it.
-Repetitions of the targets are interleaved, so that whatever else the machine does strikes all of them; the
-table shows medians. "wire" is the generator over a bare veth pair, its own upper bound; "limit" a thread in
-the switch's place that sends back each frame as it came, and so what sockets leave to any switch.
+W packets are kept in flight: each packet that comes out of the switch makes the generator send the next.
+The packet rate is thus what the switch sustains without loss, and the latency is that of a packet through it.
+Repetitions of the targets alternate, so that other load on the machine affects all of them; the table shows
+medians. "wire" is the generator over a bare veth pair, its upper bound. "limit" is a thread in the switch's
+place that returns each frame unchanged, the upper bound of any switch with these sockets.
 
-Run as a program of its own (`python -m checks.bench.closed_loop --out DIR`): it moves itself into a network
-namespace, where everything it makes disappears with it. Needs root.
+This is a separate program (`python -m checks.bench.closed_loop --out DIR`): it moves itself into a new
+network namespace, in which all that it creates disappears with it. It needs root.
 """
 
 # SPDX-License-Identifier: Apache-2.0
@@ -45,14 +45,14 @@ __all__ = ["LoadCase", "LoadFigures", "main"]
 
 _CLONE_NEWNET = 0x40000000
 _ROUTES = 1000
-_MOST = 16384
-# The native switch against simple_switch_grpc: packets/s at least this many times, latencies lower.
+_MAX_NUMBER = 16384
+# Goal: at least this many times the packets/s of simple_switch_grpc, and lower latencies.
 _GOAL = 3.0
-_GOAL_OF_LIMIT = 0.7
+_GOAL_OF_LIMIT = 0.7  # share of the packets/s of "limit"
 WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE = "wire", "limit", "bmv2", "bmv2-log", "native"
 _PORTS = ("-i", "0@p0", "-i", "1@p1")
 _LOGGING = {BMV2_LOG: ("--log-console",)}
-"""Options of a target beside those of all. The log goes nowhere; what is measured is the making of it."""
+"""Additional options by target. The log is discarded; the cost of writing it is measured."""
 _HEADER_BYTES, _STAMP_BYTES = routes.MIN_FRAME_BYTES, 16
 
 
@@ -67,7 +67,7 @@ class LoadCase:
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """What one target did under one load."""
+    """Figures of one target under one load."""
 
     packets_per_s: float
     p50_ns: float
@@ -76,12 +76,12 @@ class LoadFigures:
 
 
 def headers(flows: int, frame_bytes: int) -> bytes:
-    """Ethernet, IPv4 and UDP headers to _ROUTES routes, 42 bytes a flow; flows differ."""
+    """Ethernet, IPv4 and UDP headers of different flows to _ROUTES routes, 42 bytes per flow."""
     return b"".join(routes.frame(flow, frame_bytes, _ROUTES)[:_HEADER_BYTES] for flow in range(flows))
 
 
 def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
-    """The first bytes of frames of one's own, in place of `headers`.
+    """The headers (first 42 bytes) of the user's frames, in place of `headers`.
 
     Raises:
         BenchError: a frame is too short.
@@ -97,7 +97,7 @@ class Generator:
     def __init__(
         self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes] = headers
     ) -> None:
-        """Compiles it where that has not been done; times in seconds, `heads` like `headers`."""
+        """Compiles the generator if needed; times in seconds, `heads` makes headers like `headers`."""
         self._heads = heads
         self._run = library.load("closed_loop.c").bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
@@ -151,11 +151,11 @@ def enter_namespace() -> None:
 
 @contextmanager
 def reflector() -> Iterator[None]:
-    """Sends by p1 what comes in by p0."""
+    """Sends on p1 what p0 receives, during a `with` block."""
     lib = library.load("reflect.c")
     reflector = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
     if not reflector:
-        raise BenchError("the limit cannot be measured: no packet sockets with rings")
+        raise BenchError("the limit cannot be measured: packet sockets have no receive rings here")
     try:
         yield
     finally:
@@ -172,7 +172,7 @@ def find_targets() -> dict[str, str]:
 
 
 def median(runs: Sequence[LoadFigures]) -> LoadFigures:
-    """Figure by figure."""
+    """The median of each figure."""
     columns = zip(*(tuple(asdict(r).values()) for r in runs), strict=True)
     return LoadFigures(*(statistics.median(column) for column in columns))
 
@@ -184,7 +184,7 @@ def run(
     generator: Generator,
     program_case: ProgramCase,
 ) -> dict[str, Any]:
-    """Measures every target under every load; the part of bench.json that this benchmark owns."""
+    """Measures every target under every load; returns this benchmark's part of bench.json."""
     runs: dict[tuple[LoadCase, str], list[LoadFigures]] = {}
     noises: list[Noise] = []
 
@@ -266,26 +266,26 @@ def _end(_signal: int, _frame: object) -> None:
 
 
 def _numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list[int]:
-    """Whole numbers from 1 to 16384 with commas between; anything else ends the program."""
+    """The comma-separated integers (1 to 16384) of an option; anything else ends the program."""
     numbers = text.split(",")
-    if not all(number.isdecimal() and 1 <= int(number) <= _MOST for number in numbers):
-        parser.error(f"{option} {text}: expected whole numbers from 1 to {_MOST} with commas between")
+    if not all(number.isdecimal() and 1 <= int(number) <= _MAX_NUMBER for number in numbers):
+        parser.error(f"{option} {text}: expected comma-separated integers from 1 to {_MAX_NUMBER}")
     return [int(number) for number in numbers]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 0 done, 1 failed."""
+    """Entry point; returns 0 on success, 1 on failure."""
     parser = argparse.ArgumentParser(
         prog="python -m checks.bench.closed_loop", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of bench.json")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
-    parser.add_argument("--repetitions", type=int, default=3, help="of every measurement; medians are shown")
-    parser.add_argument("--windows", default="1,32", help="packets in flight, comma between")
-    parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma between")
-    parser.add_argument("--logging", action="store_true", help="simple_switch_grpc with its log, too")
+    parser.add_argument("--repetitions", type=int, default=3, help="of every measurement; shows medians")
+    parser.add_argument("--windows", default="1,32", help="packets in flight, comma-separated")
+    parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma-separated")
+    parser.add_argument("--logging", action="store_true", help="also measure simple_switch_grpc with its log")
     for option in ("program", "entries", "packets"):
-        parser.add_argument(f"--{option}", type=Path, help="of one's own; see python -m checks.bench --help")
+        parser.add_argument(f"--{option}", type=Path, help="see python -m checks.bench --help")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
     windows = _numbers(parser, "--windows", options.windows)
@@ -294,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--seconds and --repetitions must be more than 0")
     custom = [options.program, options.entries, options.packets]
     if any(custom) and not all(custom):
-        parser.error("--program, --entries and --packets belong together")
+        parser.error("--program, --entries and --packets must be given together")
     try:
         cases = [LoadCase(size, n, w) for size in (64, 1500) for n in flows for w in windows]
         heads, case = headers, routes.case(_ROUTES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of an idle switch: memory of each of a hundred instances, and the time to load a program.
 
-Each figure comes from a fresh process, so that nothing of the other measurements is in it.
+Each figure comes from a fresh process, so that other measurements do not affect it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _resident_bytes() -> int:
 def _bytes_per_instance(count: int) -> float:
     """Resident bytes that each of `count` more idle instances of one program adds."""
     program = load_program(routes.JSON.read_bytes())
-    first = V1ModelSwitch(program, SwitchConfig())  # what all share is paid here
+    first = V1ModelSwitch(program, SwitchConfig())  # allocates what all instances share
     gc.collect()
     before = _resident_bytes()
     switches = [V1ModelSwitch(program, SwitchConfig()) for _ in range(count)]
@@ -47,7 +47,7 @@ def _bytes_per_instance(count: int) -> float:
 
 
 def _load_seconds(cache_dir: str) -> float:
-    """Seconds until a switch with the router stands ready, with what `cache_dir` holds of compiled code."""
+    """Seconds until a switch with the router program is ready; `cache_dir` caches compiled code."""
     os.environ["TAILRACE_CACHE"] = cache_dir
     begin = time.perf_counter()
     switch = V1ModelSwitch(load_program(routes.JSON.read_bytes()), SwitchConfig())
@@ -57,7 +57,7 @@ def _load_seconds(cache_dir: str) -> float:
 
 
 def run(quick: bool) -> list[BenchResult]:
-    """Memory an instance, cold and cached load times."""
+    """Memory per instance, cold and cached load times."""
     count = 10 if quick else INSTANCES
     instance_kib = apart(_bytes_per_instance, count) / 1024
     with tempfile.TemporaryDirectory() as name:

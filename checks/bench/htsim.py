@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares whole runs with csg-htsim (Broadcom/csg-htsim, `htsim_roce`), alternating, where it is on PATH.
+"""Compares whole runs with those of csg-htsim (Broadcom/csg-htsim, `htsim_roce`), in turn, if it is on PATH.
 
-The same fat tree, rate, delay, packet size and permutation, of which htsim gets the pairs of our own plan as
-its connection matrix; lossless Ethernet with RoCE and go-back-N at both. CPU time of the whole command, of
-which set-up is what the same command takes with flows of one packet.
+Both run the same permutation on the same fat tree, with equal rate, delay and packet size, over lossless
+Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection matrix. Figures are CPU
+times of the whole command. Set-up is the CPU time of the same command with flows of one packet.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from functools import partial
 from pathlib import Path
 
 from checks.bench.noise import Round, alternating
-from checks.bench.result import BenchError, BenchResult, Beside
+from checks.bench.result import BenchError, BenchResult, Rival
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 
 HTSIM = "htsim_roce"
 SCHEMES = ("ecmp", "flowcut")
 GOAL_TIMES = 4.0
-"""As fast as htsim with 1024 hosts, set-up included."""
+"""How many times as fast as htsim with 1024 hosts, set-up included."""
 ROUNDS = 3
 SEED = 5
 MTU_BYTES = 1024
 RATE_MBPS = 200_000
 TIMEOUT_S = 1800.0
 END_US = 5_000
-"""Of simulated time: ten times what the flows take, for htsim goes on after them."""
+"""Simulated time of htsim, which does not stop after the last flow: ten times what the flows take."""
 TICK_S = 1e-3
-"""No command is faster; where set-up is nearly all, what is left of it may be nothing."""
+"""Lower bound of a divisor: where set-up takes nearly all the time, that of the traffic may come out as 0."""
 OPTIONS = (
     *("-queue_type", "lossless_input", "-pfc_thresholds", "12", "15", "-q", "100"),
     *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),
@@ -49,7 +49,7 @@ _FINISHED = re.compile(r"^Flow \S+ \d+ finished at ([0-9.e+]+) ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A permutation on a fat tree of arity `k`, flows in bytes."""
+    """A permutation on a fat tree of arity `k`, with flows of `flow_bytes`."""
 
     k: int
     flow_bytes: int
@@ -59,7 +59,7 @@ class Size:
         return self.k**3 // 4
 
     def settings(self, flow_bytes: int) -> dict[str, object]:
-        """The experiment's keys, with flows of another size."""
+        """The experiment's settings, with flows of a given size."""
         return {
             "topology": f"fat-tree:k={self.k},rate={RATE_MBPS // 1000}Gbps,delay=1us",
             "workload": f"permutation:size={flow_bytes}B",
@@ -75,20 +75,20 @@ QUICK_SIZE = Size(4, 20_000)
 
 @dataclass(frozen=True, slots=True)
 class CommandTimes:
-    """Seconds of a command: its CPU time, and how long it took."""
+    """CPU time and wall time of a command."""
 
     cpu_s: float
     wall_s: float
 
 
 def connection_matrix(size: Size) -> str:
-    """The permutation of our plan as htsim reads it: hosts by their number, start in ps, bytes."""
+    """Our permutation in htsim's format: host indexes, start in ps, size in bytes."""
     job = plan(make(size.settings(size.flow_bytes) | {"scheme": "ecmp"}), "virtual").job
-    number = {host.ip: place for place, host in enumerate(job.topology.hosts)}
-    lines = [f"Nodes {len(number)}", f"Connections {len(job.flows)}"]
-    for place, flow in enumerate(job.flows, start=1):
-        pair = f"{number[flow.src]}->{number[flow.dst]}"
-        lines.append(f"{pair} id {place} start {flow.start_ns * 1000} size {flow.bytes}")
+    indexes = {host.ip: index for index, host in enumerate(job.topology.hosts)}
+    lines = [f"Nodes {len(indexes)}", f"Connections {len(job.flows)}"]
+    for flow_id, flow in enumerate(job.flows, start=1):
+        pair = f"{indexes[flow.src]}->{indexes[flow.dst]}"
+        lines.append(f"{pair} id {flow_id} start {flow.start_ns * 1000} size {flow.bytes}")
     return "\n".join(lines) + "\n"
 
 
@@ -104,7 +104,7 @@ def _children_s() -> float:
 
 
 def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTimes, str]:
-    """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
+    """Runs a command to its end, in `folder` if given; returns its times and what it printed.
 
     Raises:
         BenchError: it failed.
@@ -145,7 +145,7 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
         BenchError: it failed, or did not finish all flows.
     """
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
-    # it leaves a file idmap.txt where it is run
+    # htsim writes a file idmap.txt into its working directory
     times, text = timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
     if len(finished_us(text)) != size.hosts:
         raise BenchError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
@@ -156,7 +156,7 @@ SET_UP = ", set-up"
 
 
 def _parts(rounds: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dict[str, tuple[float, ...]]:
-    """CPU times of all rounds by part of the run."""
+    """CPU times of all rounds, by part of a run; "" is the whole run."""
     total, set_up = (tuple(each.value.cpu_s for each in rounds[key]) for key in (name, name + SET_UP))
     return {
         "": total,
@@ -168,16 +168,16 @@ def _parts(rounds: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> di
 def results(
     size: Size, scheme: str, rounds: Mapping[str, Sequence[Round[CommandTimes]]]
 ) -> list[BenchResult]:
-    """The rows of one scheme: the whole, set-up, traffic, each beside htsim's where there are such rounds."""
+    """The rows of one scheme: whole run, set-up and traffic, each compared with htsim's if there is one."""
     ours, theirs = _parts(rounds, scheme), _parts(rounds, HTSIM) if HTSIM in rounds else None
     noise = tuple(each.noise for each in rounds[scheme])
     rows = []
     for part, runs in ours.items():
-        note = f"{statistics.median(each.value.wall_s for each in rounds[scheme]):.1f} s on the clock"
+        note = f"{statistics.median(each.value.wall_s for each in rounds[scheme]):.1f} s of wall time"
         if theirs is None:
-            beside = Beside(f"{HTSIM} is not on PATH")
+            beside = Rival(f"{HTSIM} is not on PATH")
         else:
-            beside = Beside(HTSIM, statistics.median(theirs[part]))
+            beside = Rival(HTSIM, statistics.median(theirs[part]))
         group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
         middle = statistics.median(runs)
         rows.append(
@@ -196,7 +196,7 @@ def results(
 
 
 def _measure(size: Size, rounds: int) -> list[BenchResult]:
-    """A permutation with each scheme and by htsim, and the same with flows of a packet."""
+    """Measures a permutation with each scheme and with htsim, and the same with flows of one packet."""
     executable = shutil.which(HTSIM)
     small = replace(size, flow_bytes=MTU_BYTES)
     tasks: dict[str, Callable[[], CommandTimes]] = {}

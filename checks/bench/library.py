@@ -19,8 +19,8 @@ def load(source: str) -> Any:
     """The functions of a C file.
 
     Raises:
-        BuildError: there is no C compiler, or no place for what it makes.
+        BuildError: there is no C compiler, or no folder for its output.
     """
-    lib.load()  # its symbols are global, for this code
+    lib.load()  # makes the core's symbols global: this code uses them
     recipe = library_recipe("libtailrace_bench", [_HERE / source], [_HERE, RUNTIME])
     return headers.bound(recipe.load(), ffi)

@@ -18,7 +18,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Takes out and gives back all that s wants to send; returns how many. */
+/* Takes all output packets from s and releases them; returns how many. */
 static uint64_t drain(tr_switch *s)
 {
     uint64_t n = 0;
@@ -34,9 +34,9 @@ static uint64_t drain(tr_switch *s)
  * frames that lie back to back at `frames` and are lens[] bytes long, in
  * batches under one lock, as the I/O loop does.
  *
- * now_ps: the switch's time, read and moved on; sent: how many frames came
- * out. Returns the thread's CPU time in nanoseconds, or the negative error of
- * tr_rx. */
+ * now_ps: the switch's time, read and advanced; sent: how many frames came
+  * out. Returns the thread's CPU time in nanoseconds, or the negative error of
+  * tr_rx. */
 int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
                       uint64_t packets, uint64_t *now_ps, uint64_t *sent)

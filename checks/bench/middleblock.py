@@ -4,9 +4,10 @@
 python -m checks.bench.middleblock build/middleblock.json OUT --routes 10000 --acl 500
 
 The case that 4ward publishes (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 routes of 32 bits
-over 100 next hops, and ternary ACL entries, half on the way in and half before it, of which no packet matches
-any but the last one, which gives all IPv4 their VRF: the program's constraints and references leave no entry
-for the default one. It writes OUT/entries.txtpb and OUT/packets.pcap for `python -m checks.bench --program`.
+over 100 next hops, and ternary ACL entries, half of them in the ingress and half in the pre-ingress table.
+All packets match only the pre-ingress entry of lowest priority, which assigns a VRF to all IPv4: the
+program's constraints and references allow no entry for the default VRF. This writes OUT/entries.txtpb and
+OUT/packets.pcap for `python -m checks.bench --program`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ACL = int(IPv4Address("172.16.0.0"))
 
 
 def _id(text: bytes) -> int:
-    """A string of the SAI program: a number of 256 bits where the program is BMv2's."""
+    """A string id of the SAI program as the number of 256 bits that its BMv2 build uses."""
     return int.from_bytes(text, "big")
 
 
@@ -56,7 +57,7 @@ def _entry(
 
 
 def entries(routes: int, acl: int) -> Iterator[P4TableEntry]:
-    """All of them, in an order in which nothing refers to what is not there yet."""
+    """All entries, each after those that it refers to."""
     yield _entry("vrf_table", {"vrf_id": _VRF}, "no_action")
     yield _entry("l3_admit_table", {"dst_mac": "00:01:02:03:04:05"}, "admit_to_l3", 1)
     rif = _id(_INTERFACE)
@@ -87,7 +88,7 @@ def entries(routes: int, acl: int) -> Iterator[P4TableEntry]:
 
 
 def frames(routes: int) -> list[bytes]:
-    """One to each route."""
+    """One frame to each route."""
     results = []
     for i in range(routes):
         ip = IP(src="192.168.1.1", dst=str(IPv4Address(_ROUTES + i)), ttl=64)
@@ -98,7 +99,7 @@ def frames(routes: int) -> list[bytes]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; 0 done, 1 failed."""
+    """Entry point; returns 0 on success, 1 on failure."""
     parser = argparse.ArgumentParser(
         prog="python -m checks.bench.middleblock", description=__doc__.splitlines()[0]
     )

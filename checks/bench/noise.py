@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 MOST_OTHER_CPU = 0.1
-"""Cores that other processes may use of a machine that is called quiet."""
+"""Mean number of cores that other processes may use on a machine that counts as quiet."""
 MOST_STOLEN = 0.02
-"""Cores that the hypervisor may take."""
+"""Mean number of cores that the hypervisor may take on such a machine."""
 
 _STAT = Path("/proc/stat")
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What others did: mean numbers of cores that other processes and the hypervisor took; the load average
-    of the last minute at the end, this benchmark included.
+    """The load by others: mean numbers of cores that other processes (`other_cpu`) and the hypervisor
+    (`stolen`) took. `load`: load average of the last minute, this benchmark included.
     """
 
     other_cpu: float
@@ -35,20 +35,20 @@ class Noise:
 
     @property
     def quiet(self) -> bool:
-        """Whether a measurement meanwhile can be trusted."""
+        """Whether a measurement during that time can be trusted."""
         return self.other_cpu <= MOST_OTHER_CPU and self.stolen <= MOST_STOLEN
 
 
 @dataclass(frozen=True, slots=True)
 class Round(Generic[T]):
-    """What one round of a benchmark found, and what the machine did besides."""
+    """The result of one round of a benchmark, and the load by others meanwhile."""
 
     value: T
     noise: Noise
 
 
 def processor_s(stat: str) -> tuple[float, float]:
-    """Seconds since the start of the machine that all processes used, and that were stolen: the first line of
+    """CPU seconds since boot that all processes used, and that the hypervisor stole, from the first line of
     /proc/stat (proc(5)). Time in interrupts belongs to no process.
     """
     ticks = [int(field) for field in stat.partition("\n")[0].split()[1:]]
@@ -62,7 +62,9 @@ def _used_s() -> float:
 
 @contextmanager
 def watch() -> Iterator[Callable[[], Noise]]:
-    """Watches the machine; what it yields tells the noise after the block, in which all children must end."""
+    """Watches the machine during a `with` block, in which all children must end; yields a function that
+    returns the noise after the block.
+    """
     began_s, used_s, (all_s, stolen_s) = time.monotonic(), _used_s(), processor_s(_STAT.read_text("ascii"))
     noises: list[Noise] = []
     yield lambda: noises[0]
@@ -75,14 +77,14 @@ def watch() -> Iterator[Callable[[], Noise]]:
 
 
 def measured(task: Callable[[], T]) -> Round[T]:
-    """One round."""
+    """Runs one round of a task."""
     with watch() as noise:
         value = task()
     return Round(value, noise())
 
 
 def alternating(tasks: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[Round[T]]]:
-    """All tasks once in each round, in turn, so that what the machine does strikes all of them."""
+    """Runs all tasks in turn, once in each round, so that other load affects all of them."""
     measured_rounds: dict[str, list[Round[T]]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():

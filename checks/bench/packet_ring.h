@@ -1,8 +1,8 @@
-/* Packet sockets of the generator and of what it measures itself by.
+/* Packet sockets of the load generator and of the reflector.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For files with _GNU_SOURCE. What is received lies in a ring that the kernel
- * shares, so that a frame costs next to nothing.
+ * For files that define _GNU_SOURCE. Frames are received in a ring shared
+  * with the kernel, so that a frame costs next to nothing.
  */
 #ifndef PACKET_RING_H
 #define PACKET_RING_H
@@ -32,7 +32,7 @@ static inline uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Takes frames of a protocol from now on; 0: of none. */
+/* Receives frames of a protocol from now on; none if it is 0. */
 static inline int packet_bind(int fd, const char *name, uint16_t protocol)
 {
     struct sockaddr_ll at = {
@@ -44,7 +44,7 @@ static inline int packet_bind(int fd, const char *name, uint16_t protocol)
     return bind(fd, (struct sockaddr *)&at, sizeof at);
 }
 
-/* A socket to send by; -1 with errno. */
+/* Opens a socket for sending; -1 with errno. */
 static inline int packet_open(const char *name)
 {
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -85,7 +85,7 @@ static inline uint8_t *packet_ring(int fd, const char *name, uint16_t protocol)
     return NULL;
 }
 
-/* The frame in a slot of the ring, NULL while the kernel has it. */
+/* The frame in a slot of the ring, NULL while the kernel owns the slot. */
 static inline struct tpacket2_hdr *packet_at(uint8_t *ring, uint32_t i)
 {
     struct tpacket2_hdr *h =
@@ -100,7 +100,7 @@ static inline void packet_done(struct tpacket2_hdr *h)
     __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
 
-/* Closes what there is of both sockets and the ring. */
+/* Closes both sockets and the ring, those that exist. */
 static inline void packet_close(int rx_fd, int tx_fd, uint8_t *ring)
 {
     if (ring)

@@ -4,8 +4,8 @@
 python -m checks.bench --program build/l3.json --entries entries.txtpb --packets packets.pcap
 
 The P4Info lies beside the JSON as NAME.p4info.txtpb. Entries are a `p4.v1.WriteRequest` in protobuf's text
-form, carried out by the switch's own P4Runtime server, without a socket. Packets come in by one port, in turn
-and for ever.
+form, carried out by the switch's own P4Runtime server, without a socket. All packets enter by one port,
+repeated in order.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ GOAL_PACKETS_PER_S = 1e6
 RUNS = 5
 PACKETS = 1_000_000
 TRACED = 1_000
-"""Packets of which a run tells all that happens to them."""
+"""Packets that a run traces step by step."""
 MOST_FRAME_BYTES = 9216
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCase:
-    """A program, what its tables hold, and what is sent through it from `port`."""
+    """A program, its table entries, and the frames that enter it by `port`."""
 
     program: P4Program
     entries: p4r.WriteRequest
@@ -58,8 +58,8 @@ class ProgramCase:
 
         Raises:
             OSError: a file cannot be read.
-            P4ProgramError, ProgramError: the program or its P4Info is no good.
-            FileError, BenchError: another one is no good.
+            P4ProgramError, ProgramError: the program or its P4Info is invalid.
+            FileError, BenchError: another file is invalid.
         """
         program = programs.read(json)
         load_program(program.json, source=str(json))
@@ -78,11 +78,11 @@ def read_frames(path: Path) -> list[bytes]:
 
 
 def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
-    """Gives a switch the program and the entries; seconds of each.
+    """Loads the program and the entries into a switch; returns the seconds that each took.
 
     Raises:
-        BenchError: something was refused.
-        P4RtError: likewise, all of it.
+        BenchError: an entry was refused.
+        P4RtError: the program, or the whole request, was refused.
     """
     # as simple_switch_grpc takes them: without an election, as the only client
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
@@ -106,7 +106,7 @@ def load(connection: GrpcConnection, case: ProgramCase) -> None:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this thread on one of the cores it may use, so that no run pays for a move."""
+    """Keep this thread on one of the cores it may use, so that no run pays for a migration."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -116,7 +116,7 @@ def one_core() -> Iterator[None]:
 
 
 class InjectionLoop:
-    """Sends the frames of a case into its port, in turn and again and again, and takes out what comes out."""
+    """Sends the frames of a case into its port, repeated in order, and discards the output."""
 
     def __init__(self, switch: V1ModelSwitch, case: ProgramCase) -> None:
         self._run = library.load("loop.c").tr_bench_loop
@@ -126,7 +126,7 @@ class InjectionLoop:
         self._now_ps, self._sent = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
 
     def packets(self, count: int) -> tuple[float, float]:
-        """Sends so many: packets a second of this thread's CPU time, and the share that came out.
+        """Sends `count` packets; returns packets per second of CPU time, and the share that came out.
 
         Raises:
             BenchError: the switch refused a frame.
@@ -148,7 +148,7 @@ def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tupl
 
 
 def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
-    """Packets a second of this thread's CPU time, each tried and told step by step, one at a time."""
+    """Packets per second of this thread's CPU time if each is run alone, with a trace of every step."""
     dry_run_packet(switch, case.port, case.frames[0])  # compiles the tracing build
     began_ns = time.thread_time_ns()
     for number in range(packets):
@@ -157,7 +157,7 @@ def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
 
 
 def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
-    """Set-up, packets a second, and packets a second with a trace of each."""
+    """Set-up times, and packets per second without and with a trace of each."""
     with V1ModelSwitch(None, SwitchConfig()) as switch:
         load_s, write_s = configure(switch, case)
         rates, share = packet_rates(switch, case, 10_000 if quick else PACKETS)

@@ -1,6 +1,6 @@
-/* The limit of the closed-loop benchmark: each frame that one interface receives
- * is sent by another, by the kinds of socket that the switch has, and nothing
- * is done with it in between.
+/* The limit of the closed-loop benchmark: each frame received by one interface
+ * is sent on another one unchanged, through the same kinds of socket as the
+  * switch uses.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -18,7 +18,7 @@
 enum {
     BATCH = 64,
     AWAKE_NS = 50000,
-    NAP_MS = 20               /* between two looks at whether to stop */
+    NAP_MS = 20               /* between two checks of stop */
 };
 
 struct bench_reflector {
@@ -31,7 +31,7 @@ struct bench_reflector {
     struct iovec iov[BATCH];
 };
 
-/* Sends what has come in; how many frames. */
+/* Sends the frames that have come in; returns how many. */
 static uint32_t reflect_batch(bench_reflector *r)
 {
     uint32_t n = 0, sent = 0;
@@ -49,7 +49,7 @@ static uint32_t reflect_batch(bench_reflector *r)
         if (done > 0)
             sent += (uint32_t)done;
         else if (errno != EINTR)
-            sent++;           /* it is lost, as the generator will see */
+            sent++;           /* a loss, which the generator counts */
     }
     for (uint32_t i = 0; i < n; i++)
         packet_done(packet_at(r->ring, r->at + i));
@@ -57,7 +57,7 @@ static uint32_t reflect_batch(bench_reflector *r)
     return n;
 }
 
-/* Like the switch's thread it sits short pauses out awake. */
+/* Like the switch's thread, it does not sleep in short pauses. */
 static void *run(void *arg)
 {
     bench_reflector *r = arg;

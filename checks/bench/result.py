@@ -18,11 +18,11 @@ _NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7
 
 
 class BenchError(Error):
-    """A benchmark cannot run here, or something did not do what is measured; one line."""
+    """A benchmark cannot run here, or what it measures failed; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Rival:
     """A figure to compare with, in the same unit; None where it could not be measured, as `name` says."""
 
     name: str
@@ -33,10 +33,10 @@ class Beside:
 class BenchResult:
     """One measured figure.
 
-    `value` is in `unit`; `goal` in the same unit, or None where nothing was promised. `better` says which
-    side of the goal is the good one. `note` tells what the reader must know. `runs` are the single runs of
-    which `value` is the median; empty where there was but one. `rival` is what somebody else's software
-    does. `noise` is what the machine did besides, by run.
+    `value` is in `unit`; `goal` in the same unit, None if there is none. `better` says which side of the
+    goal is the good one. `note` is a remark for the reader. `runs` are the single runs of which `value` is
+    the median; empty if there was only one. `rival` is the figure of other software. `noise` is the load by
+    others during each run.
     """
 
     group: str
@@ -47,7 +47,7 @@ class BenchResult:
     better: Literal["more", "less"] = "more"
     note: str = ""
     runs: tuple[float, ...] = ()
-    rival: Beside | None = None
+    rival: Rival | None = None
     noise: tuple[Noise, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -67,7 +67,7 @@ class BenchResult:
 
 
 def spread(runs: Sequence[float]) -> float:
-    """Half of what lies between the best and the worst run, as a share of the median."""
+    """Half of the difference between the best and the worst run, as a share of the median."""
     middle = statistics.median(runs)
     return (max(runs) - min(runs)) / 2 / middle if middle else 0.0
 
@@ -88,7 +88,7 @@ def _verdict(result: BenchResult) -> str:
     return f"{sign}{_number(result.goal)} {'yes' if result.reaches_goal() else 'NO'}"
 
 
-def _beside(figure: Beside | None) -> str:
+def _beside(figure: Rival | None) -> str:
     if figure is None:
         return ""
     return "none" if figure.value is None else _number(figure.value)
@@ -112,15 +112,15 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _legend(results: Sequence[BenchResult]) -> list[str]:
-    """Who the rivals of a group are."""
+    """The names of the rivals of a group."""
     names = list(dict.fromkeys(result.rival.name for result in results if result.rival is not None))
     return _wrapped(f"rival: {'; '.join(names)}", "  ") if names else []
 
 
 def table(results: Sequence[BenchResult]) -> str:
-    """All results in at most WIDTH columns: a heading for each group, then what it is compared with.
+    """All results in at most WIDTH columns: for each group a heading, its rows, and the rivals' names.
 
-    The end says whether the machine was quiet.
+    The last line says if the machine was not quiet.
     """
     head = (
         f"{'':<{_NAME}}{'figure':>{_VALUE}} {'':<{_UNIT}}{'spread':>{_SPREAD}}"

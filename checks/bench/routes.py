@@ -30,9 +30,9 @@ def program() -> P4Program:
     return programs.read(JSON)
 
 
-def network(number: int) -> int:
-    """The address of route `number` (0 to 65535): a network of 24 bits."""
-    return _FIRST_NETWORK + (number << 8)
+def network(index: int) -> int:
+    """The address of route `index` (0 to 65535): a /24 network."""
+    return _FIRST_NETWORK + (index << 8)
 
 
 def _insert(table: str, match: Mapping[str, object], action: P4TableAction) -> p4r.Update:
@@ -41,9 +41,9 @@ def _insert(table: str, match: Mapping[str, object], action: P4TableAction) -> p
 
 
 def updates(count: int) -> list[p4r.Update]:
-    """What inserts `count` routes of 24 bits, all to EGRESS_PORT."""
+    """Inserts of `count` routes to /24 networks, all with EGRESS_PORT."""
     forward = P4TableAction("forward", next_hop=_NEXT_HOP, port=EGRESS_PORT)
-    networks = (f"{IPv4Address(network(number))}/24" for number in range(count))
+    networks = (f"{IPv4Address(network(index))}/24" for index in range(count))
     return [_insert("route", {"dst": each}, forward) for each in networks]
 
 
@@ -61,7 +61,7 @@ def _ipv4_checksum(header: bytes) -> int:
 
 
 def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
-    """A UDP frame of a flow to a host of one of `routes` routes; flows differ in that and in the source port.
+    """A UDP frame of a flow to one of `routes` routes; flows differ in the route and the source port.
 
     Raises:
         ValueError: it is shorter than MIN_FRAME_BYTES.

@@ -32,8 +32,8 @@ def running_switch(command: Sequence[str], *options: str) -> Iterator[GrpcConnec
     """A switch without a program, for a `with` block.
 
     Args:
-        command: simple_switch_grpc, or what takes its arguments.
-        options: further ones, such as its ports.
+        command: simple_switch_grpc, or a switch that takes the same arguments.
+        options: further arguments, such as its ports.
 
     Raises:
         BenchError: it ends at once, or does not listen in START_S.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of table inserts over gRPC, in batches as a controller sends them."""
+"""Time of table inserts over gRPC, in batches such as a controller sends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import partial
 
 from checks.bench import routes
 from checks.bench.noise import alternating
-from checks.bench.result import BenchResult, Beside
+from checks.bench.result import BenchResult, Rival
 from checks.bench.switch_process import running_switch
 from tailrace.p4rt.endpoint import run_at_once
 
@@ -50,7 +50,7 @@ def run(quick: bool) -> list[BenchResult]:
     task_rounds = alternating(tasks, 1 if quick else ROUNDS)
     seconds = {name: tuple(each.value for each in rounds) for name, rounds in task_rounds.items()}
     theirs = seconds.get(RIVAL)
-    beside = Beside(RIVAL, statistics.median(theirs)) if theirs else Beside(f"{RIVAL} is not on PATH")
+    beside = Rival(RIVAL, statistics.median(theirs)) if theirs else Rival(f"{RIVAL} is not on PATH")
     return [
         BenchResult(
             GROUP,

@@ -54,13 +54,13 @@ class FatTreeLoad:
 
     @property
     def name(self) -> str:
-        """As the table shows it."""
+        """The load's name in the table."""
         return f"{self.scheme}, {self.k**3 // 4} hosts, {self.hosts} NICs"
 
 
 @dataclass(frozen=True, slots=True)
 class RoundFigures:
-    """What came of a load: a CPU time and a wall time for each round, and packet-hops of a round."""
+    """Figures of a load: packet-hops, CPU time and wall time of each round, and the peak of memory."""
 
     hops: tuple[int, ...]
     cpu_s: tuple[float, ...]
@@ -93,8 +93,8 @@ def apart(task: Callable[..., T], *arguments: object) -> T:
         return pool.submit(task, *arguments).result()
 
 
-# The environment must be as it is to be before hosts and the compiler's cache are imported, so these
-# functions, which run in processes of their own, import what they measure.
+# Environment variables must be set before hosts and the compiler's cache are imported, so these
+# functions, which run in separate processes, import what they measure.
 
 
 def _measure(load: FatTreeLoad) -> RoundFigures:
@@ -105,7 +105,7 @@ def _measure(load: FatTreeLoad) -> RoundFigures:
 
 
 def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
-    """`cache_dir` is for what is compiled; None: where it always is."""
+    """Set-up times. `cache_dir` is the cache of compiled code; None: the usual one."""
     if cache_dir is not None:
         os.environ["TAILRACE_CACHE"] = cache_dir
     began_s = time.perf_counter()
@@ -147,7 +147,7 @@ def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> Ben
 
 
 def _set_ups(quick: bool) -> list[BenchResult]:
-    """The set-up of the largest network, with nothing compiled before and with all."""
+    """The set-up of the largest network, with an empty cache of compiled code and with a full one."""
     if quick:
         return [_set_up_result(scheme, 4, None, "again") for scheme in GOAL_HOPS_PER_S]
     results = []
@@ -159,7 +159,7 @@ def _set_ups(quick: bool) -> list[BenchResult]:
 
 
 def prepare() -> None:
-    """Compiles the NICs where that has not been done."""
+    """Compiles the NICs if needed."""
     from tailrace.hosts.build import build
 
     build()

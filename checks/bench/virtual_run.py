@@ -50,10 +50,10 @@ def _attach(network: Network, job: Job) -> dict[str, Nic]:
 
 
 def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tuple[int, float, float]:
-    """All flows of a job once more: packet-hops, CPU time, wall time.
+    """Runs all flows of a job once more; returns packet-hops, CPU time and wall time in seconds.
 
     Raises:
-        BenchError: a flow did not finish, or not as it should in a network without faults.
+        BenchError: a flow did not finish, or retransmitted packets.
     """
     shift = number * len(job.flows)
     for flow in job.flows:
@@ -68,7 +68,7 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     records = Nic.merge(*nics.values())[-len(job.flows) :]
     if not rested or any(record.end_ns is None or record.retransmitted for record in records):
-        raise BenchError("flows did not finish, or were not delivered at once")
+        raise BenchError("flows did not finish, or retransmitted packets")
     return network.traffic().packet_hops - hops, cpu_s, wall_s
 
 
@@ -77,7 +77,7 @@ def _peak_bytes() -> int:
     for line in Path("/proc/self/status").read_text("ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise BenchError("/proc/self/status does not tell the peak of memory")
+    raise BenchError("/proc/self/status has no peak of memory (VmHWM)")
 
 
 def _rounds(network: Network, job: Job, load: FatTreeLoad) -> Iterator[tuple[int, float, float]]:
@@ -92,7 +92,7 @@ def measure(load: FatTreeLoad) -> RoundFigures:
     """Runs a load.
 
     Raises:
-        BenchError: the network did not do what is measured.
+        BenchError: the NICs are not of the kind that the load names, or flows did not finish as expected.
     """
     if load.hosts != hosts.IMPLEMENTATION:
         raise BenchError(f"NICs are {hosts.IMPLEMENTATION}, not {load.hosts}")
@@ -110,14 +110,14 @@ def measure(load: FatTreeLoad) -> RoundFigures:
 
 
 def _compile(scheme: Resolved) -> None:
-    """Has all C code compiled that a network runs, or finds it in the cache."""
+    """Compiles all C code that a network runs, unless it is in the cache."""
     runtime_library()
     extension()
     compiled(programs.load(scheme.program).json)
 
 
 def set_up(scheme: str, k: int) -> SetUp:
-    """Sets a network up, without traffic; what was imported before does not count."""
+    """Sets up a network, without traffic; returns the times, with an import time of 0."""
     began_s = time.perf_counter()
     topology = parse_topology(TOPOLOGY.format(k=k))
     parsed_s = time.perf_counter()

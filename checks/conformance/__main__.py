@@ -4,7 +4,7 @@
 python -m checks.conformance --out DIR [--packets N] [--program NAME] [--seed N]
 python -m checks.conformance --golden [--program NAME]
 
-Exit codes: 0 no difference (or no simple_switch_grpc on PATH, which is said), 1 differences, 2 bad input.
+Exit codes: 0 no difference (or no simple_switch_grpc on PATH, as a message says), 1 differences, 2 bad input.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = ArgumentParser(prog="conformance", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, help="folder for conformance.json")
     parser.add_argument(
-        "--packets", type=int, default=100_000, help="packets a program (default: %(default)s)"
+        "--packets", type=int, default=100_000, help="packets per program (default: %(default)s)"
     )
     parser.add_argument("--program", help="only this program")
     parser.add_argument(
@@ -102,37 +102,39 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
     ).stdout.strip()
     print(HEAD)
     rows = []
-    alone: list[str] = []
-    refused: list[str] = []
+    failing: list[str] = []
+    refused_by_both: list[str] = []
     for program in programs:
         start = time.monotonic()
         try:
             row = run_program(program, options.packets, options.seed, log)
         except NotLoadedError as error:
-            taken = runs(program, log)
-            print(f"{program.name:24} refused, by {'us alone' if taken else 'both'}: {error}", flush=True)
-            (alone if taken else refused).append(program.name)
+            bmv2_runs = runs(program, log)
+            who = "the native switch only" if bmv2_runs else "both"
+            print(f"{program.name:24} refused by {who}: {error}", flush=True)
+            (failing if bmv2_runs else refused_by_both).append(program.name)
             continue
         except (ConformanceError, SwitchError) as error:
             print(f"{program.name:24} not compared: {one_line(str(error))}", flush=True)
-            alone.append(program.name)
+            failing.append(program.name)
             continue
         print(table_line(row, time.monotonic() - start), flush=True)
         rows.append(row)
-    failed = [row.program.name for row in rows if not row.passed] + alone
+    failed = [row.program.name for row in rows if not row.passed] + failing
     options.out.mkdir(parents=True, exist_ok=True)
     report = {
         "reference": EXECUTABLE,
         "reference_version": version,
         "seed": options.seed,
         "programs": [row.as_json() for row in rows],
-        "refused_by_both": refused,
+        "refused_by_both": refused_by_both,
         "failed": failed,
     }
     (options.out / "conformance.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     total = sum(row.result.packets for row in rows)
-    ends = f"{len(failed)} programs differ" + (f", {len(refused)} both refuse" if refused else "")
-    print(f"{len(rows)} programs, {total} packets, {ends}", file=sys.stderr)
+    outcome = f"{len(failed)} programs differ"
+    outcome += f", both refuse {len(refused_by_both)}" if refused_by_both else ""
+    print(f"{len(rows)} programs, {total} packets, {outcome}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -153,7 +155,7 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, or record; the exit code."""
+    """Compare, or record; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
         log = Path(scratch) / "bmv2.log"
         if options.golden:

@@ -20,7 +20,7 @@ QUEUE_DEPTH = 8192
 
 
 class Bmv2(GrpcSwitch):
-    """A context that runs the switch; leaving it ends the process by its handle."""
+    """A context manager that runs the switch; its exit ends the process."""
 
     def __init__(self, program: CompiledProgram, log: Path) -> None:
         self.log = log.open("wb")
@@ -33,12 +33,12 @@ class Bmv2(GrpcSwitch):
         self.log.close()
 
     def install(self, updates: Sequence[p4r.Update]) -> None:
-        """As any switch; value sets, which BMv2's P4Runtime server refuses, go by Thrift."""
+        """Loads the program and writes the updates; value sets by Thrift, as BMv2 refuses them otherwise."""
         self.push()
         self.write([update for update in updates if not update.entity.HasField("value_set_entry")])
         value_sets = {info.preamble.id: info for info in self.program.p4info.value_sets}
         with self.process.thrift() as thrift:
-            # Deep enough for every copy of a whole window, so that nothing is lost to timing.
+            # Deep enough for all copies of a whole window, so that no drop depends on timing.
             thrift.set_queue_depths(QUEUE_DEPTH)
             for entry in (u.entity.value_set_entry for u in updates if u.entity.HasField("value_set_entry")):
                 info = value_sets[entry.value_set_id]
@@ -58,8 +58,8 @@ class Bmv2(GrpcSwitch):
 
 
 def runs(program: CompiledProgram, log: Path) -> bool:
-    """Whether BMv2 takes the program and lives through a packet; it ends on JSON that it cannot read, or
-    later on what it has not found in it.
+    """Whether BMv2 accepts the program and survives a packet. It exits on JSON that it cannot read, or
+    later when it needs something that the JSON lacks.
     """
     with Bmv2(program, log) as bmv2:
         try:

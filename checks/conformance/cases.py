@@ -4,9 +4,9 @@
 P4Testgen made their inputs by symbolic execution. Their outcomes are what P4Testgen expects, or what BMv2
 does where that differs; `record_cases` takes the outcomes from BMv2 again after a program has changed.
 
-A file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the statements that the
-cases reach and all statements, every entity once, serialized, in hexadecimal, and the cases as [name, indexes
-of entities, port, packet, [[port, packet, mask], ...]].
+A file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the numbers of
+statements that the cases reach and of all statements, every entity once (serialized, in hexadecimal), and the
+cases as [name, indexes of entities, port, packet, [[port, packet, mask], ...]].
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Expected:
     mask: bytes
 
     def meets(self, port: int, data: bytes) -> bool:
-        """Whether a packet that left is this one."""
+        """Whether a packet that left is as expected."""
         if (port, len(data)) != (self.port, len(self.data)):
             return False
         return all((a ^ b) & m == 0 for a, b, m in zip(data, self.data, self.mask, strict=True))
@@ -56,16 +56,16 @@ class PacketCase:
 
     def passed(self, outputs: Outputs) -> bool:
         """Whether the outputs are the expected ones."""
-        left = list(outputs)
+        remaining = list(outputs)
         for expected in self.expected:
-            matching = next((output for output in left if expected.meets(*output)), None)
+            matching = next((output for output in remaining if expected.meets(*output)), None)
             if matching is None:
                 return False
-            left.remove(matching)
-        return not left
+            remaining.remove(matching)
+        return not remaining
 
     def with_outcome(self, outputs: Outputs) -> PacketCase:
-        """The same where it passes; else with these outputs as the expected ones."""
+        """The case itself if it passes, else the case with these outputs as the expected ones."""
         if self.passed(outputs):
             return self
         return replace(self, expected=tuple(Expected(p, data, b"\xff" * len(data)) for p, data in outputs))
@@ -73,7 +73,7 @@ class PacketCase:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """A file in memory. `covered`: statements reached, and all."""
+    """A case file in memory. `covered`: numbers of statements reached, and of all statements."""
 
     program: str
     sha256: str
@@ -82,10 +82,10 @@ class Cases:
 
 
 def run_case(switch: SwitchUnderTest, case: PacketCase) -> Outputs:
-    """Pushes the pipeline anew, inserts the entities, sends the packet; what leaves.
+    """Pushes the pipeline again, inserts the entities, sends the packet; returns what leaves.
 
     Raises:
-        ConformanceError: the switch refuses something, or the packet never comes to rest.
+        ConformanceError: the switch refuses something, or the packet recirculates for ever.
     """
     try:
         switch.push()
@@ -96,7 +96,7 @@ def run_case(switch: SwitchUnderTest, case: PacketCase) -> Outputs:
 
 
 def record_cases(program: CompiledProgram, path: Path, log: Path) -> int:
-    """Runs the cases of a file on BMv2, and writes the file anew with what it does; how many there are.
+    """Runs the cases of a file on BMv2, and rewrites the file with its outcomes; returns the number of cases.
 
     Raises:
         ConformanceError: BMv2 refuses a case.
@@ -109,7 +109,7 @@ def record_cases(program: CompiledProgram, path: Path, log: Path) -> int:
 
 
 def write_cases(path: Path, recorded: Cases) -> None:
-    """Writes a file."""
+    """Writes a case file."""
     entities: dict[str, int] = {}
     tests = []
     for case in recorded.cases:
@@ -129,7 +129,7 @@ def write_cases(path: Path, recorded: Cases) -> None:
 
 
 def read_cases(path: Path) -> Cases:
-    """Reads a file that `write_cases` wrote."""
+    """Reads a case file."""
     data: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
     if data["format"] != FORMAT:
         raise ValueError(f"{path}: format {data['format']}, expected {FORMAT}")

@@ -13,7 +13,7 @@ WINDOW = 256
 KEPT = 20
 Mask = Sequence[tuple[int, int]]
 Window = Callable[[Sequence[Packet]], list[Outputs]]
-"""Sends packets through a switch; what each of them causes."""
+"""Sends packets through a switch; returns the outputs of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def blank(data: bytes, mask: Mask) -> bytes:
 
 
 def normal(outputs: Outputs, mask: Mask) -> Outputs:
-    """Masked, and by port; the order on each port is kept."""
+    """Masked outputs, sorted by port; the order on each port stays."""
     return sorted(((port, blank(data, mask)) for port, data in outputs), key=lambda output: output[0])
 
 

@@ -25,7 +25,7 @@ _PRIORITIZED = {_MATCH.TERNARY, _MATCH.RANGE, _MATCH.OPTIONAL}
 
 
 class Pools:
-    """Interesting values by header type and field: one small pool a header field, from the seed."""
+    """Interesting values by header type and field: one small pool per header field, made from the seed."""
 
     def __init__(self, program: CompiledProgram, seed: int) -> None:
         self._rng = random.Random(f"{seed}:{program.name}:pools")
@@ -49,7 +49,7 @@ class Pools:
         return self._pools[header_type, field]
 
     def of_key(self, info: p4i.MatchField, target: object) -> list[int] | None:
-        """The pool of a key field, whose name hints may give as "key:NAME".
+        """The pool of a key field; hints may replace it under "key:NAME".
 
         None for metadata, which packets do not carry. `target`: the field in the JSON.
         """
@@ -91,7 +91,7 @@ class ControlMaker:
         }
 
     def updates(self) -> list[p4r.Update]:
-        """All of them, in an order in which nothing refers to what is not there yet."""
+        """All updates, each after those that it refers to."""
         members, groups = self._profiles()
         entries = [p4r.Entity(table_entry=e) for table in self.tables.values() for e in self._entries(table)]
         keyed = [entity for entity in entries if not entity.table_entry.is_default_action]
@@ -119,28 +119,28 @@ class ControlMaker:
         return self.rng.getrandbits(param.bitwidth)
 
     def _is_one_shot(self, profile: p4i.ActionProfile) -> bool:
-        """Selectors declared second are programmed one-shot, so that both ways are used."""
+        """All selectors but the first are programmed one-shot, so that both kinds of programming are used."""
         selectors = [p for p in self.info.action_profiles if p.with_selector]
         return profile.with_selector and profile in selectors[1:]
 
     def _profiles(self) -> tuple[list[p4r.Entity], list[p4r.Entity]]:
         """Members and groups of all action profiles."""
         members, groups = [], []
-        for number, profile in self.profiles.items():
+        for profile_id, profile in self.profiles.items():
             users = [self.tables[table_id] for table_id in profile.table_ids if table_id in self.tables]
             if not users or self._is_one_shot(profile):
                 continue
             for member_id in range(1, MEMBERS + 1):
                 member = p4r.ActionProfileMember(
-                    action_profile_id=number, member_id=member_id, action=self._action(users[0])
+                    action_profile_id=profile_id, member_id=member_id, action=self._action(users[0])
                 )
                 members.append(p4r.Entity(action_profile_member=member))
             for group_id in range(1, GROUPS + 1) if profile.with_selector else ():
-                groups.append(p4r.Entity(action_profile_group=self._group(number, group_id)))
+                groups.append(p4r.Entity(action_profile_group=self._group(profile_id, group_id)))
         return members, groups
 
     def _group(self, profile: int, group_id: int) -> p4r.ActionProfileGroup:
-        """A group with as many members as its id says."""
+        """A group of `group_id` members."""
         group = p4r.ActionProfileGroup(action_profile_id=profile, group_id=group_id)
         chosen = self.rng.sample(range(1, MEMBERS + 1), group_id)
         for member_id in chosen:
@@ -166,23 +166,23 @@ class ControlMaker:
     # ---- tables ----
 
     def _entries(self, table: p4i.Table) -> Iterator[p4r.TableEntry]:
-        """The entries of a table; the default one where it has no key."""
-        number, name = table.preamble.id, table.preamble.name
+        """The entries of a table; the default entry if the table has no key."""
+        table_id, name = table.preamble.id, table.preamble.name
         if table.is_const_table or not _usable(table):
             return
         if not table.match_fields:
             if not table.const_default_action_id and not table.implementation_id:
                 action = p4r.TableAction(action=self._action(table))
-                yield p4r.TableEntry(table_id=number, action=action, is_default_action=True)
+                yield p4r.TableEntry(table_id=table_id, action=action, is_default_action=True)
             return
         if not all(field.bitwidth for field in table.match_fields):
-            return  # keys of the type `error` have no width in P4Info: what values they take is not said
+            return  # keys of the type `error` have no width in P4Info, which does not list their values
         if self.json_tables[name].get("entries"):
-            return  # BMv2 makes a table immutable that has entries of the program's own
+            return  # BMv2 makes a table immutable if the program itself has entries for it
         taken: set[bytes] = set()
         prioritized = not _PRIORITIZED.isdisjoint(field.match_type for field in table.match_fields)
         for _ in range(min(self.hints.entries.get(name, ENTRIES), table.size)):
-            entry = p4r.TableEntry(table_id=number, match=self._key(table))
+            entry = p4r.TableEntry(table_id=table_id, match=self._key(table))
             key = entry.SerializeToString(deterministic=True)
             if key in taken:
                 continue
@@ -191,8 +191,8 @@ class ControlMaker:
                 # Distinct priorities: which of two equal ones wins is not specified.
                 entry.priority = 2 * len(taken) + 1
             entry.action.CopyFrom(self._table_action(table))
-            if number in self.direct_meters:
-                entry.meter_config.CopyFrom(self.direct_meters[number])
+            if table_id in self.direct_meters:
+                entry.meter_config.CopyFrom(self.direct_meters[table_id])
             yield entry
 
     def _key(self, table: p4i.Table) -> list[p4r.FieldMatch]:
@@ -232,8 +232,8 @@ class ControlMaker:
         return match
 
     def _mask(self, bits: int, *, known: bool) -> int:
-        """A ternary mask: full, empty, some byte, or a few bits; few bits only where packets do not know the
-        value.
+        """A ternary mask: full, empty, some byte, or a few bits. Always a few bits if not `known`, that is if
+        packets do not get their values from a pool.
         """
         top = (1 << bits) - 1
         few = 0
@@ -267,9 +267,9 @@ class ControlMaker:
 
     def _meters(self) -> Iterator[p4r.Entity]:
         for meter in self.info.meters:
-            number, name = meter.preamble.id, meter.preamble.name
-            for index in range(meter.size) if name in self.program.kept else ():
-                cell = p4r.MeterEntry(meter_id=number, index=p4r.Index(index=index), config=self._rates(name))
+            meter_id, name = meter.preamble.id, meter.preamble.name
+            for i in range(meter.size) if name in self.program.kept else ():
+                cell = p4r.MeterEntry(meter_id=meter_id, index=p4r.Index(index=i), config=self._rates(name))
                 yield p4r.Entity(meter_entry=cell)
 
     def _value_sets(self) -> Iterator[p4r.Entity]:

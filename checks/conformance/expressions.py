@@ -33,7 +33,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 
 
 class UnknownValueError(Exception):
-    """The expression uses something that the generator does not follow."""
+    """The expression uses something that the generator does not track."""
 
 
 def evaluate(node: Node, read: Reader) -> int:

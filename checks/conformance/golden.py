@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden outcomes: packets with what BMv2 did to them, kept so that machines without BMv2 can check the
-native switch.
+"""Golden outcomes: packets with BMv2's outputs, recorded so that machines without BMv2 can check the native
+switch.
 
 A golden file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the updates that
 a controller writes, the mask, and the packets as [ingress port, frame, [[egress port, frame], ...]] in
-hexadecimal, then the counters and registers left. It holds all that a replay needs, so that a change of the
-generator does not touch it.
+hexadecimal, then the final counters and registers. It contains all that a replay needs, so that it stays
+valid when the generator changes.
 """
 
 from __future__ import annotations

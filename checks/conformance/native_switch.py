@@ -24,7 +24,7 @@ CONFIG = SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES)
 
 
 class NativeSwitch(SwitchUnderTest):
-    """One native switch with a program. As BMv2's server does, it takes what the specification forbids.
+    """One native switch with a program. Like BMv2's server, it accepts some of what P4Runtime forbids.
 
     now_ns: its time, which stands still between packets; learned: digests so far
     """
@@ -41,7 +41,7 @@ class NativeSwitch(SwitchUnderTest):
         self.learned: set[Learned] = set()
 
     def start(self) -> None:
-        """It serves."""
+        """Nothing to wait for: the switch is in this process."""
 
     def stop(self) -> None:
         self.device.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch under test: updates written, packets sent, counters read; and one behind gRPC servers."""
+"""A switch under test, which takes updates and packets and shows its counters; a version of it over gRPC."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tailrace.spec.text import one_line
 READY_S = 60.0
 DIGEST_S = 5.0
 LONE_S = 10.0
-"""For one packet: some programs send it round for ever."""
+"""Timeout of a single packet, which some programs recirculate for ever."""
 NEVER_NS = 3_600_000_000_000
 MOST_SHOWN = 300
 Learned = tuple[str, tuple[int, ...]]
 Cells = dict[str, list[tuple[int, int]]]
-"""(bytes, packets) by name; what the type of a counter does not count is 0."""
+"""(bytes, packets) of all cells by counter name; 0 for the unit that the counter does not count."""
 
 _T = TypeVar("_T", bound="SwitchUnderTest")
 
 
 class SwitchUnderTest(ABC):
-    """A switch that runs one program; a context manager, which stops it in the end."""
+    """A switch that runs one program; a context manager, whose exit stops it."""
 
     program: CompiledProgram
 
@@ -57,7 +57,7 @@ class SwitchUnderTest(ABC):
 
     @abstractmethod
     def push(self) -> None:
-        """VERIFY_AND_COMMIT the program; state of an earlier one is lost."""
+        """Sets the program (VERIFY_AND_COMMIT); the state of an earlier one is lost."""
 
     @abstractmethod
     def write(self, updates: Sequence[p4r.Update]) -> None:
@@ -65,14 +65,14 @@ class SwitchUnderTest(ABC):
 
     @abstractmethod
     def read(self, pattern: p4r.Entity) -> list[p4r.Entity]:
-        """All that a pattern matches."""
+        """All entities that a pattern matches."""
 
     @abstractmethod
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:
-        """What each packet causes, as (port, bytes) in the order of leaving.
+        """The outputs of each packet, as (port, bytes) in the order in which they leave.
 
         Raises:
-            ConformanceError: some packet never comes to rest.
+            ConformanceError: some packet recirculates for ever.
         """
 
     def request(self) -> p4r.SetForwardingPipelineConfigRequest:
@@ -114,21 +114,21 @@ class SwitchUnderTest(ABC):
         names = {table.preamble.id: table.preamble.name for table in self.program.p4info.tables}
         cells: Cells = {}
         for direct in self.program.p4info.direct_counters:
-            number, unit = direct.direct_table_id, direct.spec.unit
-            if names[number] not in self.program.kept:
+            table_id, unit = direct.direct_table_id, direct.spec.unit
+            if names[table_id] not in self.program.kept:
                 continue
-            every = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=number))
+            every = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table_id))
             entities = self.read(p4r.Entity(direct_counter_entry=every))
             counts = [entity.direct_counter_entry for entity in entities]
             by_key = {_key(count.table_entry): _counted(unit, count.data) for count in counts}
-            cells[names[number]] = [by_key[_key(entry)] for entry in inserted if entry.table_id == number]
+            cells[names[table_id]] = [by_key[_key(entry)] for entry in inserted if entry.table_id == table_id]
         return cells
 
 
 class GrpcSwitch(SwitchUnderTest):
-    """A switch behind a P4Runtime server, of which this is the primary controller, and a data plane server.
+    """A switch reached over its P4Runtime server, as the primary controller, and its data plane server.
 
-    What reaches the switch raises SwitchError.
+    Calls to the switch raise SwitchError.
     """
 
     def __init__(self, program: CompiledProgram, address: str, dataplane: str) -> None:
@@ -167,7 +167,7 @@ class GrpcSwitch(SwitchUnderTest):
             raise ConformanceError(str(error)) from error
 
     def enable_digests(self) -> None:
-        """Asks for every digest, one a message, and repeats none."""
+        """Enables every digest, one per message, without retransmissions."""
         config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=NEVER_NS)
         ids = [digest.preamble.id for digest in self.program.p4info.digests]
         self.insert(p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=i, config=config)) for i in ids)
@@ -195,7 +195,7 @@ def _key(entry: p4r.TableEntry) -> tuple[int, tuple[bytes, ...]]:
 
 
 def _counted(unit: p4i.CounterSpec.Unit.ValueType, data: p4r.CounterData) -> tuple[int, int]:
-    """Only what the counter's type promises to count."""
+    """Bytes and packets, 0 for what the counter's unit does not include."""
     return (
         0 if unit == p4i.CounterSpec.PACKETS else data.byte_count,
         0 if unit == p4i.CounterSpec.BYTES else data.packet_count,

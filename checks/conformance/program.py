@@ -19,12 +19,12 @@ HINTS = Path(__file__).parent / "hints"
 
 
 class ConformanceError(Exception):
-    """One line for the user."""
+    """A comparison cannot be made; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What cannot be read off the program.
+    """What the generator needs to know and the compiled program does not say.
 
     pools: "header_type.field" -> values worth trying (beside random ones); params: parameter name -> values;
     mask: output byte ranges (offset, length) that depend on time or chance; multicast, clones: id -> [port,
@@ -93,7 +93,7 @@ class CompiledProgram:
 
     @property
     def kept(self) -> set[str]:
-        """Names of the tables, counters and meters that are there: P4Info has what p4c removed, too."""
+        """Names of the tables, counters and meters in the JSON; P4Info also has those that p4c removed."""
         tables = [table for pipeline in self.json["pipelines"] for table in pipeline["tables"]]
         return {item["name"] for item in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}
 

@@ -58,7 +58,7 @@ class ConformanceRow:
 
 
 def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, list[str]]:
-    """(cells compared, one line for each that differs)."""
+    """The number of cells compared, and a line for each that differs."""
     lines, count = [], 0
     for name, cells in expected.items():
         other = actual.get(name, [])
@@ -73,7 +73,7 @@ def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, lis
 
 
 def written(registers: Cells, timing: Collection[str]) -> Cells:
-    """The same registers; of those that follow the clock only which cells were written."""
+    """The registers; those that follow the clock as whether each cell was written."""
     return {
         name: [value != 0 for value in cells] if name in timing else cells
         for name, cells in registers.items()
@@ -83,7 +83,7 @@ def written(registers: Cells, timing: Collection[str]) -> Cells:
 def compare_digests(
     bmv2: Bmv2, native: NativeSwitch, updates: list[p4r.Update], packets: list[Packet]
 ) -> tuple[int, list[str]]:
-    """Feed both switches, loaded anew; (how many different digests, a line for each that only one sends)."""
+    """Reload and feed both switches; the number of distinct digests, a line for each from only one switch."""
     bmv2.install(updates)
     native.install(updates)
     native.learned.clear()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated disasters: networks in virtual time with the real controller, in which a seed breaks what can
-break, and promises that are checked all the way (deterministic simulation testing).
+"""Deterministic simulation testing: networks in virtual time with the real controller, faults drawn from a
+seed, and invariants ("promises") that are checked in each run.
 
-    python -m checks.soak --seeds 1..200             each seed is a scenario; one line for each that fails
-    python -m checks.soak --seed 4711 --shrink       the same again, and then as small as it still fails
+        python -m checks.soak --seeds 1..200             runs a scenario per seed; a line for each that fails
+        python -m checks.soak --seed 4711 --shrink       repeats one, then makes it as small as it still fails
 """

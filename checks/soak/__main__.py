@@ -2,8 +2,8 @@
 """python -m checks.soak --seeds A..B [--workers N] [--shrink] | --seed N [--shrink]
 | --scenario JSON [--shrink]
 
-Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
-input.
+Exit codes: 0 every promise was kept, 1 some were broken (a line for each is the command that repeats it),
+2 bad input.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.text import one_line
 
 MOST_SHRUNK = 3
-"""Of the scenarios that fail, those that are made smaller at once."""
+"""Number of failing scenarios that --shrink makes smaller in one call."""
 
 COLLECTS_EVERY = 16
-"""Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
+"""Scenarios between two garbage collections: within a scenario, they would take a tenth of its time."""
 
 
 def _of_seed(seed: int) -> tuple[int, ScenarioResult]:
@@ -39,7 +39,7 @@ def _of_seed(seed: int) -> tuple[int, ScenarioResult]:
 
 
 def _begin() -> None:
-    """A process that runs scenarios: what it has made so far stays, and is not looked at again."""
+    """Exempts all objects that this process has made so far from garbage collection."""
     gc.disable()
     gc.freeze()
 
@@ -54,7 +54,7 @@ def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, ScenarioResu
 
 
 def _scenario(text: str) -> Scenario:
-    """The scenario that a text is. Raises SpecError: it is none."""
+    """Decodes a scenario. Raises SpecError if `text` is none."""
     try:
         return msgspec.json.decode(text, type=Scenario)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -62,7 +62,7 @@ def _scenario(text: str) -> Scenario:
 
 
 def _seeds(text: str) -> range:
-    """The seeds of A..B, or of one number. Raises SpecError: there are none."""
+    """The seeds A..B, or the single seed A. Raises SpecError if `text` is neither."""
     first, last = number_range(text if ".." in text else f"{text}..{text}") or (0, -1)
     if last < first:
         raise SpecError(f"--seeds: expected A..B, found {text[:40]!r}")
@@ -73,10 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = ArgumentParser(prog="soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--seeds", default="1..200", help="a range such as 1..200")
-    parser.add_argument("--seed", type=int, help="one seed, and what it draws")
+    parser.add_argument("--seed", type=int, help="run this seed's scenario, and print it")
     parser.add_argument("--scenario", help="a scenario as --seed prints it")
-    parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--shrink", action="store_true", help="make failing scenarios smaller")
+    parser.add_argument("--workers", type=int, default=1, help="number of processes")
     options = parser.parse_args(argv)
     if options.workers < 1:
         parser.error("--workers must be at least 1")
@@ -111,7 +111,7 @@ def _many(seeds: range, workers: int, *, shrinks: bool) -> int:
     took_s = time.monotonic() - began_s
     for seed in failed[: MOST_SHRUNK if shrinks else 0]:
         document = msgspec.json.encode(shrink(draw(seed))).decode()
-        print(f"python -m checks.soak --scenario '{document}'  # as small as {seed} fails")
+        print(f"python -m checks.soak --scenario '{document}'  # seed {seed} made smaller")
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
     return bool(failed)
 

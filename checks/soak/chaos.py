@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fault injection in real time: native switches under Mininet, in namespaces of their own (root).
+"""Fault injection in real time: native switches under Mininet, in separate namespaces (needs root).
 
     PYTHONPATH=mininet python -m checks.soak.chaos [--minutes M] [--scheme SPEC] [--seed N] [--out DIR]
 
@@ -46,7 +46,7 @@ TAILRACE = Path(sys.executable).with_name("tailrace")
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "random:flows=100,size=256KiB"
 FAULTS, LAST_NS, LONGEST_NS, LIMIT_S = 8, 8_000_000_000, 3_000_000_000, 180.0
-"""Of a round: number of faults, latest begin and longest duration of one, time until all must be well."""
+"""Of a round: number of faults, latest begin and longest duration of a fault, time limit of all repairs."""
 
 
 class ChaosRun(FabricRun):
@@ -117,9 +117,9 @@ class ChaosRun(FabricRun):
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = ArgumentParser(prog="soak.chaos", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--minutes", type=int, default=5, help="how long (5)")
-    parser.add_argument("--scheme", default=FLOWCUT, help=f"what the switches run ({FLOWCUT})")
-    parser.add_argument("--seed", type=int, default=1, help="of flows and faults (1)")
+    parser.add_argument("--minutes", type=int, default=5, help="duration (5)")
+    parser.add_argument("--scheme", default=FLOWCUT, help=f"scheme of the switches ({FLOWCUT})")
+    parser.add_argument("--seed", type=int, default=1, help="seed of flows and faults (1)")
     parser.add_argument("--out", type=Path, default=Path("out/chaos"), help="folder of the job and the logs")
     options = parser.parse_args(argv)
     spec = {"scheme": options.scheme, "topology": TOPOLOGY, "workload": WORKLOAD, "seed": options.seed}
@@ -137,13 +137,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return getattr(error, "exit_code", 2)
     except KeyboardInterrupt:
         return 130
-    left = [str(folder)] if folder.exists() else []
+    leftovers = [str(folder)] if folder.exists() else []
     for command in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            left += [str(command.parent)] if os.fsencode(folder) in command.read_bytes() else []
-    for name in left:
+            leftovers += [str(command.parent)] if os.fsencode(folder) in command.read_bytes() else []
+    for name in leftovers:
         print(f"soak.chaos: left behind: {name}", file=sys.stderr)
-    return code or bool(left)
+    return code or bool(leftovers)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of a network in virtual time that are disturbed: killed, several at once, over bad channels,
-with switches that restart while they write, are full, or hold what an earlier controller wrote.
+"""Controllers of a network in virtual time under disturbances: they are killed, run several at once, have bad
+channels, and meet switches that restart during a Write, are full, or hold an earlier controller's entries.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.topology.paths.shortest import Down
 
 MOST_CRASHES = 3
-"""Restarts of switches between a Write and its answer, in a scenario: else nothing would ever be written."""
+"""Limit per scenario of restarts between a Write and its response: else nothing would ever be written."""
 
-LISTENS = 0.25
-"""Of the interval of probes: after which time switches are asked again what they have to say."""
+POLL_SHARE = 0.25
+"""Time between two polls of the switches for messages, as a share of the interval of link probes."""
 
 CHANGES = ("Write", "SetForwardingPipelineConfig")
 
 
 def quiet_ns(scenario: Scenario, job: Job) -> int:
-    """When all faults and mishaps of a scenario are over, but those that last for ever."""
+    """When all faults and disturbances of a scenario are over, except permanent ones."""
     return max(scenario.chaos.quiet_ns, *map(last_change_ns, job.faults), 0)
 
 
 def dead_for_ever(job: Job) -> Down:
-    """The ends of links that never come back."""
-    processes = set()
+    """The ends of links that stay down for ever."""
+    dead_ends = set()
     for fault in job.faults:
         if isinstance(fault, LinkDown) and fault.until_ns is None:
             ends = {fault.a, fault.b}
             for link in job.topology.links:
                 if {link.a, link.b} == ends:
-                    processes |= {(link.a, link.a_port), (link.b, link.b_port)}
-    return frozenset(processes)
+                    dead_ends |= {(link.a, link.a_port), (link.b, link.b_port)}
+    return frozenset(dead_ends)
 
 
 class Disturbed(RealController):
-    """As the controller of real time, and more of them, to whom happens what a scenario has."""
+    """One or more controllers as in real time, with the disturbances of a scenario."""
 
     def __init__(
         self, network: Network, job: Job, scenario: Scenario, happened: Callable[[Event], None]
@@ -75,23 +75,23 @@ class Disturbed(RealController):
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
         self._begin(network, job)
         super().__init__(network, job, RealControllerConfig(), happened)
-        # pushes take no time here, so that a lost response does not cost hundreds of rounds
+        # pushes take no time here; a longer timeout would cost hundreds of rounds when a response is lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
-        self._latency_ns = round(LISTENS * self.interval_ns)
+        self._latency_ns = round(POLL_SHARE * self.interval_ns)
         self.memory.model = ChannelModel(self._disturbed_delay_s, self._rpc_fault, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
+        self.controllers = {index: self._nth(index) for index in range(chaos.controllers)}
         self.controller = self.controllers[0]
         self.rests = False
-        """Whether controllers were ended, as all was mended: what traffic is left waits for timeouts of NICs,
-        in which nothing would happen but thousands of probes."""
+        """Whether controllers were stopped because all was repaired: the remaining traffic waits for timeouts
+        of NICs, and controllers would only send thousands of probes meanwhile."""
         self.rested_ns: int | None = None
-        """When that was; None: the run itself ended before."""
+        """When they were stopped; None: the run ended before."""
 
     def _begin(self, network: Network, job: Job) -> None:
-        """What switches hold when the first controller comes."""
+        """Prepares the switches as the first controller finds them."""
         if self._old is not None or self._chaos.stale:
-            links = [job.topology.links[number] for number in self._chaos.stale]
+            links = [job.topology.links[index] for index in self._chaos.stale]
             ends = {end for link in links for end in ((link.a, link.a_port), (link.b, link.b_port))}
             earlier = intent(job.topology, self._old or job.scheme, job.switches, frozenset(ends))
             install_all(network.p4rt, earlier)
@@ -99,17 +99,17 @@ class Disturbed(RealController):
             for switch in network.switches:
                 network.p4rt(switch.name).restart()
 
-    def _nth(self, number: int) -> Controller:
-        """A controller, which does nothing yet."""
-        election_id = DEFAULT_ELECTION_ID - (0 if self._chaos.same else number)
-        old = number == 0 and self._network.now_ns < self._chaos.old_ns
+    def _nth(self, index: int) -> Controller:
+        """Makes a controller, but does not start it."""
+        election_id = DEFAULT_ELECTION_ID - (0 if self._chaos.same else index)
+        old = index == 0 and self._network.now_ns < self._chaos.old_ns
         return self._make(election_id, self._old if old else None)
 
     # ---- what goes wrong ----
 
     @property
     def interval_ns(self) -> int:
-        """Between two rounds of probes."""
+        """Time between two rounds of link probes."""
         return round(self.timing.interval_s * NS_PER_S)
 
     @property
@@ -136,7 +136,7 @@ class Disturbed(RealController):
         return self._fault_rng.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
 
     def _done(self, switch: str, method: str) -> None:
-        """A switch has carried out a call, and perhaps restarts before it can answer."""
+        """Handles a call that a switch has carried out: perhaps restarts the switch before it responds."""
         if not self._chaos.crashes or method not in CHANGES or not self._disturbs:
             return
         if self.crashes < MOST_CRASHES and self._fault_rng.random() < self._chaos.crashes:
@@ -162,7 +162,7 @@ class Disturbed(RealController):
         return delivered
 
     def _fill(self, full: Full) -> None:
-        """A switch takes no more entries for a time."""
+        """Lets a switch accept no more entries for a time."""
         memory = self._network.p4rt(full.switch).device.memory
         memory.limit = memory.used
 
@@ -181,8 +181,8 @@ class Disturbed(RealController):
         return next(iter(self.controllers.values())).down if self.controllers else frozenset()
 
     def start(self) -> None:
-        for number in tuple(self.controllers):
-            self._start(number)
+        for index in tuple(self.controllers):
+            self._start(index)
         self._listen()
         chaos, call_at = self._chaos, self._network.call_at
         for kill in chaos.kills:
@@ -214,9 +214,9 @@ class Disturbed(RealController):
             self._loop.run_ready(task.cancel)
         self._tasks.clear()
 
-    def _start(self, number: int) -> None:
+    def _start(self, index: int) -> None:
         def begin() -> None:
-            self._tasks[number] = self._loop.create_task(self.controllers[number].run())
+            self._tasks[index] = self._loop.create_task(self.controllers[index].run())
 
         self._loop.run_ready(begin)
 
@@ -229,9 +229,9 @@ class Disturbed(RealController):
         self._loop.run_ready(task.cancel)
         self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._revive, kill.controller))
 
-    def _revive(self, number: int) -> None:
-        self.controllers[number] = self._nth(number)
-        self._start(number)
+    def _revive(self, index: int) -> None:
+        self.controllers[index] = self._nth(index)
+        self._start(index)
 
     def check(self) -> None:
         for task in self._tasks.values():
@@ -242,8 +242,8 @@ class Disturbed(RealController):
 
     @property
     def reconciled(self) -> bool:
-        """Whether each switch has one primary that holds it ready, and all others as backups, and who is
-        primary knows what is dead.
+        """Whether each switch is READY at one controller and all other controllers are its backups, and each
+        primary controller knows which links are dead.
         """
         if self.rests:
             return True
@@ -260,16 +260,16 @@ class Disturbed(RealController):
         return not primary or controller.down == self._dead
 
     def describe(self) -> str:
-        """Who stands how with whom, for people."""
+        """The session states and dead links of each controller, for messages."""
         return "; ".join(
-            f"controller {number}: "
+            f"controller {index}: "
             + ", ".join(f"{name} {session.state.value}" for name, session in controller.sessions.items())
             + (f"; down: {sorted(controller.down)}" if controller.down else "")
-            for number, controller in self.controllers.items()
+            for index, controller in self.controllers.items()
         )
 
     def violations(self) -> list[str]:
-        """How switches differ from what they should hold while those links are dead that stay so."""
+        """How switches differ from their intent, given the links that stay dead."""
         job = self._job
         if self._wanted is None:
             self._wanted = intended_entities(job, self._dead)
@@ -280,7 +280,7 @@ class Disturbed(RealController):
                 problems.append(f"diff: {name} has no program, or another one")
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
-            # by itself, and by what the controller goes by, which knows what default actions programs have
+            # compared here, then as the controller does, which knows the programs' default actions
             odd = {key for key, (value, _) in each.entries.items() if key not in now or now[key][0] != value}
             odd |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
             count = len(odd) or len(diff_by_key(each.program, each.entries, now))
@@ -289,7 +289,7 @@ class Disturbed(RealController):
         return problems
 
     def open_ends(self) -> list[str]:
-        """What switches keep of controllers that have gone."""
+        """Streams and calls of stopped controllers that switches have not ended."""
         problems = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
         problems += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
         return problems
@@ -301,7 +301,7 @@ def _rank(state: SessionState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IntendedEntities:
-    """What a switch should hold."""
+    """The program and the entities that a switch should hold."""
 
     program: P4Program
     entries: ByKey

@@ -19,10 +19,10 @@ from tailrace.spec import SpecError
 from tailrace.topology import Link, Topology
 
 VERSION = 4
-"""Of the drawing: seeds of one version are the same scenarios for ever."""
+"""Version of this generator: within a version, a seed always gives the same scenario."""
 
 ROUNDS = 7
-"""Of link probes, after which no fault and no mishap begins."""
+"""Rounds of link probes after which no fault and no disturbance begins."""
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
@@ -35,14 +35,14 @@ TOPOLOGIES = (
     "slim-fly:p=1,q=5",
 )
 WEIGHTS = (800, 400, 160, 160, 40, 400, 4, 1)
-"""Small networks break as well as large ones, and a hundred times as often in a minute."""
+"""Weights of TOPOLOGIES: small networks fail as large ones do, but run a hundred times as fast."""
 
 TRANSPORTS = ("gbn", "gbn", "sr", "dctcp", "dcqcn", "tcp", "gbn:ack_every=2", "sr:ack_every=4")
 MTUS = ("512B", "1KiB", "1KiB", "4KiB")
 
 
 OFTEN = ("flowcut", "flowcut", "flowcut", "rlb")
-"""Schemes with more in them than others are drawn more often by this."""
+"""Added to the list of all schemes, so that schemes with more mechanisms are drawn more often."""
 
 
 def draw(seed: int) -> Scenario:
@@ -60,13 +60,13 @@ def draw(seed: int) -> Scenario:
                 earlier = scenario.earlier(job.topology)
                 intent(job.topology, earlier, job.switches)
         except (SpecError, IntentError):
-            continue  # a scheme that does not run there, or a transport that it does not go with
+            continue  # the scheme does not support this topology or this transport
         return scenario
 
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Draws times, of which many are as long as what a controller does."""
+    """Draws times, many of them about as long as actions of a controller take."""
 
     rng: random.Random
     interval_ns: int
@@ -76,11 +76,11 @@ class _Times:
         return min(LONGEST_NS, ROUNDS * self.interval_ns)
 
     def at_ns(self) -> int:
-        """Any time, early ones more often, for there is more traffic."""
+        """A time before `until_ns`; early times are likelier, as there is more traffic."""
         return round(self.until_ns * self.rng.random() ** 2)
 
     def for_ns(self) -> int:
-        """From much shorter than a round of probes to longer than it takes to miss a link."""
+        """A duration, from much less than a round of probes to more than it takes to declare a link down."""
         return round(self.rng.choice((0.04, 0.4, 2, 6)) * self.rng.uniform(0.8, 1.2) * self.interval_ns)
 
 
@@ -99,7 +99,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
 
 
 def _scheme(rng: random.Random, *names: str) -> str:
-    """Any scheme, or one of some, with some of those keys that have a few values, each drawn."""
+    """A random scheme, out of `names` if given; some of its keys that list their values get random ones."""
     name = rng.choice(names or (*SCHEMES.names, *OFTEN))
     options = []
     for key in SCHEMES.keys(name):
@@ -130,9 +130,9 @@ def _workload(rng: random.Random) -> str:
 def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
     topology = job.topology
     faults = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
-    # who chooses among paths that are given once and for all tries dead ones for ever (docs/spritz.md)
-    given = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
-    if rng.random() < 0.08 and not given:
+    # senders that choose among fixed paths try dead ones for ever (docs/spritz.md)
+    fixed_paths = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
+    if rng.random() < 0.08 and not fixed_paths:
         faults.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
     return faults
 

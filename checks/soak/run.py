@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a scenario and reports the invariants that it violated.
 
-order       a scheme that promises it delivers every flow in order: Flowcut whatever fails (§II), those that
-            keep a flow on one path as long as nothing fails
-end         every flow ends, or has a reason that is told here (_cut_off)
-balance     every frame is accounted for, and none is left in a switch or on a wire: none circles for ever
+order       schemes that promise it deliver every flow in order: Flowcut whatever fails (§II), schemes that
+                        keep a flow on one path as long as nothing fails
+end         every flow ends, or has one of the reasons in _cut_off
+balance     every frame is accounted for, and none is left in a switch or on a link: none loops for ever
 entries     no flow has bytes in flight in a switch when nothing was lost and all is acknowledged
 lossless    with PFC no data is dropped while nothing fails
-pauses      no pause holds a queue, no circle of pauses stands
-diff        every switch holds what it should while those links are dead that stay so, with one primary
-            controller that knows of them
-afterwards  flows that begin when all is mended end at once, in order where the scheme promises it
-ends        nothing of controllers that have gone is left in switches
-code        no error but those that are told in one line
-time        it ends within LONGEST_S of real time, hundreds of times what it takes
+pauses      in the end no queue is paused, and there is no deadlock (a cycle of pauses)
+diff        every switch holds its intent, given the links that stay dead, and has one primary controller,
+                        which knows these links
+afterwards  flows that begin after all repairs end quickly, in order if the scheme promises it
+ends        switches keep no streams or calls of stopped controllers
+code        no exception is raised
+time        the run ends within LONGEST_S of real time, hundreds of times what it usually takes
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from tailrace.topology import next_hops
 from tailrace.topology.kinds import LEAF_SPINE, TREES
 
 SETTLE_ROUNDS = 400
-"""Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
+"""Rounds of link probes, after all traffic and all faults, within which controllers must repair everything:
 far more than any retry of a call, a stream or an election takes."""
 
 LATE_ROUNDS = 24
-"""Rounds after the last fault and mishap when flows begin once more; mostly all is mended by then."""
+"""Rounds from the last fault or disturbance to the late flows; by then usually all is repaired."""
 
 LATE_FLOWS = 4
 LATE_BYTES = 8 * 1024
 FIRST_QPN = 0x800000
-"""Of the late flows: no workload comes so far."""
+"""First queue pair number of the late flows; those of workloads are lower."""
 
-MOST_SLOWER = 30
-"""How many times as long as with the network for itself such a flow may take."""
+SLOWDOWN = 30
+"""A late flow may take at most this many times as long as in an idle network."""
 
 LONGEST_S = 300.0
 
@@ -68,7 +68,7 @@ ONE_PATH = ("ecmp", "minimal:per=flow", "valiant:per=flow")
 """Schemes that keep a flow on one path while nothing fails, and so in order."""
 
 IN_FLIGHT = ("flow_in_flight_bytes", "untracked_bytes")
-"""Registers of bytes that are on their way."""
+"""Registers that count bytes in flight."""
 
 LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
 """Faults that lose packets or ACKs, by name."""
@@ -76,7 +76,7 @@ LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
 
 @dataclass
 class ScenarioResult:
-    """What came of a scenario: problems, each as `promise: what is wrong`; and the run's trace."""
+    """The outcome of a scenario: problems as `promise: what is wrong`, and the digest of the run's trace."""
 
     problems: list[str] = field(default_factory=list)
     trace: str = ""
@@ -88,14 +88,14 @@ class ScenarioResult:
 
 
 def run(scenario: Scenario) -> ScenarioResult:
-    """Runs it. Raises nothing: whatever goes wrong is a problem."""
+    """Runs a scenario. Raises nothing: every error becomes a problem of the result."""
     result = ScenarioResult()
     try:
         with _limited():
             _run(scenario, result)
     except _TooLongError:
         result.problems.append(f"time: it did not end within {LONGEST_S:.0f} s")
-    except Exception as error:  # noqa: BLE001 - that is what is looked for
+    except Exception as error:  # noqa: BLE001 - the purpose is to find these
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
         result.problems.append(f"code: {type(error).__name__} at {place}: {error}")
@@ -103,7 +103,7 @@ def run(scenario: Scenario) -> ScenarioResult:
 
 
 class _TooLongError(KeyboardInterrupt):
-    """asyncio hands on no other error."""
+    """A KeyboardInterrupt, because asyncio catches other exceptions of a signal handler."""
 
 
 @contextmanager
@@ -138,11 +138,11 @@ def _run(scenario: Scenario, outcome: ScenarioResult) -> None:
 
 
 def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
-    """The same, and some flows when all should be as at the beginning."""
+    """The plan with some more flows, which begin when all should be repaired."""
     job = planned.job
     hosts, start_ns = job.topology.hosts, _late_ns(scenario, job)
     first = max(flow.id for flow in job.flows) + 1
-    # queues are made for the largest frame that was planned for
+    # queues are sized for the largest frame of the plan
     size = min(LATE_BYTES, max(flow.bytes for flow in job.flows))
     late = [
         FlowSpec(first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n)
@@ -159,7 +159,7 @@ def _late_ns(scenario: Scenario, job: Job) -> int:
 
 
 def _nothing(_progress: Progress) -> None:
-    """Nobody is told of progress."""
+    """Ignores progress."""
 
 
 def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Iterator[str]:
@@ -178,16 +178,16 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
     alone = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
     mended = control.rested_ns is not None and control.rested_ns <= late_ns
     if not (alone and mended and _keeps_order(scenario)):
-        return  # retransmissions take the time that they take
+        return  # the time that retransmissions take has no bound
     for row in result.rows:
-        if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > MOST_SLOWER * row.ideal_fct_ns:
-            yield f"afterwards: a flow took {row.fct_ns} ns, by itself {row.ideal_fct_ns}"
+        if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > SLOWDOWN * row.ideal_fct_ns:
+            yield f"afterwards: a flow took {row.fct_ns} ns; in an idle network {row.ideal_fct_ns}"
 
 
 def _cut_off(result: Result, scenario: Scenario) -> bool:
-    """Whether all flows that do not end have a reason: by links that stay dead one host cannot reach the
-    other; the way around one has more links than there are channels, and is refused (docs/channels.md); or
-    no table may lead around it (docs/spritz.md, Failed links).
+    """Whether all flows that do not end have a reason: links that stay dead disconnect the hosts; the
+    detour around one has more hops than there are channels, and is refused (docs/channels.md); or no table
+    may lead around it (docs/spritz.md, Failed links).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
@@ -204,10 +204,10 @@ def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> b
     """Whether packets of a flow must arrive in order."""
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
-        # not while switches hold what another scheme wanted; and those without state move flows when next
-        # hops change, as they do at once where a link was taken for dead (docs/flowcut.md, What is tested)
-        several = scenario.plan().job.topology.kind != LEAF_SPINE
-        stateless = "variant=nic" in keys or ("variant=ingress" in keys and several)
+        # not while switches hold another scheme's entries; and stateless variants move flows when next hops
+        # change, which happens at once if a link was wrongly declared down (docs/flowcut.md, What is tested)
+        multi_hop = scenario.plan().job.topology.kind != LEAF_SPINE
+        stateless = "variant=nic" in keys or ("variant=ingress" in keys and multi_hop)
         return not (scenario.chaos.old or (scenario.chaos.stale and stateless))
     calm = scenario.chaos.undisturbed and not scenario.faults and not control.crashes
     rerouted = any(event.kind == LINK_DOWN for event in result.events)
@@ -231,7 +231,7 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
     yield from control.violations()
     control.end()
     network.advance_to(network.now_ns + 4 * control.interval_ns)
-    yield from (f"ends: {left}" for left in control.open_ends())
+    yield from (f"ends: {problem}" for problem in control.open_ends())
     account = network.account()
     if not account.balanced:
         yield f"balance: {account}"
@@ -244,16 +244,16 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
         if not _loses(scenario, control) and not account.dropped_in_switches.frames:
             for register in core.model.registers:
                 if register.name.rpartition(".")[2] in IN_FLIGHT:
-                    left = sum(1 for cell in core.register_read_all(register.index) if cell)
-                    if left:
-                        yield f"entries: {switch.name}: {left} cells of {register.name} are not 0"
+                    nonzero = sum(1 for cell in core.register_read_all(register.index) if cell)
+                    if nonzero:
+                        yield f"entries: {switch.name}: {nonzero} cells of {register.name} are not 0"
 
 
 def _loses(scenario: Scenario, control: Disturbed) -> bool:
-    """Whether anything may be lost on its way."""
+    """Whether packets may be lost."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0
-    # queues of Spritz's programs hold one BDP and no more, with PFC, too (docs/spritz.md, Lossless)
+    # Spritz's programs limit queues to one BDP, even with PFC (docs/spritz.md, Lossless)
     scheme = scenario.plan().job.scheme
     bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
     return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.settings or bounded

@@ -16,7 +16,7 @@ from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology
 
 LONGEST_NS = 400_000
-"""No fault and no mishap begins later, whatever the network."""
+"""Latest begin of a fault or a disturbance, in any network."""
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class Full(msgspec.Struct, frozen=True):
-    """A switch has no room for more entries for a time: another client has taken it."""
+    """A switch accepts no more entries for a time: another client has used up its memory."""
 
     switch: str
     at_ns: int
@@ -43,19 +43,19 @@ class Full(msgspec.Struct, frozen=True):
 
 
 class Chaos(msgspec.Struct, frozen=True):
-    """What happens between switches and controllers.
+    """Disturbances between switches and controllers.
 
-    until_ns: when shares below come to an end
-    latency: mean time of a message, in intervals of link probes; spread: how much longer the longest takes
+    until_ns: when the disturbances given as shares end
+    latency: usual time of a message, in intervals of link probes; the longest takes 1 + spread times that
     lost, responses, silent, twice: shares of calls with a lost request, with a lost response, without a
         response, and carried out twice
-    crashes: share of Writes and pushes after which the switch restarts before its answer is under way
+    crashes: share of Writes and pushes after which the switch restarts before it responds
     digests: share of digest lists that are lost or come twice
     controllers: how many there are; same: all of them begin with the same election id
-    empty: switches have no program when the first one starts
-    stale: numbers of links that an earlier controller took for dead; its entries are in the switches
-    old: the scheme of an earlier controller, whose program and entries are in the switches; until old_ns
-        that controller is there, as the first one
+    empty: switches have no program when the first controller starts
+    stale: indexes of links that an earlier controller took for dead, whose entries are in the switches
+    old: the scheme of an earlier controller, whose program and entries are in the switches; until old_ns,
+        controller 0 is that controller
     """
 
     until_ns: int = LONGEST_NS
@@ -79,7 +79,7 @@ class Chaos(msgspec.Struct, frozen=True):
 
     @property
     def quiet_ns(self) -> int:
-        """When all of it is over."""
+        """When all disturbances are over."""
         shares = any((self.lost, self.responses, self.silent, self.twice, self.crashes, self.digests))
         return max(
             self.until_ns if shares or self.spread > 1 else 0,
@@ -97,7 +97,7 @@ class Chaos(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """A run: the keys of an experiment, and what disturbs its controllers."""
+    """A run: the settings of an experiment, and disturbances of its controllers."""
 
     seed: int
     settings: dict[str, Any]
@@ -115,13 +115,13 @@ class Scenario(msgspec.Struct, frozen=True):
         """The scheme of the earlier controller.
 
         Raises:
-            SpecError: there is no such scheme, or not in this topology.
+            SpecError: there is no such scheme, or it does not run in this topology.
         """
         return resolve(parse_scheme(self.chaos.old), topology)
 
     @property
     def faults(self) -> list[str]:
-        """Those of the data plane, as specs."""
+        """The faults of the data plane, as specs."""
         return list(self.settings.get("fault", ()))
 
 

@@ -19,14 +19,14 @@ T = TypeVar("T")
 SMALLEST = ("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us", TOPOLOGIES[0])
 
 MOST_RUNS = 300
-"""Tries for one scenario."""
+"""Limit of runs to shrink one scenario."""
 
 
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) -> Scenario:
-    """The smallest that was found: no single step of `smaller` leaves it failing.
+    """The smallest failing scenario that was found: no scenario of `smaller` fails.
 
     Args:
-        fails: whether one breaks what it should still break; without it, any promise that `scenario` breaks.
+        fails: whether a smaller scenario still fails; default: it breaks a promise that `scenario` breaks.
     """
     if fails is None:
         kinds = run(scenario).kinds
@@ -49,7 +49,7 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) 
 
 
 def smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Each with one thing less, the largest steps first; those that cannot be planned are left out."""
+    """Scenarios with one thing less, the largest steps first, without those that cannot be planned."""
     for other in _steps(scenario):
         if other != scenario:
             try:
@@ -81,7 +81,7 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _calmer(scenario: Scenario) -> Iterator[Scenario]:
-    """Each with one kind of disturbance less, then each with one less of a kind."""
+    """Scenarios without one kind of disturbance, then scenarios with one disturbance less."""
     chaos, default = scenario.chaos, Chaos()
     fields = [name for name in Chaos.__struct_fields__ if name != "until_ns"]
     for name in fields:
@@ -93,14 +93,14 @@ def _calmer(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _within(scenario: Scenario) -> Scenario:
-    """Without what happens to switches and links that its topology does not have."""
+    """The scenario without disturbances of switches and links that its topology does not have."""
     topology, chaos = parse_topology(scenario.settings["topology"]), scenario.chaos
     names = {switch.name for switch in topology.switches}
     chaos = replace(
         chaos,
         breaks=tuple(each for each in chaos.breaks if each.switch in names),
         full=tuple(each for each in chaos.full if each.switch in names),
-        stale=tuple(number for number in chaos.stale if number < len(topology.links)),
+        stale=tuple(index for index in chaos.stale if index < len(topology.links)),
     )
     return replace(scenario, chaos=chaos)
 

@@ -63,4 +63,4 @@ def test_files_belong_together(options: list[str], capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as ended:
         main(options)
     assert ended.value.code == 2
-    assert "belong together" in capsys.readouterr().err
+    assert "must be given together" in capsys.readouterr().err

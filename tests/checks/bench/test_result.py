@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks.bench.noise import Noise, alternating, processor_s, remark
-from checks.bench.result import WIDTH, BenchResult, Beside, spread, table
+from checks.bench.result import WIDTH, BenchResult, Rival, spread, table
 
 QUIET = Noise(0.0, 0.0, 0.1)
 LOUD = Noise(0.5, 0.1, 2.0)
@@ -57,10 +57,10 @@ def test_loud_rounds_are_marked_and_told() -> None:
     goal=st.none() | st.floats(0, 1e9),
     note=st.text("word ", max_size=200),
     runs=st.lists(st.floats(0.1, 1e3), max_size=4),
-    rival=st.none() | st.builds(Beside, st.text("them ", max_size=120), st.none() | st.floats(0, 1e9)),
+    rival=st.none() | st.builds(Rival, st.text("them ", max_size=120), st.none() | st.floats(0, 1e9)),
 )
 def test_no_line_is_wider_than_a_terminal(
-    name: str, value: float, goal: float | None, note: str, runs: list[float], rival: Beside | None
+    name: str, value: float, goal: float | None, note: str, runs: list[float], rival: Rival | None
 ) -> None:
     """Whatever a result says."""
     result = BenchResult("group", name, value, "packets/s", goal, note=note, runs=tuple(runs), rival=rival)

@@ -131,7 +131,7 @@ def test_order_is_promised_by_whom_nothing_disturbs(monkeypatch: pytest.MonkeyPa
 def test_flows_that_come_when_all_is_mended_are_as_fast_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario(1, {**SMALL, "workload": "random:flows=2,size=4KiB"}, Chaos(stale=(1,)))
     assert run(scenario).problems == []
-    monkeypatch.setattr(soak_run, "MOST_SLOWER", 0.5)
+    monkeypatch.setattr(soak_run, "SLOWDOWN", 0.5)
     assert run(scenario).kinds == {"afterwards"}
 
 
