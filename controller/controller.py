@@ -336,7 +336,7 @@ class Controller:
         self._faulty.state_read(switch, program, encode(program, intended.entities), entities)
 
     def _rewrite(self, switches: Iterable[str]) -> None:
-        """Recomputes all intents, and gives some switches theirs."""
+        """Recomputes all intents, and passes those of some switches to their sessions."""
         self._intents = self._compute()
         for name in switches:
             self._sessions[name].set_intent(self._intents[name])
@@ -408,7 +408,7 @@ class Controller:
                 self._sessions[name].claim()
 
     def _send(self, switch: str, op: str, index: int, payload: bytes = b"") -> None:
-        """Sends a packet-out to a switch that may have gone just now."""
+        """Sends a packet-out; ignores that the connection to the switch may just have been lost."""
         with contextlib.suppress(SwitchError):
             self._sessions[switch].packet_out(op, index, payload)
 

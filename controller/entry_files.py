@@ -35,14 +35,14 @@ _MOST_NAMED = 5
 _MOST_COMPARED = 1000
 """Limit of unread keys that are compared with known keys, for hints."""
 _MOST_LINES = 20
-"""A file of commands must have a command among its first lines, this many."""
+"""Number of first lines among which a file of commands must have a command."""
 
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a whole number below 2^32")]
 _Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
 
 
 class TableEntry(msgspec.Struct, frozen=True):
-    """An entry by names; values as `p4rt.by_name.parse` takes them."""
+    """An entry by names; values in the forms that `p4rt.by_name.parse` accepts."""
 
     table: str
     action_name: str

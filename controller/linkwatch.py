@@ -128,7 +128,7 @@ class LinkMonitor:
         return [Probe(*end, lldp.encode(*end, self._number)) for end in ends]
 
     def probe_received(self, switch: str, port: int, frame: bytes) -> str | None:
-        """Records a probe received at a port; returns a line of text if the wiring is not the topology's."""
+        """Records a probe received at a port; returns a message if the wiring differs from the topology."""
         sender = lldp.decode(frame)
         if sender is None:
             return None
@@ -189,7 +189,7 @@ class Liveness:
         return self._index, {name: silent for name, silent in rounds.items() if 0 < silent <= self.silent}
 
     def response_received(self, switch: str, index: int) -> None:
-        """Notes a response; those to queries of earlier rounds are ignored."""
+        """Records a response; ignores responses to queries of earlier rounds."""
         if index == self._index:
             self._answered.add(switch)
 

@@ -102,7 +102,7 @@ def default_path() -> Path:
 
 
 def relay_path(path: Path | None = None) -> Path:
-    """The socket that goes with a run file."""
+    """The path of the relay socket that belongs to a run file."""
     return (path or default_path()).with_suffix(".sock")
 
 

@@ -13,7 +13,7 @@ import sys
 
 
 class FabricError(Exception):
-    """The run failed; `exit_code` is what the process ends with."""
+    """The run failed; `exit_code` is the exit code of the process."""
 
     exit_code = 1
 

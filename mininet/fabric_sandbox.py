@@ -158,10 +158,10 @@ def _supervise(child: int) -> int:
         if info is None and grace is not None:
             os.kill(child, signal.SIGKILL)
         elif info is not None and info.si_signo != signal.SIGCHLD:
-            # what the terminal sends, the harness has got already: it is in the same process group
+            # a signal of the terminal has reached the harness already: it is in the same process group
             if info.si_code != _SI_KERNEL:
                 os.kill(child, info.si_signo)
-            # Mininet's prompt takes an interrupt and goes on
+            # Mininet's prompt goes on after an interrupt
             if info.si_signo != signal.SIGINT:
                 grace = GRACE_S
         pid, status = os.waitpid(child, os.WNOHANG)

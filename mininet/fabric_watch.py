@@ -106,6 +106,6 @@ class ProcessMonitor:
             try:
                 message = json.loads(line)
             except ValueError as error:
-                raise FabricError(f"{reader.process.name} wrote {line[:80]!r}") from error
+                raise FabricError(f"{reader.process.name} wrote {line[:80]!r}, which is not JSON") from error
             reader.handler(message)
         return True

@@ -38,7 +38,7 @@ TIMEOUT_S = 1800.0
 END_US = 5_000
 """Simulated time of htsim, which does not stop after the last flow: ten times what the flows take."""
 TICK_S = 1e-3
-"""Lower bound of a divisor: where set-up takes nearly all the time, that of the traffic may come out as 0."""
+"""Lower bound of a divisor: if set-up takes nearly all the time, the difference to the total may be 0."""
 OPTIONS = (
     *("-queue_type", "lossless_input", "-pfc_thresholds", "12", "15", "-q", "100"),
     *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),

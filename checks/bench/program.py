@@ -84,7 +84,7 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
         BenchError: an entry was refused.
         P4RtError: the program, or the whole request, was refused.
     """
-    # as simple_switch_grpc takes them: without an election, as the only client
+    # without an election, as simple_switch_grpc accepts them from an only client
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
     push = requests.push(case.program)

@@ -23,7 +23,7 @@ class BenchError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A figure to compare with, in the same unit; None where it could not be measured, as `name` says."""
+    """The figure of other software, in the same unit; None if not measured, for the reason in `name`."""
 
     name: str
     value: float | None = None

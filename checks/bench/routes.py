@@ -67,7 +67,7 @@ def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
         ValueError: it is shorter than MIN_FRAME_BYTES.
     """
     if length_bytes < MIN_FRAME_BYTES:
-        raise ValueError(f"a frame of {length_bytes} bytes has no room for its headers")
+        raise ValueError(f"a frame of {length_bytes} bytes is too short for its headers")
     start = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0x4000, 64, _UDP)
     end = struct.pack("!II", _SOURCE, network(flow % routes) + 2)
     checksum = struct.pack("!H", _ipv4_checksum(start + b"\0\0" + end))

@@ -42,7 +42,7 @@ def internet_checksum(data: bytes) -> int:
 
 
 def repair(chunks: Sequence[Chunk], payload: bytes) -> None:
-    """Correct the first IPv4 header and the UDP header before the payload, in place, where there are any."""
+    """Correct the first IPv4 header and the UDP header before the payload, in place, if there are any."""
     ipv4 = next((chunk for chunk in chunks if chunk.values.keys() >= IPV4_FIELDS and chunk.bits == 160), None)
     if ipv4 is None:
         return

@@ -201,7 +201,7 @@ class PacketMaker:
         )
 
     def _follow(self, transitions: list[Json], widths: list[int], values: list[int]) -> str | None:
-        """The transition that the values take: key fields are padded to whole bytes each."""
+        """The next state for these values of the key fields, which are padded to whole bytes each."""
         number = 0
         for width, value in zip(widths, values, strict=True):
             number = number << 8 * ((width + 7) // 8) | value
@@ -219,7 +219,7 @@ class PacketMaker:
         return None
 
     def _width(self, part: Json) -> int | None:
-        """Bits of a key part, where it is a field of a packet header (or of the last one of a stack)."""
+        """Width of a part of the key, if it is a field of a packet header or of a stack's last header."""
         if part["type"] == "lookahead":
             return int(part["value"][1])
         if part["type"] in ("field", "stack_field"):

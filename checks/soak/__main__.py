@@ -54,7 +54,7 @@ def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, ScenarioResu
 
 
 def _scenario(text: str) -> Scenario:
-    """Decodes a scenario. Raises SpecError if `text` is none."""
+    """Decodes a scenario. Raises SpecError if `text` is not one."""
     try:
         return msgspec.json.decode(text, type=Scenario)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

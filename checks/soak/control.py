@@ -105,7 +105,7 @@ class Disturbed(RealController):
         old = index == 0 and self._network.now_ns < self._chaos.old_ns
         return self._make(election_id, self._old if old else None)
 
-    # ---- what goes wrong ----
+    # ---- disturbances ----
 
     @property
     def interval_ns(self) -> int:
@@ -223,7 +223,7 @@ class Disturbed(RealController):
     def _kill(self, kill: Kill) -> None:
         """Kills a controller at any point; its pending calls break."""
         task = self._tasks.pop(kill.controller, None)
-        if task is None:  # it is dead already
+        if task is None:  # it was killed before
             return
         del self.controllers[kill.controller]
         self._loop.run_ready(task.cancel)

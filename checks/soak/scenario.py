@@ -20,7 +20,7 @@ LONGEST_NS = 400_000
 
 
 class Kill(msgspec.Struct, frozen=True):
-    """A controller is killed at a time, and another one started in its place `for_ns` later."""
+    """A controller is killed at `at_ns`, and another one started in its place `for_ns` later."""
 
     controller: int
     at_ns: int
@@ -28,14 +28,14 @@ class Kill(msgspec.Struct, frozen=True):
 
 
 class Break(msgspec.Struct, frozen=True):
-    """All connections with a switch break at a time."""
+    """All connections to a switch break at `at_ns`."""
 
     switch: str
     at_ns: int
 
 
 class Full(msgspec.Struct, frozen=True):
-    """A switch accepts no more entries for a time: another client has used up its memory."""
+    """A switch accepts no more entries for `for_ns`: another client has used up its memory."""
 
     switch: str
     at_ns: int

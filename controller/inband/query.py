@@ -32,7 +32,7 @@ _ROUND_S = 2.0
 """Time without a response after which missing ones are queried again."""
 _ROUNDS = 3
 _ONLY_PRIMARY = (
-    "only the primary controller may send the packets by which flows and queues are read, and no relay of it"
+    "only the primary controller may send the packets that read flows and queues, and it has no relay that"
     " answers"
 )
 

@@ -318,7 +318,7 @@ class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             known = ", ".join(sorted(READ_OPS | _WITHOUT_PACKET))
             raise ValueError(f"op {self.op!r} is not for reading; expected one of {known}")
         if self.op in READ_OPS | {REGISTER} and not self.switch:
-            raise ValueError("a request to read names a switch")
+            raise ValueError(f"op {self.op!r} needs a switch")
 
 
 def _parse_request(line: bytes) -> _Request:

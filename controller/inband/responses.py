@@ -106,7 +106,7 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
     """Parses a response to READ_FLOWS. Raises SwitchError if it is invalid."""
     head, flows = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
     if len(flows) % size_bytes(FLOW_ENTRY):
-        raise SwitchError(switch, f"an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
+        raise SwitchError(switch, f"a response to READ_FLOWS of {len(payload)} bytes is no bucket")
     now = head["now_ticks"]
     return Bucket(
         tuple(_flows(flows, now, switch)),

@@ -74,7 +74,7 @@ def _direct(node: InspectedSwitch, only: frozenset[str]) -> Iterator[Row]:
         if table is None or (only and name not in only):
             continue
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
-        # BMv2 does not offer those of some tables
+        # BMv2 does not offer the counters of some tables
         for entity in node.read_if_offered(p4r.Entity(direct_counter_entry=pattern)):
             entry = entity.direct_counter_entry
             match: dict[str, Value] = (

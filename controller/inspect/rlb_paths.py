@@ -47,7 +47,7 @@ States = Callable[[InspectedSwitch, Sequence[PathKey]], Mapping[PathKey, PathSta
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
-    """A row without the switch's state: a port to a next hop; index of the destination's leaf, None there."""
+    """An unfinished row: a port to a next hop, and the index of the destination's leaf, None at this leaf."""
 
     row: Row
     switch: str

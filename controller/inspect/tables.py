@@ -125,7 +125,7 @@ def weighted_call(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, 
 
 
 def _names(node: InspectedSwitch, tables: Iterable[TableNames]) -> frozenset[str]:
-    """Names that filters may use beside those of columns: of key fields and action parameters."""
+    """Names that filters may use beside the columns' names: key fields and action parameters."""
     names = set()
     for table in tables:
         names |= {field.name for field in table.fields.values()}

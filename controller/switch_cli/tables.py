@@ -29,7 +29,7 @@ _SEPARATORS = {
 
 
 def _values(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments of an action, which may stand behind an arrow."""
+    """The arguments of an action, without a leading arrow."""
     return arguments[1:] if arguments and arguments[0] == "=>" else arguments
 
 
@@ -160,7 +160,7 @@ class TableCommands(Commands):
     # ---- action profiles ----
 
     def _profile(self, name: str) -> p4i.ActionProfile:
-        """An action profile by its name, or by that of a table that has it."""
+        """An action profile, by its name or by the name of a table that uses it."""
         profiles = self._program.profiles
         try:
             return profiles.named(name)
