@@ -14,7 +14,7 @@ stream and this process keep up. A round counts for a direction only if both its
 while the machine is busy, a switch is stopped, or the controller itself does not get to run, no link is
 judged. A connected switch that has not answered in time for `silent` rounds hangs, or is permanently that
 slow: from then on its links are judged again by their probes. If probes arrive rounds after they were sent,
-the limit for all links grows by this number of rounds, until SEEN rounds have passed without such a delay.
+the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed without such a delay.
 
     a link dies, its switches answer     down within missed + 1 rounds, and as many more as probes were late
     a switch ends                        the same
@@ -37,7 +37,7 @@ from tailrace.controller import lldp
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
-SEEN = 20
+DELAY_ROUNDS = 20
 """Rounds for which the delay of probes is remembered."""
 
 MOST_LATE = 20
@@ -89,7 +89,7 @@ class LinkMonitor:
         self._seen: set[str] = set()
         self._rounds = 0
         self._number = 0
-        self._late: deque[int] = deque([0], maxlen=SEEN)
+        self._late: deque[int] = deque([0], maxlen=DELAY_ROUNDS)
 
     @property
     def limit(self) -> int:

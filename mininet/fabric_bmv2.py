@@ -35,7 +35,7 @@ def set_rate(client: ThriftClient, port: int, packets: int) -> None:
         client.set_queue_rate(port, priority, packets)
 
 
-def inner_rates(
+def recirculation_rates(
     plan: SwitchPlan, program: P4Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
 ) -> dict[int, int]:
     """The rates, in packets/s, of the ports by which packets recirculate in a switch; others have no limit.
@@ -56,7 +56,7 @@ def inner_rates(
 
 
 def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
-    """Sets depths and rates of the queues of a running switch; `inner`: from `inner_rates`.
+    """Sets depths and rates of the queues of a running switch; `inner`: from `recirculation_rates`.
 
     Raises:
         FabricError: the Thrift server does not answer, or refuses.

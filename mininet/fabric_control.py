@@ -23,7 +23,7 @@ START_S = 300.0
 """Timeout for a controller that hangs; otherwise it gives up by itself long before."""
 
 
-def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> list[str]:
+def reasons_to_distrust(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> list[str]:
     """Reasons to distrust a run, from its controller's events: links that it took for dead without any
     failure, and switches, or the controller itself, that did not keep up.
 

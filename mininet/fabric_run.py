@@ -14,7 +14,7 @@ import fabric_bmv2
 import fabric_counters
 import fabric_pfc
 import fabric_switches
-from fabric_control import ControllerProcess, doubts
+from fabric_control import ControllerProcess, reasons_to_distrust
 from fabric_faults import links_of, schedule, slowed
 from fabric_links import FabricLinks, add_delays
 from fabric_load import LoadResult, LoadWatch, interfaces
@@ -104,7 +104,7 @@ class FabricRun:
     def _settle(self, plan: SwitchPlan) -> None:
         rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
-        inner = fabric_bmv2.inner_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
+        inner = fabric_bmv2.recirculation_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
         fabric_bmv2.settle(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
 
     def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
@@ -204,7 +204,7 @@ class FabricRun:
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
     ) -> dict[str, Any]:
-        reasons = [*collected["overload"], *load.reasons, *self._doubts()]
+        reasons = [*collected["overload"], *load.reasons, *self._reasons_to_distrust()]
         result = {
             "flows": collected["flows"],
             "hosts": collected["counters"],
@@ -230,12 +230,12 @@ class FabricRun:
         (self.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
         return result
 
-    def _doubts(self) -> list[str]:
+    def _reasons_to_distrust(self) -> list[str]:
         """Signs in the link probes that the machine did not keep up."""
         ends = [(fault.a, fault.b) for fault in self._cuts]
         ends += [(link.a.node, link.b.node) for link in self._plan.links if link.name in self._taken_down]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
-        return doubts(self._events[self._reported :], failed)
+        return reasons_to_distrust(self._events[self._reported :], failed)
 
     def _pfc(self, counts: Mapping[str, Any], traffic_ns: int) -> dict[str, Any] | None:
         if not counts:

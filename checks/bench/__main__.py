@@ -28,7 +28,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[BenchResult]]] = {
     "virtual": virtual.run,
     "htsim": htsim.run,
 }
-ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
+ON_REQUEST = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
 """Slow benchmarks, which run only if --only names them."""
 CLOSED_LOOP = "closed_loop"
 # One short run, which shows only that the benchmark works.
@@ -61,7 +61,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("out"), help="folder for bench.json (default: %(default)s)"
     )
-    names = [*BENCHMARKS, *ASKED_FOR, CLOSED_LOOP]
+    names = [*BENCHMARKS, *ON_REQUEST, CLOSED_LOOP]
     parser.add_argument("--only", action="append", choices=names, help="run this one; may be repeated")
     parser.add_argument(
         "--quick", action="store_true", help="short runs: they show that it works, not how fast"
@@ -119,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         case = _case(arguments)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        for name, benchmark in (BENCHMARKS | ASKED_FOR).items():
+        for name, benchmark in (BENCHMARKS | ON_REQUEST).items():
             if name in chosen:
                 print(f"bench: {name}", file=sys.stderr)
                 results += watched(partial(benchmark, arguments.quick))

@@ -10,7 +10,7 @@ from checks.conformance.packets import Packet
 from tailrace.bmv2.dataplane import Outputs
 
 WINDOW = 256
-KEPT = 20
+MAX_EXAMPLES = 20
 Mask = Sequence[tuple[int, int]]
 Window = Callable[[Sequence[Packet]], list[Outputs]]
 """Sends packets through a switch; returns the outputs of each."""
@@ -48,7 +48,7 @@ class ComparisonCounts:
     mismatches: int = 0
     transient: int = 0
     reordered: int = 0
-    kept: list[Mismatch] = field(default_factory=list)
+    examples: list[Mismatch] = field(default_factory=list)
 
 
 def blank(data: bytes, mask: Mask) -> bytes:
@@ -112,6 +112,6 @@ def compare(
                     result.transient += 1
                     continue
             result.mismatches += 1
-            if len(result.kept) < KEPT:
-                result.kept.append(Mismatch(index, packet, expected, actual))
+            if len(result.examples) < MAX_EXAMPLES:
+                result.examples.append(Mismatch(index, packet, expected, actual))
     return result

@@ -53,7 +53,7 @@ class ConformanceRow:
             "state_cells_compared": self.state_cells,
             "state_differences": self.state_differences,
             "constructs": constructs(self.program),
-            "examples": [mismatch.as_json() for mismatch in result.kept],
+            "examples": [mismatch.as_json() for mismatch in result.examples],
         }
 
 

@@ -146,6 +146,6 @@ def _headers(program: ProgramNames) -> tuple[p4i.ControllerPacketMetadata, p4i.C
     return by_name["packet_out"], by_name["packet_in"]
 
 
-def query_all(asker: QueryClient, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:
+def query_all(queries: QueryClient, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:
     """All responses by index, in order."""
-    return dict(sorted(asker.ask(switch, op, list(indices))))
+    return dict(sorted(queries.ask(switch, op, list(indices))))

@@ -63,7 +63,7 @@ def keeps_flows(node: InspectedSwitch) -> bool:
     return node.program.has_table(_CONFIG)
 
 
-def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
+def read_flows(node: InspectedSwitch, queries: QueryClient) -> Listing:
     """Flows that the switch tracks now.
 
     Raises:
@@ -74,7 +74,7 @@ def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
         raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
-    responses = query_all(asker, node.name, _OP, _occupied(node, asker, buckets))
+    responses = query_all(queries, node.name, _OP, _occupied(node, queries, buckets))
     rows = [
         row
         for index, data in responses.items()
@@ -83,14 +83,14 @@ def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
 
 
-def _occupied(node: InspectedSwitch, asker: QueryClient, buckets: int) -> Sequence[int]:
+def _occupied(node: InspectedSwitch, queries: QueryClient, buckets: int) -> Sequence[int]:
     """The occupied buckets; all buckets if the registers cannot be read.
 
     To query every bucket of six BMv2 switches takes six seconds of CPU time, which traffic and link probes
     then lack.
     """
     in_flight, untracked = (
-        asker.cells(node.name, name) or register_cells(node, name) for name in (_IN_FLIGHT, _UNTRACKED)
+        queries.cells(node.name, name) or register_cells(node, name) for name in (_IN_FLIGHT, _UNTRACKED)
     )
     if not in_flight or not untracked:
         return range(buckets)

@@ -47,7 +47,7 @@ _OF_SWITCH = ("recirculations", "recirculations_refused")
 _DROPS, _REASONS, _FROM_HOST = "drops", "DropReason_t", "CONTROL_FROM_HOST"
 
 
-def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
+def read_queues(node: InspectedSwitch, queries: QueryClient) -> Listing:
     """Bytes that wait to leave by each port, and bytes in the switch that came in by it, with PFC and RLB.
 
     Raises:
@@ -55,7 +55,7 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
-    responses = query_all(asker, node.name, _OP, known_ports(node))
+    responses = query_all(queries, node.name, _OP, known_ports(node))
     rows: dict[int, dict[str, Value]] = {}
     for index, data in responses.items():
         port = SwitchPort(index, node.peer_of(index))
@@ -68,15 +68,15 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
         columns += PFC_COLUMNS
     if knows_warnings(node):
         columns += RLB_COLUMNS
-        more = _rlb(node, asker, rows)
+        more = _rlb(node, queries, rows)
     names = [column.name for column in columns]
     complete = [{**dict.fromkeys(names), **row} for row in (*rows.values(), *more)]
     return Listing("queues", tuple(columns), in_order(tuple(columns), complete))
 
 
-def _rlb(node: InspectedSwitch, asker: QueryClient, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
+def _rlb(node: InspectedSwitch, queries: QueryClient, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
     """Adds the RLB figures of ports to `rows`; returns the row of the whole switch."""
-    ports = read_ports(node, asker, rows)
+    ports = read_ports(node, queries, rows)
     counts = {name: read_cells(node, name) for name in _BY_PORT}
     for index, port in ports.items():
         rows[index]["warns"] = port.warned_ago_ticks is not None

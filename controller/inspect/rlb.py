@@ -22,7 +22,7 @@ def knows_warnings(node: InspectedSwitch) -> bool:
 
 
 def read_paths(
-    node: InspectedSwitch, asker: QueryClient, paths: Iterable[PathKey]
+    node: InspectedSwitch, queries: QueryClient, paths: Iterable[PathKey]
 ) -> dict[PathKey, PathState]:
     """What an RLB switch knows of some paths, except for paths beyond the size of its registers.
 
@@ -33,18 +33,18 @@ def read_paths(
     ports = node.program.register_size(_PORTS)
     leaves = node.program.register_size(_PATHS) // ports
     keys = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
-    responses = query_all(asker, node.name, _PATH_OP, keys)
+    responses = query_all(queries, node.name, _PATH_OP, keys)
     return {keys[index]: parse_path(data, node.name) for index, data in responses.items()}
 
 
-def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
+def read_ports(node: InspectedSwitch, queries: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
     """The state of some ports of an RLB switch.
 
     Raises:
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _PORT_OP)
-    responses = query_all(asker, node.name, _PORT_OP, ports)
+    responses = query_all(queries, node.name, _PORT_OP, ports)
     return {port: parse_rlb_port(data, node.name) for port, data in responses.items()}
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from fabric_bmv2 import thrift
 from fabric_capture import open_file, write_frame
-from fabric_control import doubts
+from fabric_control import reasons_to_distrust
 from fabric_faults import schedule, slowed
 from fabric_links import FabricLinks
 from fabric_load import CpuUsage, Interface, LoadWatch
@@ -369,9 +369,16 @@ def test_what_the_watching_of_links_tells() -> None:
     late = [
         {"event": "late", "subject": name, "text": "", "late_s": s} for name, s in (("a", 1.0), ("b", 4.2))
     ]
-    assert doubts([], set()) == []
-    assert doubts([down, {"event": "link-up", "subject": "leaf1-spine1", "text": ""}], {"leaf1-spine1"}) == []
-    assert doubts([down, down], {"leaf1-spine2"}) == [
+    assert reasons_to_distrust([], set()) == []
+    assert (
+        reasons_to_distrust(
+            [down, {"event": "link-up", "subject": "leaf1-spine1", "text": ""}], {"leaf1-spine1"}
+        )
+        == []
+    )
+    assert reasons_to_distrust([down, down], {"leaf1-spine2"}) == [
         "the controller took leaf1-spine1 for dead, and rerouted, though nothing had failed"
     ]
-    assert doubts(late, set()) == ["b and 1 more did not keep up with the watching of links for 4.2 s"]
+    assert reasons_to_distrust(late, set()) == [
+        "b and 1 more did not keep up with the watching of links for 4.2 s"
+    ]

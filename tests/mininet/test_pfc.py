@@ -11,7 +11,7 @@ from typing import Any
 
 import fabric_pfc
 import pytest
-from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
+from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, recirculation_rates
 from fabric_plan import command, make_plan
 
 from tailrace.p4rt import programs
@@ -95,10 +95,10 @@ def test_what_goes_round_in_a_bmv2_switch_has_a_rate(tmp_path: Path) -> None:
     mirror, waiting = (program.constant(name) for name in ("mirror_port", "waiting_port"))
     (slow,) = make_plan(TOPOLOGY, "bmv2", tmp_path, tmp_path).switches[:1]
     fast = replace(slow, ports=tuple(replace(port, rate_bps=80_000_000) for port in slow.ports))
-    assert inner_rates(slow, program, 1000, None, waits=False) == {}
-    assert inner_rates(slow, program, 1000, 8_000_000, waits=False) == {mirror: 1000}
-    assert inner_rates(slow, program, 100_000, None, waits=True) == {waiting: WAITING_PPS}
-    assert inner_rates(fast, program, 1000, None, waits=True) == {waiting: WAITING_FACTOR * 10_000}
+    assert recirculation_rates(slow, program, 1000, None, waits=False) == {}
+    assert recirculation_rates(slow, program, 1000, 8_000_000, waits=False) == {mirror: 1000}
+    assert recirculation_rates(slow, program, 100_000, None, waits=True) == {waiting: WAITING_PPS}
+    assert recirculation_rates(fast, program, 1000, None, waits=True) == {waiting: WAITING_FACTOR * 10_000}
 
 
 def test_what_the_controller_is_told() -> None:

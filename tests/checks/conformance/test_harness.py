@@ -91,7 +91,7 @@ def test_a_difference_that_stays_is_a_mismatch() -> None:
     packets = [Packet(0, b"abc"), Packet(0, b"xyz")]
     lasting = compare(Scripted(0).window, Scripted(9).window, packets, [], stateful=False)
     assert (lasting.packets, lasting.mismatches, lasting.transient) == (2, 1, 0)
-    assert lasting.kept[0].packet == packets[1]
+    assert lasting.examples[0].packet == packets[1]
     passing = compare(Scripted(0).window, Scripted(1).window, packets, [], stateful=False)
     assert (passing.mismatches, passing.transient) == (0, 1)
     stateful = compare(Scripted(0).window, Scripted(1).window, packets, [], stateful=True)

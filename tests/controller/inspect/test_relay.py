@@ -140,7 +140,7 @@ def test_a_register_that_cannot_be_read() -> None:
         "leaf2: simple_switch_grpc: no register x at all",
         "leaf3: the topology has no such switch",
         "leaf4: Connection refused",
-        "a request to read names a switch",
+        "op 'REGISTER' needs a switch",
     ]
 
 
