@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of controllers in a run in virtual time.
 
-ideal   it is notified of link and switch failures and has reconfigured the switches
-        REACTION_RTTS later, without fail, as papers assume (ideal_controller.py)
-real    the controller of real time, with its P4Runtime sessions, over channels in memory with delays; it
-        detects failures by probes (real_controller.py)
+ideal   is notified of link and switch failures and has reconfigured the switches REACTION_RTTS
+        later, without fail, as papers assume (ideal_controller.py)
+real    is the controller used in real time, with its P4Runtime sessions, over in-memory channels with
+        delays; it detects failures by probes (real_controller.py)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ controller detects failures by missing LLDP frames (controller/linkwatch.py)."""
 
 
 def reaction_ns(topology: Topology, frame_bytes: int) -> int:
-    """The reaction time of the ideal controller, in a topology at its time scale."""
+    """The reaction time of the ideal controller; `topology` is already scaled to the run's time scale."""
     return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
 
 
@@ -45,7 +45,7 @@ class ControlPlane(Protocol):
         ...
 
     def catch_up(self) -> None:
-        """Receives all pending digests, before switches are inspected."""
+        """Receives all pending digests; called before clients inspect the switches."""
         ...
 
     def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:

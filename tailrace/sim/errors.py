@@ -2,7 +2,7 @@
 """Errors of experiments; each is one line that a user understands.
 
 SpecError            bad specs, files and keys (spec/errors.py)          exit 2
-└── TargetError      the wanted target cannot run on this machine         exit 2
+└── TargetError      the requested target cannot run on this machine      exit 2
 RunError             the run itself failed                                exit 1
 KeyboardInterrupt
 └── Interrupted      a signal asked to stop (signals.py)         exit 129, 130, 143
@@ -14,7 +14,7 @@ from tailrace.spec import Error, SpecError
 
 
 class TargetError(SpecError):
-    """What the wanted target needs is not here: a program, Mininet, or the right to use it."""
+    """The requested target needs something that is missing: a program, Mininet, or the right to use it."""
 
 
 class RunError(Error, RuntimeError):

@@ -21,9 +21,9 @@ class VirtualFaults:
     ) -> None:
         """Args:
         network: not running yet.
-        topology: as it runs, at its time scale.
-        flows: all that will be sent, both ways of which a blackhole may take.
-        control: the controller's part.
+        topology: already scaled to the run's time scale.
+        flows: all flows of the run; a blackhole may swallow packets of both directions of a flow.
+        control: the controller, which is notified of link and switch failures.
         """
         self._network = network
         self._topology = topology
@@ -31,7 +31,7 @@ class VirtualFaults:
         self._flows = flows
 
     def schedule(self, faults: Sequence[LinkFault]) -> None:
-        """Schedules faults, and the controller's part in them.
+        """Schedules faults, and the controller's reaction to them.
 
         Raises:
             NetworkError: the network has no such link or switch.
@@ -53,13 +53,13 @@ class VirtualFaults:
             case LinkDown():
                 self._link_down(fault)
             case Blackhole():
-                pairs = sorted(fault.pairs & self._talking())
+                pairs = sorted(fault.pairs & self._communicating())
                 network.blackhole(fault.switch, pairs, fault.at_ns, fault.until_ns)
             case SwitchRestart():
                 self._switch_restart(fault)
 
-    def _talking(self) -> set[tuple[str, str]]:
-        """All pairs of addresses that send something to one another."""
+    def _communicating(self) -> set[tuple[str, str]]:
+        """All pairs (source, destination) of addresses between which packets are sent."""
         return {pair for flow in self._flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
 
     def _drop(self, fault: Loss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:

@@ -4,15 +4,15 @@
 With packets i of w_i bytes on the wire, over links j with rates r_j and propagation delays d_j:
 
     ideal = sum(d_j) + s l                            propagation, and s switches' latency l
-          + (w_1 + ... + w_n) / min(r_j)              the bottleneck passes every packet
-          + sum over the other links of w_max / r_j   store and forward: one packet's time a hop
+          + (w_1 + ... + w_n) / min(r_j)              the bottleneck transmits every packet
+          + sum over the other links of w_max / r_j   store and forward: one packet's time per hop
 
-It ends when the receiver has the last byte, as a completion time does. For packets of one size it is exact;
-the first packet is longer (RETH) and the last may be shorter, which changes it by less than one packet's
-time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short last packet need not wait
-behind the one before it, so that a slowdown may be a little below 1. What switches add to packets between
-themselves (Flowcut's shim) is no part of it: the ideal is the same for every scheme. The path is the widest
-of the shortest ones, and of those one with the least delay.
+It ends when the receiver has the last byte, as a measured completion time does. The formula is exact for
+packets of one size; the first packet is longer (RETH) and the last may be shorter, which changes the result
+by less than one packet's time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short
+last packet need not wait behind the packet before it, so a slowdown may be a little below 1. Headers that
+switches add between themselves (Flowcut's shim) are not included: the ideal is the same for every scheme. The
+path is a shortest path; of these one with the highest bottleneck rate, then one with the least delay.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class LinkHop:
 
 
 _Best = tuple[float, int, tuple[LinkHop, ...]]
-"""A path: rate of its slowest link, its delay below zero, its links."""
+"""A path: rate of its slowest link, its negated delay (so that the maximum is best), its links."""
 
-_NOWHERE: _Best = (math.inf, 0, ())
+_NO_HOPS: _Best = (math.inf, 0, ())
 
 
 class Ideal:
-    """Ideal completion times on one topology; paths are kept, since many flows share them."""
+    """Ideal completion times on one topology; paths are cached, since many flows share them."""
 
     def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
         """Args:
-        topology: as it runs, at its time scale.
+        topology: already scaled to the run's time scale.
         mtu_bytes: payload of a full packet.
-        delays: False where switches send without propagation delay and have no latency, and only sending
-            hosts have a delay.
+        delays: False if the target emulates neither propagation delays of switches' links nor switch latency,
+            but only the delay of the sending host's link.
         """
         self._topology = topology
         self._delays = delays
@@ -93,9 +93,9 @@ class Ideal:
         return (ends[0], *self._switch_path(source.switch, target.switch)[2], ends[1])
 
     def _switch_path(self, start: str, end: str) -> _Best:
-        """Of the shortest paths the one with the fastest slowest link, of those that with the least delay."""
+        """The shortest path with the fastest bottleneck; of several of these the one with the least delay."""
         if start == end:
-            return _NOWHERE
+            return _NO_HOPS
         known = self._between.get((start, end))
         if known is not None:
             return known

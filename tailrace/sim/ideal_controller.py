@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ideal controller: it is notified of each event, and has reacted exactly `delay_ns` later.
+"""The ideal controller: it is notified of each event and has reacted exactly `delay_ns` later.
 
-In real time switches send digests to a controller in a process of its own. Here their digests are read from
-their P4Runtime endpoints, and the reaction to a digest or a link failure happens exactly `delay_ns` after
-it. As in real time, controller.faulty_paths and the scheme decide on the reaction.
+In real time switches send digests to a controller in a separate process. Here the controller reads digests
+from the switches' P4Runtime endpoints, and reacts to a digest or a link failure exactly `delay_ns` after it.
+As in real time, controller.faulty_paths and the scheme decide on the reaction.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class ControlledNetwork(Protocol):
         ...
 
     def gathered(self, values: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
-        """The values of all ranks, by number, in its order."""
+        """Merges the mappings of all ranks, sorted by key (a switch id)."""
         ...
 
 
 Configure = Callable[[Down, Collection[str]], None]
-"""Writes the intent of some switches, by name, for the given dead link ends."""
+"""Writes the intent (the desired table entries) of the named switches, for the given dead link ends."""
 
 
 class IdealController:
@@ -69,10 +69,10 @@ class IdealController:
         lossless: bool = False,
     ) -> None:
         """Args:
-        program: of all switches.
+        program: the P4 program that all switches run.
         watcher: decides on the reaction to digests.
-        configure: writes the intent.
-        delay_ns: from an event to the reaction.
+        configure: writes the intent of switches.
+        delay_ns: time from an event to the reaction.
         lossless: whether PFC is enabled, so that switches may send digests of storms.
         """
         self._network = network
@@ -81,17 +81,18 @@ class IdealController:
         self._configure = configure
         self._delay_ns = delay_ns
         self._faulty = PathSuppressor(network, watcher, lambda: self.down, self._write)
-        self._dead: Counter[LinkEnd] = Counter()  # by how many faults, as far as the controller knows
-        # by time: what dies (1) and what comes back (-1)
+        # number of faults, known to the controller, that keep each link end down
+        self._dead: Counter[LinkEnd] = Counter()
+        # by time in ns: link ends that go down (1) or come back up (-1)
         self._changes: dict[int, list[tuple[LinkEnd, int]]] = {}
-        self._away: Counter[str] = Counter()  # switches that are restarting
+        self._restarting: Counter[str] = Counter()
         self._switches = {
             item.id: InProcess(network.p4rt(item.name))
             for item in network.topology.switches
             if network.has(item.name)
         }
         digests = {digest.preamble.alias for digest in program.p4info.digests}
-        self._listens = bool(digests if lossless else digests - storms.DIGESTS)
+        self._reads_digests = bool(digests if lossless else digests - storms.DIGESTS)
 
     @property
     def down(self) -> Down:
@@ -104,17 +105,17 @@ class IdealController:
     # ---- digests ----
 
     def start(self) -> None:
-        """Starts to read digests, where the program sends any."""
-        if self._listens:
-            self._network.call_at(self._network.now_ns + self._delay_ns, self._listen)
+        """Starts to poll for digests, if the program sends any."""
+        if self._reads_digests:
+            self._network.call_at(self._network.now_ns + self._delay_ns, self._poll)
 
-    def _listen(self) -> None:
+    def _poll(self) -> None:
         self.catch_up()
-        self._network.call_at(self._network.now_ns + self._delay_ns, self._listen)
+        self._network.call_at(self._network.now_ns + self._delay_ns, self._poll)
 
     def catch_up(self) -> None:
-        """Reads the digests since the last call, none of which is older than the delay."""
-        by_switch = {number: switch.digests(self._program) for number, switch in self._switches.items()}
+        """Reads the digests since the last call; none is older than the delay, so no reaction is late."""
+        by_switch = {switch_id: switch.digests(self._program) for switch_id, switch in self._switches.items()}
         for digests in self._network.gathered(by_switch).values():
             for digest in digests:
                 react = partial(self._faulty.digest_received, digest)
@@ -123,12 +124,12 @@ class IdealController:
     # ---- links ----
 
     def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        # all changes of one time cause one update: writing the routes of a large network takes long
+        # changes at the same time cause a single update: writing the routes of a large network takes long
         if at_ns not in self._changes:
-            self._network.call_at(at_ns + self._delay_ns, partial(self._learn, at_ns))
+            self._network.call_at(at_ns + self._delay_ns, partial(self._react_to_changes, at_ns))
         self._changes.setdefault(at_ns, []).extend((end, 1 if dead else -1) for end in ends)
 
-    def _learn(self, at_ns: int) -> None:
+    def _react_to_changes(self, at_ns: int) -> None:
         for end, change in self._changes[at_ns]:
             self._dead[end] += change
         self._faulty.restore_paths()
@@ -137,18 +138,18 @@ class IdealController:
     # ---- switches ----
 
     def switch_lost(self, switch: str) -> None:
-        self._away[switch] += 1
+        self._restarting[switch] += 1
 
     def switch_restored(self, switch: str) -> None:
-        self._away[switch] -= 1
+        self._restarting[switch] -= 1
         self._write([switch])
 
     def _write(self, names: Collection[str]) -> None:
         """Configures the switches that can be reached."""
-        self._configure(self.down, [name for name in names if not self._away[name]])
+        self._configure(self.down, [name for name in names if not self._restarting[name]])
 
     def check(self) -> None:
-        """Passes always: this controller cannot fail."""
+        """Never raises: this controller cannot fail."""
 
     def stop(self) -> None:
-        """Does nothing: no task runs."""
+        """Does nothing: there is no task to stop."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be run: the one thing that goes from a plan to whatever carries it out, in this process or as a
-file to another one.
+"""A job: the complete description of one run. A plan makes it; a backend runs it, in this process or, read
+from a file, in another one.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tailrace.topology import Topology
 from tailrace.topology.pfc import Thresholds
 
 REAL_TIME = ("bmv2", "native")
-"""Targets whose switches and hosts are programs, under Mininet."""
+"""Targets whose switches and hosts are processes, under Mininet."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run, ready to go.
+    """One run with all settings resolved; rates and times are already scaled by `time_scale`.
 
-    All is at its time scale, and nothing is left open. `pfc` None is without.
-    `background` names flows that a run does not wait for, where its target can end before them.
-    `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
-    cannot do that leaves it.
-    `pcap_dir`: folder of captures, one file a link; None: none.
-    `real_controller`: the settings of the real controller in virtual time; None: the ideal controller.
+    pfc: PFC thresholds; None: PFC is off.
+    background: ids of flows that the run does not wait for, if its target can end before they do.
+    sample_ns: interval between samples of queues. watch: ids of flows whose paths are recorded. Targets that
+        cannot sample or record paths ignore these two.
+    pcap_dir: folder for captures, one file per link; None: no captures.
+    real_controller: settings of the real controller in virtual time; None: the ideal controller.
     """
 
     topology: Topology
@@ -56,7 +56,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def switches(self) -> Target:
-        """What its switches are like; BMv2's traffic manager has no PFC, so the program does it there."""
+        """Properties of the switches. BMv2's traffic manager has no PFC: there the P4 program emulates it."""
         pfc = self.pfc if self.target == "bmv2" else None
         return target(
             self.target,
@@ -71,55 +71,55 @@ def write_job(job: Job, path: Path) -> None:
 
 
 def read_job(path: Path) -> Job:
-    """The job in a file.
+    """Reads a job from a file.
 
     Raises:
-        FileError: the file cannot be read, or is no such job.
-        SpecError: the scheme is not known here.
+        FileError: the file cannot be read, or does not contain a valid job.
+        SpecError: this process does not know the scheme.
     """
     return read_json(path, Job, MOST_BYTES, with_scheme)
 
 
 def check_real_time(job: Job) -> None:
-    """Whether switches and hosts that are programs can do what a job asks for.
+    """Checks that a target in real time can run a job.
 
     Raises:
-        SpecError: they cannot.
+        SpecError: it cannot.
     """
     if job.target not in REAL_TIME:
         raise SpecError(f"target {job.target}: expected one of {', '.join(REAL_TIME)}")
     hosts = {host.ip for host in job.topology.hosts}
-    steers = job.scheme.paths(job.topology) is not None
+    has_paths = job.scheme.paths(job.topology) is not None
     for flow in job.flows:
         for ip in (flow.src, flow.dst):
             if ip not in hosts:
                 raise SpecError(f"flow {flow.id}: no host has the address {ip}")
-        if (flow.steering or job.nic.steering is not None) and not steers:
+        if (flow.steering or job.nic.steering is not None) and not has_paths:
             raise SpecError(f"flow {flow.id}: there is no path list from {flow.src} to {flow.dst}")
     if job.pfc is not None and job.pfc.buffer_bytes is not None and job.target != "native":
-        raise SpecError(f"pfc: buffer: {job.target} has no memory that ports share; use the target native")
+        raise SpecError(f"pfc: buffer: {job.target} has no shared buffer; use the target native")
     links = {frozenset((link.a, link.b)) for link in job.topology.links}
     for fault in job.faults:
         name = f"fault {fault.__struct_config__.tag}"
         if not isinstance(fault, LinkSlow | LinkDown):
-            raise SpecError(f"{name}: switches in Mininet cannot do it; use --target virtual")
+            raise SpecError(f"{name}: not supported by switches in Mininet; use --target virtual")
         if frozenset((fault.a, fault.b)) not in links:
             raise SpecError(f"{name}: the topology has no link {fault.a}-{fault.b}")
         if isinstance(fault, LinkSlow) and job.target == "native" and not fault.always:
-            raise SpecError(f"{name}: the native switch takes rates only at its start, so no at or until")
+            raise SpecError(f"{name}: the native switch sets rates only at its start; remove at and until")
 
 
 _LEAST_NS = 100
-"""Of a latency or an interval; far below anything that a controller could keep up with."""
+"""The least latency or interval accepted; far below what any controller could keep up with."""
 _LATENCY = keys.time(
-    "latency", "of a message, one way, in the mean", least=_LEAST_NS, absent="a tenth of the interval"
+    "latency", "mean one-way delay of a message", least=_LEAST_NS, absent="a tenth of the interval"
 )
 _INTERVAL = keys.time("interval", "between the probes of a link", least=_LEAST_NS, absent="by the base RTT")
 
 
 @dataclass(frozen=True, slots=True)
 class RealControllerConfig:
-    """The settings of the real controller; None: the default."""
+    """The settings of the real controller; None: the default that the key states."""
 
     latency_ns: Annotated[int | None, _LATENCY] = None
     interval_ns: Annotated[int | None, _INTERVAL] = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of one link or one switch, and the times of their changes."""
+"""Faults of one link or one switch, and when they begin and end."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec import Meta
 
 
 class LinkSlow(msgspec.Struct, frozen=True, tag="link-slow", tag_field="kind"):
-    """The link a-b carries `factor` (over 0, below 1) of its rate, in both directions, in the given time.
+    """The link a-b has `factor` times its rate, in both directions, from `at_ns` to `until_ns`.
 
-    None as an end, here and below: for ever.
+    Here and below, `until_ns` None means that the fault never ends.
     """
 
     a: str
@@ -48,7 +48,7 @@ class Loss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
 
 
 class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
-    """The link a-b loses each Flowcut ACK, of switches or of NICs, with probability `rate`, both ways."""
+    """The link a-b loses each Flowcut ACK, of switches or NICs, with probability `rate` (both directions)."""
 
     a: str
     b: str
@@ -58,7 +58,7 @@ class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
 
 
 class Blackhole(msgspec.Struct, frozen=True, tag="blackhole", tag_field="kind"):
-    """`switch` loses every packet between these pairs of source and destination address."""
+    """`switch` drops every packet whose (source, destination) address pair is in `pairs`."""
 
     switch: str
     pairs: frozenset[tuple[str, str]]
@@ -67,7 +67,7 @@ class Blackhole(msgspec.Struct, frozen=True, tag="blackhole", tag_field="kind"):
 
 
 class SwitchRestart(msgspec.Struct, frozen=True, tag="switch-restart", tag_field="kind"):
-    """`switch` forgets everything at `at_ns`, and comes back `down_ns` later."""
+    """`switch` loses all its state at `at_ns`; its links come up again `down_ns` later."""
 
     switch: str
     at_ns: int
@@ -75,11 +75,11 @@ class SwitchRestart(msgspec.Struct, frozen=True, tag="switch-restart", tag_field
 
 
 LinkFault: TypeAlias = LinkSlow | LinkDown | Loss | AckLoss | Blackhole | SwitchRestart
-"""What happens to one link, or to one switch."""
+"""A fault of one link or of one switch."""
 
 
 def last_change_ns(fault: LinkFault) -> int:
-    """When a fault is over, or, if it lasts for ever, when it begins."""
+    """When a fault ends, or, if it never ends, when it begins."""
     if isinstance(fault, SwitchRestart):
         return fault.at_ns + fault.down_ns
     return fault.at_ns if fault.until_ns is None else fault.until_ns

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that mpiexec has started, on one machine or many: `mpiexec -n 4 tailrace run … --ranks mpi`.
 
-Each of them reads the same specs and runs its part; the first alone writes results and messages. MPI
-cannot end one rank and let the others tidy up, so a rank that fails says so in place of its next message.
+Each rank reads the same specs and runs its part; only the first writes results and messages. MPI cannot end
+one rank and let the others clean up, so a rank that fails sends the reason in place of its next message.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tailrace.sim.network.ranks import RankLostError
 from tailrace.spec import SpecError
 
 NAME = "mpi"
-"""The word for it where a number of ranks is asked for."""
+"""The value of --ranks that selects MPI, in place of a number of ranks."""
 
 
 class World:
-    """All processes of an `mpiexec`: a `Transport`."""
+    """All processes that one `mpiexec` has started, as a `RankTransport`."""
 
     def __init__(self) -> None:
         """Raises:
-        SpecError: mpi4py is not there, or finds no MPI.
+        SpecError: mpi4py is not installed, or finds no MPI library.
         """
         try:
             self._comm: Any = importlib.import_module("mpi4py.MPI").COMM_WORLD
@@ -36,10 +36,10 @@ class World:
         self.ranks: int = self._comm.size
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
-        """Sends each rank one message, and gives what each has sent here; both by rank.
+        """Sends one message to each rank and returns the messages that all ranks sent here; both by rank.
 
         Raises:
-            RankLostError: one of them has failed; the line says why.
+            RankLostError: another rank has failed; the message says why.
         """
         return self._exchange([("", message) for message in messages])
 
@@ -51,10 +51,10 @@ class World:
         return [message for _, message in received]
 
     def agree(self, what: str) -> None:
-        """Makes sure that all are about to do the same.
+        """Checks that all ranks call this with the same string, which describes what they will run.
 
         Raises:
-            SpecError: they are not.
+            SpecError: the strings differ.
         """
         encoded = what.encode()
         for rank, other in enumerate(self.exchange([encoded] * self.ranks)):
@@ -64,13 +64,13 @@ class World:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All ranks come to the end of the block, or all leave it by an error."""
+        """Either all ranks complete the block, or all leave it with an error."""
         try:
             yield
         except RankLostError:
             raise
         except Exception as error:
-            with suppress(RankLostError):  # it may not be the only one
+            with suppress(RankLostError):  # other ranks may have failed, too
                 self._exchange([(str(error) or type(error).__name__, b"")] * self.ranks)
             raise
         self.exchange([b""] * self.ranks)

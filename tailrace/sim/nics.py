@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NICs of a network in virtual time, and their learnt and measured values."""
+"""The NICs of a network in virtual time, and the values that they have learnt and measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.topology import GATEWAY_MAC
 
 
 def attach_nics(network: Network, job: Job) -> list[Nic]:
-    """A NIC in every host that this process has, with its flows."""
+    """Attaches a NIC with its flows to every host of this rank."""
     nics = {}
     table = job.scheme.paths(job.topology)
     for host in network.hosts:
@@ -43,22 +43,24 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
 
 
 def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
-    """What both ends of each flow have seen."""
+    """The observations of sender and receiver of each flow, merged."""
     seen = [observation for nic in nics for observation in nic.records()]
     return tuple(merge(itertools.chain(*network.everywhere(seen))))
 
 
 def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
-    """What each NIC has learnt that stretches gaps."""
+    """The HF2T results of each NIC that learns a threshold (hosts/gaps/hf2t.py), by host id."""
     learners = {host.id: nic.learner for host, nic in zip(network.hosts, nics, strict=True)}
     local = {
-        number: Learned(each.t_ns, each.trainings) for number, each in learners.items() if each is not None
+        host: Learned(learner.t_ns, learner.trainings)
+        for host, learner in learners.items()
+        if learner is not None
     }
     return tuple(network.gathered(local).values())
 
 
 def gaps_seen(network: Network, nics: Sequence[Nic], job: Job) -> Gaps | None:
-    """The gaps that NICs have measured; None where they do not."""
+    """The gaps between packets that NICs have measured; None if the job does not ask for that."""
     if not job.nic.measure_gaps:
         return None
     bins = list(merged_bins(nic.gaps.bins() for nic in nics if nic.gaps is not None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suspends the garbage collector for work that makes many objects and no cycles."""
+"""Suspends the garbage collector for work that makes many objects and no reference cycles."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Looks for no cycles meanwhile: each look would go through all objects that are alive."""
-    looked = gc.isenabled()
+    """Disables the garbage collector within the block: each collection would visit all live objects."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if looked:
+        if was_enabled:
             gc.enable()

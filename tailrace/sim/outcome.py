@@ -16,10 +16,10 @@ from tailrace.sim.timelines import NO_TIMELINES, Timelines
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: what it is doing, and how many of its flows are complete.
+    """How far a run is: its phase, and how many of its `flows` are complete (`done`).
 
-    `share` is that of all flows' bytes that have arrived, 0 to 1; None, and `virtual_ns` None, where nobody
-    knows. Where there is a `note`, a line about something that happened, nothing else counts.
+    `share` is the share of all flows' bytes that have arrived, 0 to 1; it and `virtual_ns` are None where the
+    target does not know them. If `note`, a line about an event, is not empty, the other fields mean nothing.
     """
 
     phase: str
@@ -33,15 +33,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class PfcSeen:
-    """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
+    """PFC of a run: `frames` that switches sent to pause (XOFF) or resume (XON) their peers, and the time
+    `paused_ns` that their ports were paused.
 
-    `pauses` are those of them that paused, repeated ones too, whether a switch or a host. `pause_share` is
-    `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
-    a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
-    that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
-    fullest held `buffer_most_bytes`. Ports were paused in `times_paused` stretches, a pause and what prolongs
-    it; None where they are not counted. Pauses held ports for too long `storms` times, and `storm_dropped`
-    packets were dropped for that.
+    `pauses` counts the XOFF frames, repeated ones too, to switches and hosts. `pause_share` is `paused_ns`
+    over the sum of all ports' run time. `lost` counts lossless packets that switches dropped because a
+    headroom or the buffer was full, and `ignored` MAC control frames other than PFC. `headroom_most_bytes` is
+    the most headroom that any port used, `buffer_most_bytes` the most memory that any switch used.
+    `times_paused` counts pauses of ports, a pause and its prolongations as one; None if they are not counted.
+    `storms` counts how often pauses held a port for too long; `storm_dropped` packets were dropped for that.
     """
 
     frames: int
@@ -59,14 +59,14 @@ class PfcSeen:
 
     @property
     def storm_note(self) -> str:
-        """A line of the storms."""
+        """A line about the storms, for the user."""
         return (
-            f"PFC storms: {self.storms}, in which pauses held a port for too long;"
+            f"PFC storms: {self.storms} times pauses held a port for too long;"
             f" packets dropped for that: {self.storm_dropped}"
         )
 
     def document(self) -> dict[str, int | float]:
-        """The same in JSON; without storms, if there was none, and with the mean length of a pause."""
+        """The fields for JSON, with the mean duration of a pause, and without storms if there was none."""
         fields = {k: v for k, v in asdict(self).items() if v is not None}
         if self.times_paused:
             fields["mean_pause_ns"] = self.paused_ns / self.times_paused
@@ -75,8 +75,9 @@ class PfcSeen:
 
 @dataclass(frozen=True, slots=True)
 class DataSeen:
-    """Data packets that no host has got: `dropped` by switches or lost to faults, whole or `trimmed`, whose
-    payload a switch had cut off before; and `under_way` when the run ended.
+    """Data packets that no host received: `dropped` counts those that switches dropped or faults lost with
+    their payload, `trimmed` those lost after a switch had cut off the payload, and `under_way` those in
+    switches or on links when the run ended.
     """
 
     dropped: int
@@ -89,7 +90,8 @@ class RankWork:
     """The work of one of several ranks during the traffic.
 
     `cpu_s` is its CPU time, `waited_s` the real time spent waiting for messages of its peers, `meetings` the
-    number of exchanges; `frames` is the number of frames sent to peers, `bytes` the size of its messages.
+    number of message exchanges; `frames` is the number of frames sent to peers, `bytes` the total size of the
+    messages sent.
     """
 
     cpu_s: float
@@ -101,17 +103,16 @@ class RankWork:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run measured. None, or a missing counter, is what this target cannot observe.
+    """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
-    `counters` holds each switch's own counters by name; `dropped` counts frames that switches dropped or
-    faults took, of any kind, and `data` says what of them carried data. `packet_hops` counts packets that
-    switches took in. `delays` says whether the links' propagation delays were there, and `not_applied` what
-    the target did not apply of what was asked, a line each. `gaps` are those between data packets of a flow,
-    where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
-    how they ran: `compiled` or `interpreted`. `deadlock` names queues, each of which waited for the next one
-    and the last for the first, when the run was ended for that. `traffic_s` is that part of the real time
-    `wall_s` in which packets went. `by_rank` says what each process did then that ran the network, where
-    there were ranks.
+    `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
+    `data`: the part of them that carried data. `packet_hops`: packets that entered switches. `delays`:
+    whether the target emulated the links' propagation delays. `not_applied`: settings that the target did not
+    apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
+    thresholds that NICs with HF2T have learnt. `nics`: how the NICs' code ran, `compiled` or `interpreted`.
+    `deadlock`: if a deadlock ended the run, queues each of which waited for the next, and the last for the
+    first. `traffic_s`: the part of the real time `wall_s` during which packets were sent. `by_rank`: the work
+    of each rank during that time, if there were several ranks.
     """
 
     records: tuple[FlowRecord, ...]

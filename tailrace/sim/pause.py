@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pauses a run in virtual time at a breakpoint, so that its switches can be inspected.
 
-During the pause the P4Runtime servers of all switches listen at one address on the loopback interface, and
-the run file names it for the inspection commands. A line on standard input, or its end, resumes the run.
-Reading does not change results.
+During the pause one P4Runtime server for all switches listens on the loopback interface, and the run file
+gives its address to the inspection commands. A line on standard input, or end of file, resumes the run.
+Inspecting does not change results.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _READ_BYTES = 4096
 class Lines:
     """Waits for the lines of a file, one by one.
 
-    Read past Python's own buffers: a thread that is left behind, waiting, would lock them when the program
-    ends.
+    It reads the descriptor without Python's buffered files: an abandoned thread that waits in one would hold
+    its lock when the program ends.
     """
 
     def __init__(self, descriptor: int) -> None:
-        """Of an open file, a terminal for one."""
+        """Takes the descriptor of an open file, for example a terminal."""
         self._descriptor = descriptor
-        self._waiting = b""
+        self._unread = b""
 
     def wait(self) -> None:
-        """Returns when another line is there, or at once when there will never be one."""
-        while b"\n" not in self._waiting:
+        """Returns when another line has been read, or at once at the end of the file."""
+        while b"\n" not in self._unread:
             try:
                 received = os.read(self._descriptor, _READ_BYTES)
-            except OSError:  # no such file is open: there is no input
+            except OSError:  # the descriptor is not open: there is no input
                 return
             if not received:
                 return
-            self._waiting += received
-        self._waiting = self._waiting.partition(b"\n")[2]
+            self._unread += received
+        self._unread = self._unread.partition(b"\n")[2]
 
 
 async def _in_thread(wait: Callable[[], None]) -> None:
-    """Waits in a daemon thread, which an interrupt abandons."""
+    """Calls `wait` in a daemon thread; an interrupt leaves the thread behind."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
@@ -70,7 +70,7 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def _announced(paused: PausedRun, port: int) -> Iterator[None]:
-    """The run file, for as long as the switches can be reached."""
+    """Writes the run file, and removes it after the block: while it exists the switches can be reached."""
     job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
     program = job.scheme.program
     content = RunFile(
@@ -103,9 +103,9 @@ def _instructions(paused: PausedRun, port: int) -> str:
     return (
         f"stopped at {format_time(paused.network.now_ns)}; {len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
-        "look from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
+        "inspect from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
         f"trace, shell {first.name}\n"
-        "a line here goes on, Ctrl-C ends the run"
+        "press Enter here to resume, Ctrl-C to end the run"
     )
 
 
@@ -114,10 +114,10 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
 
     Args:
         say: prints instructions for the user.
-        wait: returns when the run is to resume.
+        wait: blocks until the run is to resume.
 
     Returns:
-        the callback; it raises RunFileError where the run file cannot be written.
+        the callback; it raises RunFileError if the run file cannot be written.
     """
 
     async def serve_paused(paused: PausedRun) -> None:
@@ -125,17 +125,17 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
             with _announced(paused, port):
                 say(_instructions(paused, port))
                 await _in_thread(wait)
-        say("going on")
+        say("resuming the run")
 
     return lambda paused: asyncio.run(serve_paused(paused))
 
 
 def serve_part(paused: PausedRun) -> None:
-    """Serves the switches of another rank than the first at a breakpoint, until the first resumes."""
+    """In a rank other than the first: serves its switches at a breakpoint until the first rank resumes."""
     network = paused.network
 
     def wait() -> None:
-        with contextlib.suppress(RankLostError):  # which the run finds out itself
+        with contextlib.suppress(RankLostError):  # the run itself will notice that a rank has gone
             network.everywhere(None)
 
     async def serve_switches() -> None:

@@ -9,27 +9,27 @@ from typing import Any
 from tailrace.sim.outcome import PfcSeen
 
 LOST = ("pfc_headroom", "buffer_full", "NO_WAITING_ROOM")
-"""Reasons for which a switch drops what is lossless."""
+"""The drop reasons (native core and emulated PFC) that mean the loss of a packet of a lossless class."""
 
 
 def waits(queues: Sequence[str]) -> str:
-    """A deadlock in a line: queues, each of which waits for the next one, and the last for the first."""
+    """A deadlock as one line: each of these queues waits for the next one, and the last for the first."""
     return " waits for ".join([*queues, queues[0]])
 
 
 def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], span_ns: int) -> PfcSeen:
-    """PFC of a run.
+    """Sums up the PFC counters of a run.
 
     Args:
-        switches: the counts of each, as tailrace/switch/p4runtime/statistics.py has them.
-        priorities: the lossless ones.
-        span_ns: how long the run was.
+        switches: the statistics of each switch, in the format of tailrace/switch/p4runtime/statistics.py.
+        priorities: the lossless priorities.
+        span_ns: the duration of the run.
     """
     ports = [port for switch in switches for port in switch["ports"].values()]
     names = [str(priority) for priority in priorities]
     lossless = [port["pfc"][name] for port in ports for name in names if name in port["pfc"]]
     paused_ns = sum(counts["paused_ns"] for counts in lossless)
-    # the programs that pause where the traffic manager cannot do not count them
+    # P4 programs that emulate PFC do not count the pauses of a port
     counted = all("times_paused" in counts for counts in lossless)
     total_ns = len(ports) * len(names) * span_ns
     buffers = [switch["buffer"] for switch in switches]

@@ -21,29 +21,31 @@ from tailrace.spec.units import MOST_NS
 from tailrace.topology import Topology
 
 PATIENCE = 50
-"""A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
+"""The time limit of a run, as a multiple of the sum of all flows' ideal completion times; flows that are
+unfinished then remain so."""
 
 STALLED_TIMEOUTS = 2
-"""So that one of them comes after the last change, whatever was waited for before."""
+"""A run has stalled after so many longest retransmission timeouts without an arrival: within two of them one
+timeout surely expires after the last change."""
 
 MOST_RETRANSMISSIONS = 100_000_000
-"""While nothing arrives, and flows wait for the end of a fault."""
+"""Limit on retransmissions while nothing arrives and flows wait for the end of a fault."""
 
 MOST_SAMPLES = 10_000_000
-"""Of all ports together: each takes some 330 bytes until the table is written, all of them 3.3 GB."""
+"""Limit on queue samples of all ports: each takes some 330 bytes until the table is written, all 3.3 GB."""
 
 MOST_PROBES = 2_000_000
-"""Of links, by a controller that runs in Python."""
+"""Limit on link probes of the real controller, which runs in Python."""
 
 REPORT_S = 0.25
-"""Real time between two reports of progress, at least."""
+"""Least real time between two reports of progress, in seconds."""
 
 REPORT_SHARE = 20
-"""Time from one report to the next, as a multiple of the time that a report takes; at least."""
+"""Least real time between two reports of progress, as a multiple of the time that a report takes."""
 
 
 def last_event_ns(job: Job) -> int:
-    """The time of the last start of a flow, or change of a fault."""
+    """The time at which the last flow starts, or the last fault begins or ends, if that is later."""
     starts = (flow.start_ns for flow in job.flows)
     return max(itertools.chain([0], starts, map(last_change_ns, job.faults)))
 
@@ -59,7 +61,7 @@ def limit_ns(job: Job) -> int:
     """The virtual time limit of a run.
 
     Raises:
-        SpecError: virtual time, or the memory, does not hold the run.
+        SpecError: the run exceeds the range of virtual time (100 days), or its samples the memory.
     """
     ideal = Ideal(job.topology, job.nic.mtu_bytes)
     factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
@@ -70,24 +72,24 @@ def limit_ns(job: Job) -> int:
         longest_ns = max(longest_ns, time_ns)
         last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
     if longest_ns > MOST_NS:
-        raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
+        raise SpecError("a flow would take longer than 100 days, the limit of virtual time")
     if last_flow_ns > MOST_NS:
-        raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
+        raise SpecError("the last flow would end after 100 days, the limit of virtual time")
     check_samples(job.topology, job.sample_ns, last_flow_ns)
     check_probes(job, last_flow_ns)
     last_ns = last_event_ns(job)
     if last_ns > MOST_NS:
-        raise SpecError("a fault changes after 100 days, which virtual time does not hold")
+        raise SpecError("a fault begins or ends after 100 days, the limit of virtual time")
     late_ns = last_ns + PATIENCE * (round(sequential_ns / min(factors, default=1.0)) + job.nic.rto_ns)
     return min(late_ns, MOST_NS)
 
 
 def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> None:
-    """Refuses samples of queues that would fill the memory; `least_ns` is what the run takes at least, or has
-    taken until now.
+    """Refuses queue samples that would fill the memory; `least_ns` is the least virtual time that the run
+    takes, or the time that has passed so far.
 
     Raises:
-        SpecError: they would.
+        SpecError: there would be more than MOST_SAMPLES.
     """
     if period_ns is not None:
         ports = len(topology.hosts) + 2 * len(topology.links)
@@ -95,10 +97,10 @@ def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> N
 
 
 def check_probes(job: Job, time_ns: int) -> None:
-    """Rejects more link probes than a run can compute.
+    """Refuses more link probes than a run can compute in reasonable real time.
 
     Raises:
-        SpecError: in so much time it does.
+        SpecError: there would be more than MOST_PROBES in `time_ns`.
     """
     if job.real_controller is not None:
         # by default a link is probed several times in the reaction time
@@ -120,7 +122,7 @@ class ProgressReporter:
     """Reports the progress of a run, at a rate that costs no measurable time."""
 
     def __init__(self, network: Network, job: Job, nics: Sequence[Nic], report: Report) -> None:
-        """Args: the NICs are those of this process. All ranks report at the same virtual times."""
+        """`nics` are those of this rank. All ranks report at the same virtual times."""
         self._network = network
         self._nics = nics
         self._report = report
@@ -143,14 +145,14 @@ class ProgressReporter:
         """
         check_samples(self._job.topology, self._job.sample_ns, now_ns)
         began_s = time.monotonic()
-        # whether it is time for that the first of several ranks says
+        # the first of several ranks decides for all whether it is time to report
         if self._network.everywhere(began_s >= self._next_s)[0]:
             self.report_now(now_ns, events)
             ended_s = time.monotonic()
             self._next_s = ended_s + max(REPORT_S, REPORT_SHARE * (ended_s - began_s))
 
     def _arrived(self) -> tuple[int, int]:
-        """How many flows, and how many bytes of all, have arrived at this process's NICs."""
+        """The number of complete flows, and of bytes that have arrived, at the NICs of this rank."""
         done = arrived_bytes = 0
         for seen in itertools.chain.from_iterable(nic.received() for nic in self._nics):
             if seen.flow.id in self._background:
@@ -162,7 +164,7 @@ class ProgressReporter:
         return done, arrived_bytes
 
     def has_stalled(self, now_ns: int) -> bool:
-        """Whether nothing has arrived in this process for `stalled_ns`, and nothing changes any more."""
+        """Whether nothing has arrived in this rank for `stalled_ns`, and no flow or fault is yet to begin."""
         self._note_arrival(now_ns, self._arrived()[1])
         return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
 
@@ -171,10 +173,10 @@ class ProgressReporter:
             self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
 
     def _check_waiting(self, now_ns: int, unfinished: int, arrived_bytes: int) -> None:
-        """Refuses to wait for a fault to end while flows retransmit in vain, where that takes too long.
+        """Refuses to wait for the end of a fault while flows retransmit in vain, if that takes too long.
 
         Raises:
-            SpecError: it does.
+            SpecError: there would be too many retransmissions or link probes until then.
         """
         self._note_arrival(now_ns, arrived_bytes)
         wait_ns, nic = stalled_ns(self._job), self._job.nic
@@ -187,7 +189,7 @@ class ProgressReporter:
         check_probes(self._job, self._last_ns - now_ns)
 
     def report_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
-        """Reports how many flows, and what share of all bytes, their receivers have."""
+        """Reports the number of complete flows and the share of all bytes that have arrived."""
         counts = (*self._arrived(), events)
         done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(counts), strict=True))
         self._check_waiting(now_ns, self._flows - done, arrived_bytes)

@@ -3,8 +3,8 @@
 
     python -m tailrace.sim.rank NUMBER RANKS SOCKET MEMORY JOB
 
-where it is not forked. The last three are descriptors: of a socket to the first rank, of the memory that all
-share, and of a file with a pickled `RankJob`.
+is how it is started if it is not forked. The last three arguments are file descriptors: of a socket to the
+first rank, of the memory that all ranks share, and of a file with a pickled `RankJob`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tailrace.spec import SpecError, plugins
 
 
 def _read(job: int) -> RankJob:
-    """The job.
+    """Reads the job from a file descriptor.
 
     Raises:
-        SpecError: a plug-in cannot be loaded here, or something of the job is of none.
+        SpecError: a plug-in cannot be loaded here, or the job uses a class that no module here defines.
     """
     plugins.load()
     with mmap.mmap(job, 0, access=mmap.ACCESS_READ) as file:
         try:
             part = pickle.loads(file)  # noqa: S301 - our own process has made it
         except (AttributeError, ImportError, pickle.UnpicklingError) as error:
-            raise SpecError(f"ranks: only plug-ins can add to what several processes run: {error}") from error
+            raise SpecError(f"ranks: a class of the run is in no module or plug-in: {error}") from error
     assert isinstance(part, RankJob)
     return part
 
@@ -48,17 +48,20 @@ def _serve(paused: PausedRun) -> None:
 
 
 def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: Callable[[], RankJob]) -> int:
-    """Runs a part to its end, and waits to be ended; 1 where it failed.
+    """Runs one rank's part to its end, then waits until the first rank ends it.
 
     Args:
-        number: of this rank, from 1.
-        ranks: how many there are.
-        first: leads to the first, which hears there why this one failed.
-        memory: descriptor of what all share.
-        read: gives the job, or raises SpecError.
+        number: index of this rank, from 1.
+        ranks: number of ranks.
+        first: socket to the first rank; carries the reason if this rank fails.
+        memory: descriptor of the shared memory.
+        read: returns the job, or raises SpecError.
+
+    Returns:
+        the exit status of the process: 1 if the part failed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # for ps and top
+    # the name that ps and top show
     Path("/proc/self/comm").write_text(f"{NAME}{number}", "ascii")
     with first:
         try:
@@ -79,7 +82,7 @@ def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: C
 
 
 def main(arguments: list[str]) -> int:
-    """A process of its own."""
+    """Runs a rank that was started as a program of its own."""
     number, ranks, descriptor, memory, job = map(int, arguments)
     return run_rank(number, ranks, socket.socket(fileno=descriptor), memory, lambda: _read(job))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts and ends the other ranks of a run in virtual time that several processes share.
 
-This process is the first rank. Its peers are forked, with the planned job. If this process has several
-threads, whose locks would stay locked in a forked copy, the peers are new programs, which import everything
-again and read the job from a file in memory. A socket to each peer closes when either side ends. Peers write
-no files: their measurements come here.
+This process is the first rank. It forks the other ranks (its peers), which inherit the job. If this process
+has several threads, whose locks would stay locked in a forked copy, it starts the peers as new programs.
+These import everything again and read the job from a file in memory. A socket to each peer closes when either
+side ends. Peers write no files: they send their measurements to the first rank.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tailrace.spec import SpecError
 
 MODULE = "tailrace.sim.rank"
 NAME = "tailrace-rank"
-"""Prefix of the process name of a rank, before its number: 15 characters at most (proc(5), comm)."""
+"""Prefix of a rank's process name; its index follows: 15 characters at most (proc(5), comm)."""
 BAD_INPUT = "bad input"
-"""Prefix of a rank's last message after a SpecError."""
+"""First line of a rank's last message after a SpecError; the reason follows."""
 
 _MESSAGE_BYTES = 1 << 16
-_DEATH_S = 2.0
-"""Within that a process has ended whose socket is closed."""
+_EXIT_TIMEOUT_S = 2.0
+"""How long to wait for the exit of a process whose socket is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RankJob:
 
 
 class _Process(Protocol):
-    """What is needed of a subprocess.Popen."""
+    """The part of subprocess.Popen that this module needs."""
 
     def poll(self) -> int | None: ...
     def kill(self) -> None: ...
@@ -58,34 +58,34 @@ class _Process(Protocol):
 
 
 class _Forked:
-    """A copy of this process."""
+    """A forked copy of this process."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._ended: int | None = None
+        self._status: int | None = None
 
     def poll(self) -> int | None:
-        return self._look(os.WNOHANG)
+        return self._wait(os.WNOHANG)
 
     def kill(self) -> None:
         if self.poll() is None:
             os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        status = self._look(0)
+        status = self._wait(0)
         assert status is not None
         return status
 
-    def _look(self, options: int) -> int | None:
-        """Its status, or the signal that ended it as a negative number; None: it runs."""
-        if self._ended is None:
+    def _wait(self, options: int) -> int | None:
+        """The exit status, or the number of the signal that ended it, negated; None: it still runs."""
+        if self._status is None:
             try:
                 pid, status = os.waitpid(self._pid, options)
             except ChildProcessError:  # reaped elsewhere: the status is lost
                 pid, status = self._pid, 0
             if pid:
-                self._ended = os.waitstatus_to_exitcode(status)
-        return self._ended
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Rank:
     socket: socket.socket
 
     def end(self) -> None:
-        """It has nothing to tidy up."""
+        """Kills the process, which has nothing to clean up."""
         self.process.kill()
         self.process.wait()
         self.socket.close()
@@ -103,11 +103,11 @@ class _Rank:
 
 @contextmanager
 def other_ranks(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
-    """Starts all ranks but the first; gives the transport to them, and ends them with the block.
+    """Starts all ranks but the first; yields the transport to them, and ends them after the block.
 
     Raises:
-        SpecError: the job cannot be handed on, or connection of them found bad input.
-        RunError: connection of them failed.
+        SpecError: the job cannot be pickled, or one of the ranks reported bad input.
+        RunError: one of the ranks failed.
     """
     start: Callable[[int, socket.socket, socket.socket], _Process]
     with ExitStack() as stack:
@@ -127,11 +127,11 @@ def other_ranks(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
         try:
             yield SharedMemory(memory, 0, ranks, [peer.socket.fileno() for peer in peers])
         except RankLostError:
-            raise _reason(peers) from None
+            raise _failure(peers) from None
 
 
 def _has_threads() -> bool:
-    """Whether this process has more threads than this connection, those of libraries in C among them."""
+    """Whether this process has more than one thread, counting those of C libraries."""
     return len(list(Path("/proc/self/task").iterdir())) > 1
 
 
@@ -182,35 +182,35 @@ def _fork(
     pid = os.fork()
     if pid:
         return _Forked(pid)
-    # nothing of what the first rank was about to do, or to tidy up, may happen here
+    # the child must run neither the first rank's remaining code nor its clean-up
     status = 1
     try:
-        _leave(ours, *(peer.socket for peer in peers))
-        # it imports what starts us
+        _detach(ours, *(peer.socket for peer in peers))
+        # at the top this would be a circular import
         from tailrace.sim.rank import run_rank
 
         status = run_rank(number, ranks, theirs, memory, lambda: part)
-    except BaseException:  # noqa: BLE001 - told as the interpreter tells it
+    except BaseException:  # noqa: BLE001 - printed as the interpreter would print it
         traceback.print_exc()
     finally:
         os._exit(status)
 
 
-def _leave(*ours: socket.socket) -> None:
-    """Lets go of what a forked process shares with the first rank but standard error."""
+def _detach(*ours: socket.socket) -> None:
+    """Releases all that a forked process shares with the first rank, except standard error."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     for connection in ours:
         connection.close()
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
-        os.dup2(nowhere, standard)
+        os.dup2(null, standard)
 
 
-def _reason(peers: Sequence[_Rank]) -> SpecError | RunError:
-    """What the rank says, or what is known of its end, that has gone."""
-    deadline = time.monotonic() + _DEATH_S
+def _failure(peers: Sequence[_Rank]) -> SpecError | RunError:
+    """The error of a rank that has ended: the reason that it sent, or else its exit status."""
+    deadline = time.monotonic() + _EXIT_TIMEOUT_S
     gone: list[tuple[_Rank, int]] = []
     while not gone and time.monotonic() < deadline:
         gone = [(peer, status) for peer in peers if (status := peer.process.poll()) is not None]
@@ -221,7 +221,7 @@ def _reason(peers: Sequence[_Rank]) -> SpecError | RunError:
         if reason:
             return SpecError(reason) if kind == BAD_INPUT else RunError(reason)
     for peer, status in gone:
-        how = f"failed with status {status}" if status >= 0 else f"was ended by {_signal(-status)}"
+        how = f"exited with status {status}" if status >= 0 else f"was ended by {_signal(-status)}"
         return RunError(f"rank {peer.number} {how}")
     return RunError("another rank does not answer")
 

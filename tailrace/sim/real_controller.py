@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real controller in a network in virtual time: its sessions, elections, link probes and reconciliation,
-over P4Runtime channels in memory with delays drawn from the seed.
+"""The real controller in a network in virtual time: its sessions, elections, link probes and reconciliation
+run over in-memory P4Runtime channels whose delays are drawn from the seed.
 
-At the start of a run the switches already hold their entries, as from an earlier controller, so the first
-packet is forwarded. The controller connects and reconciles. It detects faults by missing probes.
+At the start of a run the switches already have their entries, as from an earlier controller, so even the
+first packet is forwarded. The controller connects and reconciles. It detects faults by missing probes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,14 @@ from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.topology.paths.shortest import Down
 
 LATENCY_SHARE = 0.1
-"""The default message latency as a share of the probe interval: responses arrive within the round."""
+"""The default message latency as a share of the probe interval: responses arrive before the next probe."""
 
 SPREAD = 0.5
 """The largest deviation of a message delay from its mean, as a share of the mean."""
 
 
 def usual_interval_ns(job: Job) -> int:
-    """The probe interval with which a link failure is repaired in about the reaction time of the ideal
-    controller.
-    """
+    """The default probe interval: link failures are repaired about as fast as by the ideal controller."""
     return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 
@@ -50,7 +48,7 @@ class RealController:
     def __init__(
         self, network: Network, job: Job, config: RealControllerConfig, happened: Callable[[Event], None]
     ) -> None:
-        """`happened` receives the controller's events; the network does not run yet."""
+        """`happened` is called with each event of the controller; the network does not run yet."""
         self._network, self._job, self._happened = network, job, happened
         self._loop = VirtualLoop(network)
         self._random = random.Random(f"control {job.seed}")
@@ -67,7 +65,7 @@ class RealController:
         self._task: asyncio.Task[None] | None = None
 
     def _make(self, election_id: int, scheme: Resolved | None = None) -> Controller:
-        """A controller of all switches, with the job's scheme or another one, not started."""
+        """A controller of all switches, not yet started, with the given scheme or else the job's."""
         job = self._job
         return Controller(
             job.topology,
@@ -96,7 +94,7 @@ class RealController:
         self.memory.serve(switch, [rpc_handler(service), statistics_handler(statistics)])
 
     def _listen(self) -> None:
-        """Delivers stream messages of all switches, once a message latency."""
+        """Delivers stream messages of all switches; repeats itself every message latency."""
         self.catch_up()
         self._network.call_at(self._network.now_ns + self._latency_ns, self._listen)
 
@@ -110,7 +108,7 @@ class RealController:
         self._loop.run_ready(deliver)
 
     def switch_lost(self, switch: str) -> None:
-        self._services.pop(switch, None)  # it may be away already
+        self._services.pop(switch, None)  # the switch may be restarting already
         self._loop.run_ready(lambda: self.memory.end(switch))
 
     def switch_restored(self, switch: str) -> None:

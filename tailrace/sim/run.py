@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in virtual time: compiled switches, NICs and wires of the whole network, or of one rank of it
-(ranks.py). A seed determines the run.
+"""Runs jobs in virtual time, with compiled switches, NICs and wires. Several processes (ranks, ranks.py) can
+run one network, each a part of it. The seed determines the run.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from tailrace.topology.pfc import DEADLOCK_STOPS
 from tailrace.topology.timing import base_rtt_ns
 
 _RESTARTED = "pipeline_replaced"
-"""The core's reason for packets that a restarting switch drops."""
+"""The core's drop reason for packets that a restarting switch drops."""
 
 SAMPLES_A_STEP = 256
-"""Samples of each port between two checks of their number."""
+"""Samples of each port between two checks that there are not too many samples."""
 
-LOOK_RTTS = 5
-"""Base RTTs between two checks: that all foreground flows are complete, and that PFC has no deadlock."""
+CHECK_RTTS = 5
+"""Base RTTs between two checks whether all foreground flows are complete and whether PFC has a deadlock."""
 
 
 @dataclass(frozen=True, slots=True)
 class PausedRun:
-    """A run at a breakpoint: its network, its job, and the dead link ends and suppressed paths that its
-    controller knows. `remote_addresses`: P4Runtime addresses of switches in other ranks, by name.
+    """A run at a breakpoint: its network, its job, and the dead link ends and suppressed paths known to its
+    controller. `remote_addresses`: P4Runtime addresses of the switches in other ranks, by switch name.
     """
 
     network: Network
@@ -69,7 +69,7 @@ class PausedRun:
 
 @dataclass(frozen=True, slots=True)
 class Breakpoints:
-    """Virtual times at which runs pause, after faults and before other events; the callback of a pause."""
+    """Virtual times at which runs pause (after faults, before other events), and the callback of a pause."""
 
     times_ns: tuple[int, ...]
     on_pause: Callable[[PausedRun], None]
@@ -81,7 +81,7 @@ MakeControl = Callable[[Network, Job, Callable[[Event], None]], ControlPlane]
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Seconds since a start, or between two moments: wall-clock time, CPU time, time waited for ranks."""
+    """A time, or the difference of two, in seconds: wall clock, CPU, and time waited for other ranks."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -128,24 +128,25 @@ class VirtualBackend:
         """Run one job to its end, or until it is clear that some flows never finish.
 
         Raises:
-            SpecError: topology, scheme and faults do not go together, or there are not so many parts.
-            RunError: the controller or the network failed, or another rank did.
+            SpecError: topology, scheme and faults do not fit together, or the topology cannot be divided into
+                as many parts as there are ranks.
+            RunError: the controller, the network or another rank failed.
         """
         ranks = self._ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
         if job.real_controller is not None and (ranks != 1 or self._breakpoints is not None):
-            raise SpecError("controller: real: such a run has one rank and no breakpoints")
+            raise SpecError("controller: real: such a run must have one rank and no breakpoints")
         if ranks == 1:
-            with _in_one_line():
+            with _user_errors():
                 run = _Run(job, report, control=self._control, afterwards=self._afterwards)
                 return run.measure(self._observe, self._breakpoints)
         if self._observe is not None:
-            raise SpecError("ranks: an observed network has one rank")
+            raise SpecError("ranks: a network with observers must have one rank")
         if not isinstance(ranks, int):
-            with _in_one_line():
+            with _user_errors():
                 return _Run(job, report, ranks).measure(None, None)
         part = RankJob(job, () if self._breakpoints is None else self._breakpoints.times_ns)
-        with other_ranks(part, ranks) as transport, _in_one_line():
+        with other_ranks(part, ranks) as transport, _user_errors():
             return _Run(job, report, transport).measure(None, self._breakpoints)
 
 
@@ -159,13 +160,14 @@ def run_part(part: RankJob, transport: RankTransport, on_pause: Callable[[Paused
         SpecError, RunError: as `VirtualBackend.run`.
         RankLostError: another rank has ended.
     """
-    with _in_one_line():
+    with _user_errors():
         run = _Run(part.job, lambda _progress: None, transport)
         run.measure(None, Breakpoints(part.breakpoints_ns, on_pause))
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
+def _user_errors() -> Iterator[None]:
+    """Turns errors of NICs and of the network into the errors that `VirtualBackend.run` declares."""
     try:
         yield
     except ConfigError as error:
@@ -177,7 +179,7 @@ def _in_one_line() -> Iterator[None]:
 
 
 class _Run:
-    """One network with all that is attached to it, from beginning to end."""
+    """One run: its network and all that is attached to it, from set-up to results."""
 
     def __init__(
         self,
@@ -232,7 +234,7 @@ class _Run:
             reporter = ProgressReporter(network, self._job, nics, self._report)
             if breakpoints is not None:
                 self._schedule_breakpoints(network, control, reporter, breakpoints)
-            network.everywhere(None)  # until all are ready
+            network.everywhere(None)  # wait until all ranks are ready
             before = _Moment.now(network)
             with gc_disabled():
                 self._advance(network, nics, reporter, last_ns)
@@ -253,7 +255,7 @@ class _Run:
     def _configure(
         self, network: Network, down: Down = frozenset(), names: Collection[str] | None = None
     ) -> None:
-        """Writes the intent of all switches, or of some, for the given dead links."""
+        """Writes the intent (desired table entries) of all or the named switches, given the dead links."""
         chosen = {item.name for item in network.switches if names is None or item.name in names}
         with gc_disabled():
             wanted = intent(
@@ -267,15 +269,15 @@ class _Run:
             install_all(network.p4rt, wanted)
 
     def _watches(self, network: Network) -> dict[int, FlowWatch]:
-        """Starts a path watch for each flow of `Job.watch`; by flow number."""
+        """Starts to record the path of each flow of `Job.watch`; by flow id."""
         flows = {flow.id: flow for flow in self._job.flows}
         watches = {}
-        for number in self._job.watch:
-            flow = flows.get(number)
+        for flow_id in self._job.watch:
+            flow = flows.get(flow_id)
             if flow is None:
-                raise SpecError(f"follow: there is no flow {number}; there are {len(flows)}")
-            # whatever its source port, for a NIC may change that to change the path
-            watches[number] = network.watch_flow(flow.src, flow.dst)
+                raise SpecError(f"follow: there is no flow {flow_id}; the run has {len(flows)} flows")
+            # of any source port: a NIC may change it to change the path
+            watches[flow_id] = network.watch_flow(flow.src, flow.dst)
         return watches
 
     def _control(self, network: Network) -> ControlPlane:
@@ -284,7 +286,7 @@ class _Run:
         if self._make_control is not None:
             control = self._make_control(network, self._job, self._on_event)
         elif self._job.real_controller is not None:
-            # gRPC takes longer to load than many a run takes
+            # imported only here: loading gRPC takes longer than many runs
             from tailrace.sim.real_controller import RealController
 
             control = RealController(network, self._job, self._job.real_controller, self._on_event)
@@ -321,7 +323,7 @@ class _Run:
                 network.everywhere(None)
             else:
                 breakpoints.on_pause(paused)
-            # packets of in-band queries do not count for the run
+            # packets of in-band queries are not counted as the run's
             self._observed_hops += network.traffic().packet_hops - hops
             self._paused_time += _Moment.now(network) - began
 
@@ -332,24 +334,24 @@ class _Run:
 
     def _advance(self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int) -> None:
         """Runs until no event is left, all foreground flows are complete, or `last_ns`."""
-        step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
-        # a link that fails empties queues, so until then nothing is for good
+        step_ns = CHECK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
+        # a failing link empties its queues, so until the last fault no deadlock is permanent
         changes_ns = max(map(last_change_ns, self._job.faults), default=0)
         background, pfc = self._job.background, self._job.pfc
         ends_deadlocked = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
-        # its probes cost so much that a run must not wait in vain for as long as others
+        # the real controller's probes cost so much that such a run must not wait in vain as long as others
         real = self._job.real_controller is not None
         if not background and not ends_deadlocked and not real:
             if self._job.sample_ns is None:
                 network.run(last_ns, progress=reporter.report)
                 return
-            # samples are taken, and fill the memory, whether anything happens or not
+            # samples fill the memory even while no packet moves, so check their number at each step
             step_ns = max(step_ns, SAMPLES_A_STEP * self._job.sample_ns)
         waiting = list(nics)
         while network.now_ns < last_ns:
             if network.run(min(last_ns, network.now_ns + step_ns), progress=reporter.report):
                 break
-            # a step may be over before it is time to report progress
+            # a step may have fewer events than `progress` waits for
             reporter.report(network.now_ns, network.events)
             while background and waiting and all_received(waiting[-1], self._job):
                 waiting.pop()
@@ -392,7 +394,7 @@ class _Run:
         queues = sum(network.everywhere(dropped))
         restarts = network.account().reasons.get(_RESTARTED, 0)
         data = network.data()
-        # a switch that is restarting has no program, and so no counters
+        # a restarting switch has no program, and so no counters
         by_switch = {
             switch.id: (switch.name, self._counters(network, switch.name))
             for switch in network.switches
@@ -407,7 +409,7 @@ class _Run:
             traffic_s=took.wall_s,
             by_rank=self._by_rank(network, took),
             counters=by_name,
-            # some reasons are not counted by programs that are not ours
+            # other people's programs need not count every drop; then the core's count is larger
             dropped=max(all_dropped, seen.dropped + seen.trimmed),
             data=seen,
             virtual_ns=network.now_ns,
@@ -424,7 +426,7 @@ class _Run:
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
-        # not by P4Runtime: a large network has millions of cells, nearly all of them 0
+        # not read by P4Runtime: a large network has millions of counter cells, nearly all of them 0
         core = network.switch(switch)
         aliases = {counter.preamble.name: counter.preamble.alias for counter in self._program.p4info.counters}
         cells = [

@@ -18,8 +18,8 @@ from tailrace.topology.timing import fabric_rate_bps
 
 
 def switch_config(job: Job) -> SwitchConfig:
-    """How switches are set up: with PFC of the data class, and a rate at which packets go round, where
-    that is wanted.
+    """The configuration of switches: PFC of the data class if the job has PFC, and a limited rate of
+    recirculation if the scheme recirculates packets.
     """
     rate_bps = fabric_rate_bps(job.topology) if job.scheme.recirculates else 0
     config = replace(SWITCH_CONFIG, recirc_rate_bps=rate_bps)
@@ -33,14 +33,16 @@ def switch_config(job: Job) -> SwitchConfig:
 
 
 def _pfc_config(job: Job, wanted: Thresholds) -> PfcConfig:
-    """PFC of ports between switches: what came in there waits in the next channel, where there are any."""
+    """PFC of ports between switches; with channels (classes that rise per hop, docs/channels.md) packets that
+    enter by such a port are queued in the next class.
+    """
     classes = wanted.lossless(job.nic.data_priority)
     sizes = (wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
     return PfcConfig(classes, *sizes, watchdog=wanted.watchdog, rise=wanted.rise)
 
 
 def guard_hosts(network: Network, job: Job) -> None:
-    """Pauses of hosts are watched more closely."""
+    """Sets up ports to hosts: no channels, and a stricter PFC watchdog for pauses that hosts send."""
     wanted = job.pfc
     if wanted is None:
         return
@@ -52,7 +54,7 @@ def guard_hosts(network: Network, job: Job) -> None:
 
 
 def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
-    """What switches have counted of PFC; None without it."""
+    """The PFC counters of all switches, summed up; None if the job has no PFC."""
     if job.pfc is None:
         return None
     local = {

@@ -46,7 +46,7 @@ NO_TIMELINES = Timelines()
 
 
 def queue_table(samples: Samples, topology: Topology) -> Table:
-    """A row a time and port, for ports that ever sent anything, or in which something waited."""
+    """One row per time and port, for ports that ever sent a frame or had a frame in a queue."""
     values: dict[str, list[int | str | bool]] = {name: [] for name in QUEUE_COLUMNS}
     for index, (switch, port) in enumerate(samples.ports):
         queued, sent = samples.queue_bytes(index), samples.tx_bytes(index)
@@ -64,7 +64,7 @@ def queue_table(samples: Samples, topology: Topology) -> Table:
 
 
 def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Table:
-    """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
+    """One row per arrival of a packet at a switch, by flow id; packets without a PSN are left out."""
     values: dict[str, list[int | str]] = {name: [] for name in PATH_COLUMNS}
     for flow, flow_sights in sights.items():
         for sight in flow_sights:

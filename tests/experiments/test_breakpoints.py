@@ -37,7 +37,7 @@ TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB,peers=remote"
 WORDS = ("--target", "virtual", "--topology", TOPOLOGY, "--workload", WORKLOAD)
 SWITCHES = {"leaf1", "leaf2", "spine1", "spine2"}
-READY = "a line here goes on"
+READY = "press Enter here to resume"
 LONG_S = 60.0
 Halt = Callable[[PausedRun], None]
 
@@ -272,7 +272,7 @@ def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:
     with started(tmp_path, "--stop-at", "10us", "--stop-at", "1s", stdin=subprocess.DEVNULL) as process:
         _, stderr = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
-    assert "going on" in stderr
+    assert "resuming the run" in stderr
     assert "warning: the run was over before it could stop at 1s" in stderr
 
 

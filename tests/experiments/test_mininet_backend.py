@@ -170,7 +170,7 @@ def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["drop:rate=0.1", "ack-loss:rate=0.1"])
 def test_faults_that_only_virtual_time_has(tmp_path: Path, fault: str, temporary_folder: Path) -> None:
     """Refused before anything starts, and no file is left."""
-    with pytest.raises(SpecError, match="switches in Mininet cannot do it; use --target virtual"):
+    with pytest.raises(SpecError, match="not supported by switches in Mininet; use --target virtual"):
         run_script(tmp_path, "raise SystemExit('started')", fault=fault)
     assert list(temporary_folder.iterdir()) == []
 

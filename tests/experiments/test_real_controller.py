@@ -153,7 +153,7 @@ def test_what_it_cannot_do() -> None:
     with pytest.raises(SpecError, match="controller: in real time it is always real"):
         plan(experiment, "native")
     job = plan(experiment, "virtual").job
-    with pytest.raises(SpecError, match="controller: real: such a run has one rank"):
+    with pytest.raises(SpecError, match="controller: real: such a run must have one rank"):
         VirtualBackend(ranks=2).run(job, lambda _progress: None)
 
 

@@ -111,7 +111,7 @@ def test_timelines(tmp_path: Path) -> None:
 def test_watch_of_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says how many there are."""
     assert main(["run", "--scheme", "ecmp", *SMALL, "--follow", "99", "--out", str(tmp_path / "out")]) == 2
-    assert "follow: there is no flow 99; there are 4" in capsys.readouterr().err.splitlines()[-1]
+    assert "follow: there is no flow 99; the run has 4 flows" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_report_of_a_comparison(tmp_path: Path) -> None:

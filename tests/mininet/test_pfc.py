@@ -74,7 +74,7 @@ def job_with(target: str, **thresholds: int) -> Job:
 def test_bmv2_has_no_shared_memory() -> None:
     """Refused in one line, before anything is started; thresholds alone are the program's affair."""
     check_real_time(job_with("bmv2"))
-    with pytest.raises(SpecError, match=r"^pfc: buffer: bmv2 has no memory that ports share; [^\n]+$"):
+    with pytest.raises(SpecError, match=r"^pfc: buffer: bmv2 has no shared buffer; [^\n]+$"):
         check_real_time(job_with("bmv2", buffer_bytes=9_000_000))
 
 
