@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conservation of frames: every frame and every byte of virtual payload is accounted for."""
+"""Conservation of frames: checks that every frame and every byte of virtual payload is accounted for.
+
+Virtual payload is payload of which only the length is simulated.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tailrace.sim.network.core import SwitchAccount, WireAccount
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Frames, and payload bytes that exist as a length only."""
+    """A number of frames, and of bytes of virtual payload."""
 
     frames: int = 0
     payload_bytes: int = 0
@@ -26,7 +29,9 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """A switch's part. `core_in`, `core_out` are the core's own counts, `entered` is the network's."""
+    """The counts of a switch. `core_in` and `core_out` are counted by the switch core, `entered` and the rest
+    by the network; `held` is in the core's queues.
+    """
 
     core_in: Amount
     made: Amount
@@ -52,7 +57,7 @@ class _Switch:
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """A wire's part."""
+    """The counts of a wire (one direction of a link)."""
 
     sent: Amount
     delivered: Amount
@@ -71,7 +76,8 @@ class _Wire:
 
 @dataclass(frozen=True, slots=True)
 class NetworkAccount:
-    """Where everything is: the first three are what there ever was, the others what has become of it.
+    """Where everything is: `sent`, `packet_outs` and `made` are all the frames that ever existed, the other
+    amounts say what has become of them.
 
     sent: by hosts
     made: in switches: clones, multicast copies, pause frames
@@ -83,7 +89,7 @@ class NetworkAccount:
     queued: in switches
     under_way: on wires
     reasons: frames dropped in switches, by the core's names; some are no losses, such as pauses obeyed
-    unsound: names of wires and switches whose own books do not balance
+    unsound: names of the wires and switches whose counts do not add up
     """
 
     sent: Amount
@@ -108,12 +114,12 @@ class NetworkAccount:
         wires: Iterable[tuple[tuple[str, bool, bool], WireAccount]],
         reasons: Mapping[str, int],
     ) -> NetworkAccount:
-        """From the network's counts.
+        """Computes it from the network's counts.
 
         Args:
-            switches: by name.
-            wires: each with its name, whether it begins at a host, and whether it leads to one.
-            reasons: frames dropped in all switches.
+            switches: counts by switch name.
+            wires: for each wire its name, whether it begins at a host, whether it ends at a host; its counts.
+            reasons: frames dropped in all switches, by drop reason.
         """
         nodes = {name: _Switch.of(raw) for name, raw in switches.items()}
         accounts = [(ends, _Wire.of(raw)) for ends, raw in wires]
@@ -121,8 +127,8 @@ class NetworkAccount:
         unsound = [name for (name, _, _), wire in accounts if not wire.balanced]
         unsound += [name for name, node in nodes.items() if node.core_in != node.entered]
         between = _sum(wire.sent for (_, from_host, _), wire in accounts if not from_host)
-        left = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
-        if left != _sum(node.core_out for node in all_nodes):
+        departed = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
+        if departed != _sum(node.core_out for node in all_nodes):
             unsound.append("what switches sent")
         return NetworkAccount(
             sent=_sum(wire.sent for (_, from_host, _), wire in accounts if from_host),
@@ -144,12 +150,12 @@ class NetworkAccount:
 
     @property
     def generated(self) -> Amount:
-        """Everything that hosts sent, that switches made, that came in by packet-outs."""
+        """Everything that hosts sent, that entered by packet-outs, or that switches made."""
         return _sum((self.sent, self.packet_outs, self.made))
 
     @property
     def accounted(self) -> Amount:
-        """Everything that was delivered, dropped or lost, or that waits or is under way."""
+        """Everything that was delivered, dropped or lost, or that is in a queue or on a wire."""
         gone = (
             self.delivered,
             self.to_cpu,
@@ -164,6 +170,6 @@ class NetworkAccount:
 
     @property
     def balanced(self) -> bool:
-        """Whether nothing was lost or made up, in the whole and in each part."""
+        """Whether no frame or byte is missing or counted twice, in the network and in each part of it."""
         explained = sum(self.reasons.values()) == self.dropped_in_switches.frames
         return self.generated == self.accounted and explained and not self.unsound

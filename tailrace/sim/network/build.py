@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the C part of the virtual network: a CPython extension over the core's and the codec's."""
+"""Builds the C part of the virtual network: a CPython extension that uses the switch core and the codec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def extension() -> ModuleType:
     Raises:
         BuildError: there is no C compiler, or Python's headers are missing.
     """
-    # their symbols must be there before the extension is loaded
+    # the extension needs their symbols when it is loaded
     lib.load()
     codec_extension()
     return make("tailrace_virtual", sorted(VIRTUAL.glob("tv_*.c")), (CODEC, RUNTIME, VIRTUAL))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The typed interface of the network in C (tv_python.c, tv_py_*.c). Nodes and wires have numbers."""
+"""The typed interface of the network in C (tv_python.c, tv_py_*.c). Nodes (switches and hosts) and wires are
+identified by index.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,14 @@ from tailrace.switch.core.lib import C
 
 NEVER_PS: int = C.TR_NEVER
 _COUNT_MASK = 15
-"""tv_net.h: the number of stamps is in the low four bits of a byte."""
+"""tv_net.h: a shim has its number of stamps in the low four bits of a byte."""
 
 Sight = tuple[int, int, int, "int | None"]
 """(time_ps, switch, in port, psn)"""
 
 
 Amounts = tuple[int, int]
-"""Frames, and payload bytes that are a length only."""
+"""Frames, and bytes of virtual payload (payload of which only the length is simulated)."""
 
 SwitchAccount = tuple[
     tuple[int, int, int, int, int],
@@ -47,15 +49,16 @@ SwitchAccount = tuple[
     Amounts,
     Amounts,
 ]
-"""The core's frames (in, made, out, dropped, held) and payload (in, made, out, dropped, truncated, held);
-then what the network gave it, what went to no wire, to the CPU port, what faults swallowed, packet-outs."""
+"""Counts of the switch core: frames (in, made, out, dropped, held), payload bytes (in, made, out, dropped,
+truncated, held); then counts of the network: handed to the core, sent to a port without a wire, sent to the
+CPU port, swallowed by faults, packet-outs."""
 
 WireAccount = tuple[Amounts, Amounts, Amounts, Amounts, Amounts]
-"""Sent, delivered, cut, dropped, under way."""
+"""Sent, delivered, lost to a link that is down, lost to other faults, under way."""
 
 
 class Stop(IntEnum):
-    """Why `Net.run` has returned."""
+    """Why `Net.run` has returned (tv_stop of tv_net.h)."""
 
     REST = 0
     LIMIT = 1
@@ -63,7 +66,7 @@ class Stop(IntEnum):
 
 
 class Running(IntEnum):
-    """What `Net.running` says."""
+    """The values of `Net.running`: not running, or running a window of several instants or of one."""
 
     STOPPED = 0
     WINDOW = 1
@@ -82,7 +85,7 @@ class Net(Protocol):
     @property
     def rank_counts(self) -> tuple[int, int, int]: ...
 
-    # assembly and frames by hand
+    # assembly, and frames that control calls inject
     def add_switch(self, name: str, handle: int, cpu_port: int, /) -> int: ...
     def add_absent(self, name: str, rank: int, /) -> int: ...
     def add_host(self, name: str, /) -> int: ...
@@ -156,7 +159,7 @@ def _module() -> ModuleType:
 
 
 def _formats(net: Net) -> None:
-    """Tells where addresses and sequence numbers lie; all from the Scapy layers."""
+    """Tells `net` the offsets of addresses and sequence numbers, which come from the Scapy layers."""
     shim, stamp = HeaderLayout(DataShim), HeaderLayout(Stamp)
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects PFC deadlocks: cycles of pauses, in which no queue will ever be resumed.
 
-A queue that a pause holds waits for its neighbour, which paused it because too much came in by their link and
-waits in queues of its own:
+A paused queue waits for its neighbour, which sent the pause because too many bytes that entered by their link
+are still in its queues:
 
-    s1: queue of port 3, class 0  --paused by-->  s5: what came in by port 2, class 0
-                                                      |  it waits in
+    s1: queue of port 3, class 0  --paused by-->  s5: bytes that entered by port 2, class 0
+                                                      |  which wait in
                                                       v
                                                   s5: queue of port 1, class 0  --paused by--> ...
 
-The neighbour lets go when no more than `xon` bytes of that are left. So a queue is stuck where more than that
-is in queues that are stuck themselves: the largest set of queues for which this holds is what is looked for,
-beginning with all that are held, and leaving out those of which enough can still move. What is in the set
-stays there, whatever else moves: slow is not stuck. Only a storm of the watchdog, or a link that fails, could
-end it, and both lose packets. Pauses of hosts are not waited for: hosts take in what comes.
+The neighbour resumes the queue when at most `xon` of these bytes are left. So a queue is stuck if more than
+`xon` of them are in queues that are stuck themselves. The module computes the largest set of queues for which
+this holds: it begins with all paused queues and removes those for which enough bytes can still move. A queue
+of the set never moves, whatever other queues do: a slow network is not taken for a deadlock. Only the PFC
+watchdog or a failing link could end the deadlock, and both lose packets. A queue that a host paused is never
+stuck, because hosts always take in what arrives.
 
-Memory that all ports share makes switches pause with less than `xoff`; a circle that only this holds is not
-found.
+With a shared buffer, switches pause at less than `xoff`; a cycle that only such pauses hold is not detected.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ class Stuck(NamedTuple):
     priority: int
 
     def __str__(self) -> str:
-        """For people."""
+        """The name of the queue in messages."""
         return f"{self.switch} port {self.port} class {self.priority}"
 
 
 _Account = tuple[str, int, int]
-"""Switch, port and priority of what came in."""
+"""What a switch pauses by: the bytes that entered by a port with a priority. (Switch, port, priority)."""
 
 
 def deadlock(
     held: Mapping[str, Sequence[PausedQueue]], neighbour: Callable[[str, int], NodePort | None]
 ) -> tuple[Stuck, ...]:
-    """A circle of queues of which each waits for the next one, and the last for the first; empty: there is
-    none.
+    """A cycle of queues, each of which waits for the next one, and the last for the first; empty if there is
+    no deadlock.
 
     Args:
-        held: by switch, what is in the queues that pauses hold.
-        neighbour: the port of a switch to which a port of a switch leads; None where that is none
-            of a switch.
+        held: by switch, the contents of its paused queues.
+        neighbour: maps a port of a switch to the port at the other end of its link; None if that is not a
+            port of a switch.
     """
     bytes_of: dict[Stuck, dict[_Account, int]] = {}
     xon: dict[_Account, int] = {}
@@ -72,7 +72,7 @@ def deadlock(
         if end is not None and (end.node, end.port, queue.priority) in xon:
             waits_for[queue] = (end.node, end.port, queue.priority)
     stuck = _stuck(waits_for, bytes_of, xon)
-    # that a queue waits for another one makes it one of its predecessors
+    # a queue is a predecessor of each queue that it waits for
     graph = {behind: [queue for queue in stuck if waits_for[queue] in bytes_of[behind]] for behind in stuck}
     try:
         TopologicalSorter(graph).prepare()
@@ -87,14 +87,14 @@ def _stuck(
     bytes_of: Mapping[Stuck, Mapping[_Account, int]],
     xon: Mapping[_Account, int],
 ) -> list[Stuck]:
-    """The queues that never move again, in the order of `waits_for`."""
+    """The queues that will never send again, in the order of `waits_for`."""
     stuck = list(waits_for)
     while True:
         stuck_bytes: defaultdict[_Account, int] = defaultdict(int)
         for queue in stuck:
             for account, size in bytes_of[queue].items():
                 stuck_bytes[account] += size
-        left = [queue for queue in stuck if stuck_bytes[waits_for[queue]] > xon[waits_for[queue]]]
-        if len(left) == len(stuck):
+        remaining = [queue for queue in stuck if stuck_bytes[waits_for[queue]] > xon[waits_for[queue]]]
+        if len(remaining) == len(stuck):
             return stuck
-        stuck = left
+        stuck = remaining

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defers signals while a network runs: handlers run after it has stopped.
 
-NICs are compiled by mypyc, which takes every exception in arithmetic for want of memory and ends the process;
-and Python runs handlers of signals within the arithmetic of large numbers.
+NICs are compiled by mypyc. Its code treats any exception within integer arithmetic as a lack of memory and
+aborts the process; but Python may run a signal handler, which can raise, within the arithmetic of large ints.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from types import FrameType, TracebackType
 from typing import Any
 
 _RAISING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-"""Whose handlers may raise: Python's own, and those of the command and of users."""
+"""Signals whose handlers may raise: Python's own handlers, and those of the command line and of users."""
 
 
 class DeferredSignals:
-    """A context, within which a handler waits that would run while the network does. The network stops then;
-    a second signal does not wait, for a NIC may hang. Signals are those of the main thread: in others no
-    handler runs.
+    """A context in which a signal that comes while the network runs stops the network; its handler runs after
+    that. The handler of a second signal runs at once, because a NIC may hang. In threads other than the main
+    thread the context does nothing: Python runs no handlers there.
     """
 
     def __init__(self, running: Callable[[], bool], stop: Callable[[], None]) -> None:
-        """Takes whether the network runs, and what has it stop soon."""
+        """`running` tells whether the network runs; `stop` makes it stop soon."""
         self._running = running
         self._stop = stop
-        self._came: list[int] = []
+        self._pending: list[int] = []
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> DeferredSignals:
-        with contextlib.suppress(ValueError):  # another thread
+        with contextlib.suppress(ValueError):  # not the main thread
             for number in _RAISING:
                 handler = signal.getsignal(number)
                 if callable(handler):
                     self._handlers[number] = handler
-                    signal.signal(number, self._hold)
+                    signal.signal(number, self._defer)
         return self
 
     def __exit__(
@@ -44,21 +44,21 @@ class DeferredSignals:
     ) -> None:
         with contextlib.suppress(ValueError):
             for number, handler in self._handlers.items():
-                # a handler may have put another one in its place
-                if signal.getsignal(number) == self._hold:
+                # unless a handler has installed another one meanwhile
+                if signal.getsignal(number) == self._defer:
                     signal.signal(number, handler)
         self.run_handlers()
 
-    def _hold(self, number: int, frame: FrameType | None) -> None:
-        if self._came or not self._running():
+    def _defer(self, number: int, frame: FrameType | None) -> None:
+        if self._pending or not self._running():
             self._handlers[number](number, frame)
             return
-        self._came.append(number)
+        self._pending.append(number)
         self._stop()
 
     def run_handlers(self) -> bool:
-        """Calls the handlers of the signals that came, which may raise; whether there were any."""
-        came, self._came = self._came, []
-        for number in came:
+        """Calls the handlers of deferred signals, which may raise; returns whether there were any."""
+        pending, self._pending = self._pending, []
+        for number in pending:
             self._handlers[number](number, None)
-        return bool(came)
+        return bool(pending)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime of a switch of the virtual network, as calls: no socket, no thread, no waiting.
+"""P4Runtime of a switch of the virtual network, as direct calls: no socket, no thread, no waiting.
 
     endpoint = network.p4rt("leaf1")
     endpoint.set_pipeline(request)
@@ -7,10 +7,10 @@
     endpoint.packet_out(p4r.PacketOut(...))
     endpoint.packet_ins()
 
-Everything happens at the network's virtual time, at once. The endpoint is the primary client of its switch
-with election id `ELECTION_ID`; requests that name no election id are taken to be its own.
+Each call takes effect at once, at the network's current virtual time. The endpoint is the primary client of
+its switch with election id `ELECTION_ID`; a request without an election id is sent with the endpoint's.
 `switch.p4runtime.server.Server(endpoint.device, endpoint.cpu)` serves the same switch over gRPC while the
-network stands still.
+network does not run.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from tailrace.switch.p4runtime.state import AnyUpdate, Result
 ELECTION_ID = 1
 _Request = p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest
 PreparedCache = MutableMapping[bytes, Prepared]
-"""Verified configurations by request: the switches of a network mostly run the same program."""
+"""Verified pipeline configurations, by serialised request: most switches run the same program."""
 
 
 @functools.lru_cache(maxsize=64)
-def compiled(text: bytes) -> SwitchProgram:
-    """A program from its BMv2 JSON; read once in a process."""
-    return load_program(text)
+def compiled(bmv2_json: bytes) -> SwitchProgram:
+    """A program from its BMv2 JSON; cached, so a process compiles it once."""
+    return load_program(bmv2_json)
 
 
 class BatchError(P4RtError):
-    """Something in a Write or Read failed; `results` says what became of each update or request."""
+    """A part of a Write or Read failed; `results` has the error of each update or entity, or None."""
 
     def __init__(self, what: str, results: list[Result]) -> None:
         failed = [(i, r) for i, r in enumerate(results) if r is not None]
@@ -58,7 +58,7 @@ class BatchError(P4RtError):
 
 
 class CpuPort:
-    """Frames through the CPU port: what switch.p4runtime.service.DataPlane asks for."""
+    """The CPU port of a switch; implements the protocol switch.p4runtime.service.DataPlane."""
 
     def __init__(self, node: SwitchNode, cpu_port: int | None, clock: Callable[[], int]) -> None:
         self.now_ns = clock
@@ -76,12 +76,12 @@ class CpuPort:
         self._node.receive(self._port, data)
 
     def packet_ins(self) -> list[bytes]:
-        """Takes the frames that the switch sent to the CPU port, oldest first; of too many the newest."""
+        """Removes and returns the frames sent to the CPU port, oldest first; at most the newest 65536."""
         return self._node.to_cpu()
 
 
 class SwitchEndpoint:
-    """P4Runtime of one switch. All calls raise P4RtError where a server would answer with an error."""
+    """P4Runtime of one switch. A call raises P4RtError where a server would return an error status."""
 
     def __init__(
         self,
@@ -110,21 +110,21 @@ class SwitchEndpoint:
         return Device(self._switch, settings, self._clock, compiled, self._ports)
 
     def restart(self) -> None:
-        """The switch has lost everything: it has no pipeline until one is set again."""
+        """The switch loses all its state: it has no pipeline until it is set again."""
         self.device.close()
         self._switch.load(None)
         self.device = self._new_device()
-        self._client = ArbitrationClient()  # unknown to the device
+        self._client = ArbitrationClient()  # the new device does not know the old client
         if not self._handed_over:
             self._take_over()
 
     def hand_over(self) -> None:
-        """Leaves the switch to other clients for good; calls here that change something are refused then."""
+        """Gives up the primary role for good; later calls here that change the switch are refused."""
         self._handed_over = True
         self.device.arbiter.disconnect(self._client)
 
     def _take_over(self) -> None:
-        """Becomes the primary, with a higher election id than the last one."""
+        """Becomes the primary client, with an election id higher than any client's."""
         highest = self.device.arbiter.highest()
         self._election_id = ELECTION_ID if highest is None else highest + 1
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
@@ -133,14 +133,14 @@ class SwitchEndpoint:
 
     @contextlib.contextmanager
     def stepped_aside(self) -> Iterator[None]:
-        """Lets other clients be primary for a while, with any election id that `ELECTION_ID` allows."""
+        """Within the block other clients may become primary, with any election id."""
         self.device.arbiter.disconnect(self._client)
         try:
             yield
         finally:
             self._take_over()
 
-    def _own(self, request: _Request) -> None:
+    def _set_election(self, request: _Request) -> None:
         if not request.HasField("election_id"):
             request.device_id = self.device_id
             set_election(request.election_id, self._election_id)
@@ -149,28 +149,28 @@ class SwitchEndpoint:
         """Carries out a Write.
 
         Args:
-            updates: instead of those in the request, without a copy of them.
+            updates: used instead of those in the request, without being copied.
 
         Raises:
             BatchError: some of the updates failed.
             P4RtError: the whole request is refused.
         """
-        mine = p4r.WriteRequest()
-        mine.CopyFrom(request)
-        self._own(mine)
-        results = self.device.write(mine, updates)
+        copy = p4r.WriteRequest()
+        copy.CopyFrom(request)
+        self._set_election(copy)
+        results = self.device.write(copy, updates)
         if any(result is not None for result in results):
             raise BatchError("write", results)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
-        """Carries out a Read: the responses, all made before the first is handed out.
+        """Carries out a Read and returns its responses, all of which describe the state at the call.
 
         Raises:
             BatchError: some of the requests failed.
             P4RtError: the whole request is refused.
         """
-        mine = p4r.ReadRequest(device_id=self.device_id, entities=request.entities)
-        responses, results = self.device.read(mine)
+        copy = p4r.ReadRequest(device_id=self.device_id, entities=request.entities)
+        responses, results = self.device.read(copy)
         if any(result is not None for result in results):
             raise BatchError("read", results)
         return iter(responses)
@@ -181,19 +181,19 @@ class SwitchEndpoint:
         Raises:
             P4RtError: the configuration cannot be realised.
         """
-        mine = p4r.SetForwardingPipelineConfigRequest()
-        mine.CopyFrom(request)
-        self._own(mine)
-        self.device.authorize(mine)
+        copy = p4r.SetForwardingPipelineConfigRequest()
+        copy.CopyFrom(request)
+        self._set_election(copy)
+        self.device.authorize(copy)
         prepared: Prepared | None
-        if mine.HasField("config"):
-            key = bytes([mine.action]) + mine.config.SerializeToString()
-            prepared = self._prepared.get(key) or self.device.prepare(mine)
+        if copy.HasField("config"):
+            key = bytes([copy.action]) + copy.config.SerializeToString()
+            prepared = self._prepared.get(key) or self.device.prepare(copy)
             if prepared is not None:
                 self._prepared[key] = prepared
         else:
-            prepared = self.device.prepare(mine)
-        self.device.configure(mine.action, prepared)
+            prepared = self.device.prepare(copy)
+        self.device.configure(copy.action, prepared)
 
     def pipeline(
         self, response_type: int = p4r.GetForwardingPipelineConfigRequest.ALL
@@ -202,15 +202,15 @@ class SwitchEndpoint:
         return self.device.pipeline_config(response_type)
 
     def packet_out(self, message: p4r.PacketOut) -> None:
-        """Sends a packet-out; what follows from it at this time has happened when the call returns.
+        """Sends a packet-out; all that it causes at the current virtual time has happened on return.
 
         Raises:
-            P4RtError: the message is not what P4Info asks for, or there is no CPU port or no pipeline.
+            P4RtError: the message does not match the P4Info, or there is no CPU port or no pipeline.
         """
         self.cpu.send_packet_out(self.device.packet_out(message))
 
     def digest_lists(self) -> list[p4r.DigestList]:
-        """Takes the digest lists that are to be sent now; their time is when their first message was made."""
+        """Removes and returns the digest lists that are due; their time is that of their first entry."""
         return self.device.digest_lists(self._clock())
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
@@ -222,6 +222,6 @@ class SwitchEndpoint:
         self.device.acknowledge(message)
 
     def packet_ins(self) -> list[p4r.PacketIn]:
-        """Takes the packet-ins that wait, oldest first."""
+        """Removes and returns the pending packet-ins, oldest first."""
         messages = (self.device.packet_in(frame) for frame in self.cpu.packet_ins())
         return [message for message in messages if message is not None]

@@ -7,4 +7,4 @@ from tailrace.spec.errors import Error
 
 
 class NetworkError(Error):
-    """Something that the network was asked for cannot be done; one line for the user."""
+    """The network cannot do what was asked; the message is one line for the user."""

@@ -37,7 +37,7 @@ _NO_CPU_PORT = -1
 
 
 class Fabric:
-    """Switches, hosts and wires by name, and callbacks at their time."""
+    """Switches, hosts and wires (a wire is one direction of a link), and callbacks at virtual times."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Fabric:
             self._transport = TimedTransport(transport)
             self._net.set_ranks(self._transport, transport.rank, transport.ranks)
             self._part_of = parts(topology, transport.ranks)
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}  # indices of nodes in tv_net
         self._hosts: set[str] = set()
         self._nodes: dict[str, SwitchNode] = {}
         self._endpoints: dict[str, SwitchEndpoint] = {}
@@ -84,31 +84,31 @@ class Fabric:
 
     @property
     def rank(self) -> int:
-        """Which part of the network this process has, from 0."""
+        """The rank of this process: the index, from 0, of its part of the network."""
         return 0 if self._transport is None else self._transport.rank
 
     @property
     def rank_counts(self) -> ExchangeCounts:
-        """Exchanges of this process with other ranks."""
+        """Counts of this process's message exchanges with other ranks."""
         waited_s = 0.0 if self._transport is None else self._transport.waited_s
         return ExchangeCounts(*self._net.rank_counts, waited_s)
 
     def has(self, name: str) -> bool:
-        """Whether a switch or host is in the part that this process has."""
+        """Whether a switch or host is in the part of this rank."""
         return self._part_of.get(name, 0) == self.rank
 
     @property
     def switches(self) -> tuple[topology_model.Switch, ...]:
-        """Those that this process has, in the order of the topology."""
+        """The switches of this rank, in the order of the topology."""
         return tuple(item for item in self.topology.switches if self.has(item.name))
 
     @property
     def hosts(self) -> tuple[topology_model.Host, ...]:
-        """Those that this process has, in the order of the topology."""
+        """The hosts of this rank, in the order of the topology."""
         return tuple(item for item in self.topology.hosts if self.has(item.name))
 
     def everywhere(self, value: T) -> list[T]:
-        """What all ranks have, by rank; each of them calls this at the same time. It is pickled."""
+        """Exchanges a picklable value with all ranks, each of which must make this call; values by rank."""
         if self._transport is None:
             return [value]
         message = pickle.dumps(value)
@@ -116,14 +116,14 @@ class Fabric:
         return [pickle.loads(each) for each in messages]  # noqa: S301 - our own processes have made it
 
     def gathered(self, values: Mapping[int, T]) -> dict[int, T]:
-        """Merges the values of all ranks, sorted by number; each rank calls this at the same time."""
+        """Merges the mappings of all ranks, sorted by key; each rank must make this call."""
         merged = {number: value for each in self.everywhere(dict(values)) for number, value in each.items()}
         return dict(sorted(merged.items()))
 
     # ---- assembly ----
 
     def _add_absent(self, name: str) -> int:
-        """Keeps the number of a node that another rank has."""
+        """Reserves the index of a node that belongs to another rank."""
         return self._net.add_absent(name, self._part_of[name])
 
     def _add_switches(self, programs: SwitchProgram | Mapping[str, SwitchProgram] | None) -> None:
@@ -154,7 +154,7 @@ class Fabric:
             )
 
     def _guard_hosts(self) -> None:
-        """Pauses of hosts are watched as suits their ports, unless PFC comes with a watchdog of its own."""
+        """Sets PFC watchdogs on ports to hosts, by the port's rate, unless the configuration has one."""
         pfc = self._config.pfc
         if pfc is None or pfc.watchdog is not None:
             return
@@ -163,7 +163,7 @@ class Fabric:
             self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
 
     def _add_wire(self, source: NodePort, target: NodePort, rate_bps: int, delay_ns: int) -> None:
-        """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
+        """Connects two ports; the latency of a switch is added to the delay of each wire that leads to it."""
         if target.node not in self._hosts:
             delay_ns += self.topology.latency_ns
         number = self._net.add_wire(
@@ -177,10 +177,10 @@ class Fabric:
         self.wires.append(Wire(self._net, number, source, target, rate_bps, delay_ns))
 
     def attach(self, host: str, nic: Nic) -> None:
-        """Puts a NIC into a host.
+        """Attaches a NIC to a host.
 
         Raises:
-            NetworkError: there is no such host, or another rank has it.
+            NetworkError: there is no such host, or it belongs to another rank.
         """
         if host not in self._hosts:
             raise NetworkError(f"there is no host {host}")
@@ -190,24 +190,24 @@ class Fabric:
         self._nics[host] = nic
 
     def nic(self, host: str) -> Nic:
-        """The NIC in a host; KeyError where there is none, or another rank has it."""
+        """The NIC of a host; KeyError if it has none or belongs to another rank."""
         return self._nics[host]
 
     # ---- parts ----
 
     def switch(self, name: str) -> V1ModelSwitch:
-        """The switch itself; KeyError where there is none, or another rank has it."""
+        """The switch of this name; KeyError if it does not exist or belongs to another rank."""
         return self._nodes[name].switch
 
     def p4rt(self, name: str) -> SwitchEndpoint:
-        """P4Runtime of a switch; KeyError where there is none, or another rank has it."""
+        """The P4Runtime endpoint of a switch; KeyError if it does not exist or belongs to another rank."""
         return self._endpoints[name]
 
     def wires_between(self, a: str, b: str) -> list[Wire]:
-        """The wires from `a` to `b`, both switches or hosts, by port.
+        """The wires from `a` to `b`, each a switch or host, sorted by `a`'s port.
 
         Raises:
-            NetworkError: there is none.
+            NetworkError: there is no such wire.
         """
         wires = [wire for wire in self.wires if wire.source.node == a and wire.target.node == b]
         if not wires:
@@ -231,25 +231,25 @@ class Fabric:
 
     @property
     def events(self) -> int:
-        """Arrivals of frames, and times at which NICs were asked for one, since the start, in this rank."""
+        """Events of this rank since the start: arrivals of frames, and requests to NICs for a frame."""
         return self._net.events
 
     @property
     def at_rest(self) -> bool:
         """Whether every NIC is idle and no frame is under way.
 
-        Frames that were sent by hand to another rank count from the next run on.
+        Frames that a control call sends to another rank are counted from the next run on.
         """
         return all(self.everywhere(self._net.at_rest()))
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
-        """Calls back at a virtual time, before anything else that happens then; None or a past time: now.
+        """Calls `callback` at a virtual time, before all other events of that time; None or a past time: now.
 
         Raises:
-            NetworkError: a NIC calls this while the network runs: others may be past that time.
+            NetworkError: a NIC calls this while the network runs: other nodes may be past that time.
         """
         if self._net.running == Running.WINDOW or (self._net.running and self._transport is not None):
-            raise NetworkError("a NIC cannot change the network or have itself called back while it runs")
+            raise NetworkError("a NIC cannot change the network or schedule a callback while it runs")
         if time_ns is None or time_ns <= self.now_ns:
             callback()
         else:
@@ -260,13 +260,15 @@ class Fabric:
         return self._callbacks[0][0] * PS_PER_NS if self._callbacks else NEVER_PS
 
     def _call_back(self, now_ps: int) -> None:
-        """Does what is to be done before anything else at a time."""
+        """Runs the callbacks that are due at a time, before the other events of that time."""
         self._net.set_now(now_ps)
         while self._next_callback_ps() <= now_ps:
             heapq.heappop(self._callbacks)[2]()
 
     def _report_progress(self, progress: Progress, mark: int, every: int) -> int:
-        """Tells of the marks that were passed; the next one. Of several ranks the first says when."""
+        """Calls `progress` for each mark (a number of events) that was passed; returns the next mark. With
+        several ranks, rank 0 decides when the marks are passed.
+        """
         events = self._net.events
         if self._transport is not None:
             progress(self.now_ns, events)
@@ -279,7 +281,7 @@ class Fabric:
     def _advance(
         self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int
     ) -> None:
-        """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""
+        """Runs up to and including a time, or without end; `stop_at_rest` also stops when all is at rest."""
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
         mark = NEVER_PS if progress is None else net.events + every

@@ -22,20 +22,20 @@ def _end_ps(until_ns: int | None) -> int:
 
 
 class Faults(Fabric):
-    """A network that things can happen to. Where a time is given, None or a past one means now."""
+    """A network with faults. For each time parameter, None or a past time means now."""
 
     _drops = 0
-    """Calls of `drop` so far: each has numbers of its own."""
+    """Calls of `drop` so far: each call has random numbers of its own."""
 
     @functools.cached_property
     def _dead_for(self) -> dict[int, int]:
-        """Of how many things that have not ended each wire is down, by its number."""
+        """By wire index: the number of causes (link failures, switch restarts) that keep a wire down."""
         return {}
 
     def link_rate(self, a: str, b: str, factor: float, at_ns: int | None = None) -> None:
-        """Sets the rate of all links between `a` and `b`, both ways, to a multiple of what it was at first.
+        """Sets the rate of all links between `a` and `b`, both directions, to a multiple of the nominal rate.
 
-        A frame that is being sent ends as it began.
+        A frame that is being sent keeps its old rate.
 
         Raises:
             NetworkError: there is no such link, or the rate would be less than 1 bit/s.
@@ -52,8 +52,8 @@ class Faults(Fabric):
         self.call_at(at_ns, apply)
 
     def link_down(self, a: str, b: str, at_ns: int | None = None) -> None:
-        """Takes all links between `a` and `b` down: what is on them and in their queues is lost. They come up
-        when all has ended for which they are down: each call here, and each restart of a switch.
+        """Takes all links between `a` and `b` down: frames on them and in their queues are lost. They come up
+        when each cause has ended: each call of `link_down`, and each restart of a switch at their ends.
         """
         wires = self._both_directions(a, b)
         self.call_at(at_ns, lambda: self._set_links(wires, up=False))
@@ -91,12 +91,12 @@ class Faults(Fabric):
         """Loses a share of the frames on the links between `a` and `b`, or only from `a` to `b`.
 
         Args:
-            rate: the share, from 0 to 1, of the frames that `matches` (None: of all). A FrameMatch is fast,
-                any other function is called for every frame.
+            rate: the probability, from 0 to 1, to lose a frame that `matches` selects (None: every frame). A
+                FrameMatch is fast; any other function is called in Python for every frame.
             from_ns, until_ns: when frames are lost, by the time of their arrival.
 
         Raises:
-            NetworkError: there is no such link, or `rate` is no share.
+            NetworkError: there is no such link, or `rate` is not from 0 to 1.
         """
         if not 0 <= rate <= 1:
             raise NetworkError(f"drop rate {rate} is not between 0 and 1")
@@ -105,7 +105,7 @@ class Faults(Fabric):
         test = None if isinstance(matches, FrameMatch) else matches
         below = threshold(rate)
         for wire in self.wires_between(a, b) if one_way else self._both_directions(a, b):
-            # each wire and fault has numbers of its own: what one loses does not change what another loses
+            # a random stream per wire and fault: the losses of one do not change those of another
             random = SplitMix64(self._seed, wire.index, self._drops).state
             self._net.drop(
                 wire.index,
@@ -123,14 +123,15 @@ class Faults(Fabric):
     def blackhole(
         self, switch: str, pairs: Iterable[tuple[str, str]], from_ns: int = 0, until_ns: int | None = None
     ) -> None:
-        """Has a switch swallow whatever enters it from one IPv4 address to another; only a count tells of it.
+        """Makes a switch silently discard packets that enter it, by IPv4 source and destination address; only
+        a counter shows the loss.
 
         Args:
             pairs: source and destination addresses.
-            from_ns, until_ns: when, by the time of arrival.
+            from_ns, until_ns: when packets are discarded, by the time of their arrival.
 
         Raises:
-            NetworkError: there is no such switch, or an address is none.
+            NetworkError: there is no such switch, or an address is invalid.
         """
         self._check_switch(switch)
         try:
@@ -146,7 +147,7 @@ class Faults(Fabric):
             raise NetworkError(f"there is no switch {name}")
 
     def switch_restart(self, name: str, at_ns: int | None, down_ns: int, restore: Callable[[], None]) -> None:
-        """Restarts a switch: its state and the frames in it are gone, its links are down for a time.
+        """Restarts a switch: its state and the frames in it are lost, its links are down for `down_ns`.
 
         Args:
             restore: called when the links are up again; until a pipeline is set the switch drops everything.

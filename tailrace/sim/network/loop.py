@@ -2,14 +2,14 @@
 """An asyncio event loop on the virtual clock of a network.
 
     loop = VirtualLoop(network)
-    loop.run_ready(lambda: loop.create_task(controller.run()))   # runs all that can run now
-    network.run()                                           # timers of the loop fire on the way
+    loop.run_ready(lambda: loop.create_task(controller.run()))   # runs all callbacks that are ready
+    network.run()                                           # timers of the loop fire during the run
     loop.end()
 
-It has Python's own tasks and futures; `time` is the network's, and where Python's loop waits for files and
-timers this one ends its turn and has the network call it back. Nothing outside the process is waited for, and
-no thread takes part (`run_in_executor` calls at once), so a seed repeats a run exactly. A turn is short, and
-there is one for every message: Python's own round, made for sockets, would be a quarter of such a run.
+It uses Python's own tasks and futures. `time` is the network's virtual time. Where Python's loop waits for
+files and timers, this loop returns and has the network call it back. It waits for nothing outside the process
+and uses no threads (`run_in_executor` calls at once), so a seed repeats a run exactly. The loop runs briefly
+for each message: one iteration of Python's own loop, made for sockets, would cost a quarter of such a run.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from typing import Any, Protocol
 from tailrace.spec.constants import NS_PER_S
 
 _RESOLUTION_S = 0.5e-9
-"""Timers that are due within this time fire now: the network counts whole nanoseconds. What is due after more
-than half of it is waited for, so that no rounding can leave a timer that neither fires nor is waited for.
+"""Timers that are due within this time (half a nanosecond) fire now, because the network counts whole
+nanoseconds. Later ones are scheduled at least 1 ns ahead, so no rounding can leave a timer unscheduled.
 """
 
 
@@ -41,7 +41,7 @@ class VirtualClock(Protocol):
         ...
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
-        """Calls back at a time; now where it is None or past."""
+        """Calls `callback` at a time; now if it is None or past."""
         ...
 
 
@@ -50,22 +50,22 @@ async def _close(generator: AsyncGenerator[Any, Any]) -> None:
 
 
 class _Timer(asyncio.TimerHandle):
-    """Tells its loop when it is cancelled while this is set."""
+    """A timer. While `_scheduled` is set, asyncio tells the loop if the timer is cancelled."""
 
     _scheduled: bool
 
 
 _MOST_CANCELS = 100
-"""How often what still runs is cancelled at the end: a signal's exception may have hit a task between two
-steps, and nothing can end such a one.
+"""How often remaining tasks are cancelled at the end. There is a limit because the exception of a signal may
+have hit a task between two steps; then nothing can end that task.
 """
 
 _MOST_CANCELLED = 100
-"""Timers that were cancelled and are kept, unless most are such."""
+"""Cancelled timers are removed from the heap when there are more than this and they are the majority."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Runs in turns: `turn`, and whenever one of its timers is due."""
+    """An event loop that runs within `run_ready`, and whenever one of its timers is due."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
@@ -81,14 +81,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._clock.now_ns / NS_PER_S
 
     def is_running(self) -> bool:
-        """Whether `run_ready` runs."""
+        """Whether `run_ready` is being executed."""
         return self._active
 
-    # Python 3.10 has no TypeVarTuple, by which asyncio's types say that arguments fit
+    # Python 3.10 has no TypeVarTuple, which asyncio's types use for the arguments
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Schedules a callback within this `run_ready`, or the next one."""
+        """Schedules a callback for the current call of `run_ready`, or else the next one."""
         self._check()
         handle = asyncio.Handle(callback, args, self, context)
         self._soon.append(handle)
@@ -99,7 +99,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Calls back at a time in seconds."""
+        """Calls `callback` at a time in seconds."""
         self._check()
         timer = _Timer(when, callback, args, self, context)
         heapq.heappush(self._timers, timer)
@@ -109,7 +109,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Calls back after a number of seconds."""
+        """Calls `callback` after `delay` seconds."""
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def _check(self) -> None:
@@ -125,24 +125,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
         func: Callable[..., Any],
         *args: Any,
     ) -> asyncio.Future[Any]:
-        """Calls at once; the future is done."""
+        """Calls `func` at once; returns a future that is done."""
         future = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - who waits for the result is told
+        except Exception as error:  # noqa: BLE001 - raised where the result is awaited
             future.set_exception(error)
         return future
 
     def run_ready(self, callback: Callable[[], object] | None = None) -> None:
         """Runs a callback, and all callbacks and timers that are due at this virtual time.
 
-        Within `run_ready` the callback is only scheduled.
+        If `run_ready` is already being executed, it only schedules the callback.
         """
         if callback is not None:
             self.call_soon(callback)
         if self._active:
             return
-        # a notebook has a loop of its own, which waits for this call
+        # in a notebook another loop is running, which waits for this call
         outer, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, self._close_generator)
         events._set_running_loop(self)
@@ -158,12 +158,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._arm(self._clock.now_ns + max(1, round(wait_s * NS_PER_S)))
 
     def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Closes a generator that has no reader left."""
+        """Closes an asynchronous generator that is no longer referenced."""
         if not self.is_closed():
             self.call_soon(lambda: self.create_task(_close(generator)))
 
     def _run_all(self) -> None:
-        """Runs what is to run now, what that asks for, and so on."""
+        """Runs all callbacks and timers that are due, and those that they schedule for now."""
         soon, timers = self._soon, self._timers
         due_s = self.time() + _RESOLUTION_S
         while True:
@@ -186,7 +186,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     handle._run()
 
     def end(self) -> None:
-        """Cancels all that still waits, lets it clean up, and closes the loop."""
+        """Cancels all remaining tasks, lets them clean up, and closes the loop."""
         for _ in range(_MOST_CANCELS):
             tasks = asyncio.all_tasks(self)
             if not tasks:
@@ -204,7 +204,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._clock.call_at(time_ns, lambda: self._timer_due(time_ns))
 
     def _timer_due(self, time_ns: int) -> None:
-        """A timer is due, unless it was cancelled meanwhile or an earlier one has come between."""
+        """Runs due timers, unless an earlier timer has been armed in place of this one."""
         if self._armed_ns == time_ns and not self.is_closed():
             self._armed_ns = None
             self.run_ready()

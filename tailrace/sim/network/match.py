@@ -25,10 +25,10 @@ _IPV4_BYTES = HeaderLayout(IP).size_bytes
 
 @dataclass(frozen=True, slots=True)
 class FrameMatch:
-    """Frames of the local EtherType match when their subtype is one of `subtypes`, UDP datagrams to
-    `udp_port` (0: none), all others by `other_types`.
+    """Matches frames of the project's local EtherType if their subtype is in `subtypes`, UDP datagrams if
+    their destination port is `udp_port` (0: none), and all other frames if `other_types` is set.
 
-    A detour header is looked behind: it says nothing of what the frame is.
+    A detour header is skipped, because it does not tell the kind of the frame.
     """
 
     other_types: bool
@@ -37,12 +37,12 @@ class FrameMatch:
 
     ALL: ClassVar[FrameMatch]
     FLOWS: ClassVar[FrameMatch]
-    """A flow's own frames, data and acknowledgments of its transport; none that switches send each other."""
+    """Frames of flows: data, and acknowledgments of the transport; no frames that switches exchange."""
     FLOWCUT_ACK: ClassVar[FrameMatch]
     """ACKs of Flowcut, between switches or between NICs."""
 
     def __post_init__(self) -> None:
-        """Refuses what the network cannot look for.
+        """Refuses values that the network cannot match.
 
         Raises:
             ValueError: a subtype is not within 0..63, or the port not within 0..65535.
@@ -58,7 +58,7 @@ class FrameMatch:
         return sum(1 << subtype for subtype in self.subtypes)
 
     def __call__(self, frame: bytes) -> bool:
-        """Whether a frame matches: what the network does in C, for those who have a frame at hand."""
+        """Whether a frame matches; the same test in Python as the network makes in C."""
         kind, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
         while int.from_bytes(kind, "big") == ETHER_TYPE and at < len(frame):
             if frame[at] != Subtype.DETOUR:

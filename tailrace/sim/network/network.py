@@ -8,10 +8,10 @@
     network.run()                                      # until every NIC is idle and nothing is under way
     network.now_ns, network.trace_sha256
 
-A switch is a core.V1ModelSwitch; its traffic manager holds rates, queues and delays. The network is in C
-(tv_net.h says how it runs); NICs, callbacks and taps are Python. Everything follows from the arguments and
-the seed: the same calls give the same trace hash, on every machine. Times are integer nanoseconds from 0 for
-all who look on; inside they are picoseconds.
+A switch is a core.V1ModelSwitch; its traffic manager implements rates, queues and delays. The network is in C
+(tv_net.h says how it runs); NICs, callbacks and taps are Python. The arguments and the seed determine
+everything: the same calls give the same trace hash, on every machine. Times in this interface are integer
+nanoseconds from 0; internally they are picoseconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROGRESS_EVENTS = 20_000
 """Events between two calls of a progress callback."""
 
 SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_depth_packets=0)
-"""How switches are set up unless told otherwise: no queue limit but the program's own."""
+"""The default configuration of switches: queues have no limit other than the P4 program's."""
 
 
 class Network(Faults, Observation):
@@ -52,17 +52,17 @@ class Network(Faults, Observation):
         """Makes the switches and the wires; hosts stay silent until a NIC is attached.
 
         Args:
-            programs: what the switches run, one for all or by name; None: nothing, until a pipeline is set.
-            config: of every switch; device id and seed are replaced by the switch's own.
-            seed: of everything random in the network.
-            stepwise: handle one instant after the other; slower, and nothing comes out different.
-            transport: this process has one part of the network, which `topology.partition` says, and speaks
-                by this to the others; all make the same calls, but for `attach` and what they ask their own
-                switches. None: it has all of it.
+            programs: the program of all switches, or of each by name; None: none, until a pipeline is set.
+            config: configuration of every switch; device id and seed are replaced by the switch's own.
+            seed: seed of all random numbers in the network.
+            stepwise: handle the instants (times with events) one by one; slower, with the same results.
+            transport: exchanges messages with the other ranks. This process then runs the part of the network
+                that `topology.partition` gives its rank; all ranks make the same calls, except for `attach`
+                and calls to their own switches. None: this process runs the whole network.
 
         Raises:
             NetworkError: `programs` names no program for some switch.
-            SpecError: there are not so many parts.
+            SpecError: the topology cannot be divided into as many parts as there are ranks.
             BuildError: the C part cannot be compiled.
         """
         super().__init__(topology, programs, config, seed, transport)
@@ -72,7 +72,7 @@ class Network(Faults, Observation):
         """Closes captures and frees the switches; counters can still be read.
 
         Raises:
-            NetworkError: a capture cannot be written to its end.
+            NetworkError: the rest of a capture cannot be written.
         """
         try:
             self._net.close()
@@ -98,14 +98,14 @@ class Network(Faults, Observation):
         progress: Progress | None = None,
         progress_events: int = PROGRESS_EVENTS,
     ) -> bool:
-        """Runs until every NIC is idle and nothing is under way, or until nothing can happen any more.
+        """Runs until every NIC is idle and no frame is under way, or until no event is left.
 
-        At rest the time is that of the last frame's arrival or sending.
+        If the network comes to rest, the time is then that of the last frame's arrival or sending.
 
         Args:
-            until_ns: stop at this time; the network can be run on.
-            progress: called with the virtual time and the number of events every `progress_events` events; of
-                several ranks at the same times in all, with the events of each.
+            until_ns: stop at this time; `run` can be called again to continue.
+            progress: called with the virtual time and the number of events every `progress_events` events;
+                with several ranks it is called at the same times in all, with each rank's own events.
 
         Returns:
             whether the network is at rest.
@@ -114,8 +114,8 @@ class Network(Faults, Observation):
         return self.at_rest
 
     def deadlock(self) -> tuple[Stuck, ...]:
-        """A circle of queues that pauses hold for good, each waiting for the next one (deadlock.py); of
-        several ranks each calls this at the same time. Empty: there is none.
+        """A cycle of queues that are paused for ever, each waiting for the next one (deadlock.py); empty if
+        there is none. With several ranks each must make this call.
         """
         local = {item.id: self.switch(item.name).paused_queues(self.now_ns) for item in self.switches}
         names = {item.id: item.name for item in self.topology.switches}
@@ -127,5 +127,5 @@ class Network(Faults, Observation):
         return None if peer is None or peer.kind != "switch" else NodePort(peer.name, peer.port)
 
     def advance_to(self, time_ns: int) -> None:
-        """Lets time pass up to `time_ns`, whether anything happens or not."""
+        """Advances virtual time to `time_ns`, even if the network is at rest before."""
         self._advance(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)

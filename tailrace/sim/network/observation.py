@@ -28,9 +28,9 @@ _ANY_PORT = -1
 class TrafficCounts:
     """Counts of frames since the start.
 
-    `packet_hops`: taken in by switches, packet-outs too; `delivered`: by wires; `lost`: to faults, of which
-    `cut` were on links that went down or were down, `dropped` taken by `drop`, `swallowed` by `blackhole`;
-    `unwired`: sent to a port without a wire.
+    `packet_hops`: entered switches, packet-outs included; `delivered`: delivered by wires; `lost`: lost to
+    faults: `cut` on links that went down or were down, `dropped` by the fault `drop`, `swallowed` by
+    `blackhole`; `unwired`: sent by switches to a port without a wire.
     """
 
     packet_hops: int
@@ -42,16 +42,17 @@ class TrafficCounts:
 
     @property
     def lost(self) -> int:
-        """All that faults took."""
+        """All frames lost to faults."""
         return self.cut + self.dropped + self.swallowed
 
 
 @dataclass(frozen=True, slots=True)
 class DataFrames:
-    """Frames that carry data and that no host has got.
+    """Data frames that no host has received.
 
-    `dropped` by switches, or sent to a port without a wire, `lost` to faults, `under_way` in switches and on
-    wires. Trimmed ones, whose payload a switch has cut off before, are apart. Clones are none of them.
+    `dropped` by switches, or sent to a port without a wire; `lost` to faults; `under_way` in switches and on
+    wires. Frames that were trimmed (their payload cut off by a switch) are counted separately. Clones are not
+    counted.
     """
 
     dropped: int
@@ -62,7 +63,7 @@ class DataFrames:
 
 
 class Columns(NamedTuple):
-    """What was sampled of one port."""
+    """The samples of one port, by time."""
 
     queued: Sequence[int]
     sent: Sequence[int]
@@ -71,9 +72,10 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Ports of switches, looked at periodically.
+    """Periodic samples of ports of switches.
 
-    `ports` says which; the columns of a port (by its place there) have a number for each of `times_ns`.
+    `ports` lists the sampled ports as (switch, port). The methods take an index into `ports` and return a
+    value for each of `times_ns`.
     """
 
     ports: tuple[tuple[str, int], ...]
@@ -81,20 +83,20 @@ class Samples:
     _columns: tuple[Columns, ...]
 
     def queue_bytes(self, port: int) -> Sequence[int]:
-        """What waits in all queues of the port."""
+        """Bytes in all queues of the port."""
         return self._columns[port].queued
 
     def tx_bytes(self, port: int) -> Sequence[int]:
-        """What the port has begun to send since the sample before."""
+        """Bytes of the frames that the port has begun to send since the previous sample."""
         return self._columns[port].sent
 
     def paused(self, port: int) -> Sequence[int]:
-        """A bit for each priority of the port that obeys a pause."""
+        """A bit mask of the priorities that are paused."""
         return self._columns[port].paused
 
 
 class Sight(NamedTuple):
-    """A packet of a watched flow has arrived at a switch. `psn` is None where it carries no such number."""
+    """An arrival of a packet of a watched flow at a switch. `psn` is None if the packet has no PSN."""
 
     time_ps: int
     switch: str
@@ -103,10 +105,10 @@ class Sight(NamedTuple):
 
 
 class FlowWatch:
-    """The path of a flow over time."""
+    """Records the path of a flow over time; made by `Observation.watch_flow`."""
 
     def __init__(self, fabric: Fabric, net: Net, number: int) -> None:
-        """For the network."""
+        """`number` identifies the watch in `net`."""
         self._fabric = fabric
         self._net = net
         self._number = number
@@ -114,7 +116,7 @@ class FlowWatch:
     def sights(self) -> list[Sight]:
         """All arrivals so far, by time."""
         switches = self._fabric.topology.switches
-        # by time and switch in each rank, and a switch is in one
+        # each rank's list is sorted by time and switch, and a switch is in one rank only
         sights = heapq.merge(
             *self._fabric.everywhere(self._net.watched(self._number)), key=lambda sight: sight[:2]
         )
@@ -122,7 +124,7 @@ class FlowWatch:
 
 
 def _added(counts: Sequence[WireAccount]) -> WireAccount:
-    """The sums of what several ranks have counted."""
+    """Adds up the counts that several ranks have of one wire."""
     amounts = [tuple(map(sum, zip(*each, strict=True))) for each in zip(*counts, strict=True)]
     return cast("WireAccount", tuple(amounts))
 
@@ -146,15 +148,15 @@ class Observation(Fabric):
     _sampled: tuple[Wire, ...] = ()
 
     def traffic(self) -> TrafficCounts:
-        """What has happened since the start."""
+        """Counts of frames since the start, in all ranks."""
         return TrafficCounts(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
 
     def data(self) -> DataFrames:
-        """What has become of the data that no host has got."""
+        """Counts of the data frames that no host has received, in all ranks."""
         return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
 
     def account(self) -> NetworkAccount:
-        """Where all frames are now; frames that were injected into a switch by hand are not counted."""
+        """Where all frames are now; frames injected directly into a switch are not counted."""
         accounts, wires = self._net.account()
         switches = self.gathered(
             {
@@ -162,7 +164,7 @@ class Observation(Fabric):
                 for node, account in zip(self._nodes.values(), accounts, strict=True)
             }
         )
-        # what the rank at its beginning has counted, and the rank at its end
+        # a wire between two ranks is counted at its source by one and at its target by the other
         both = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
         hosts = self._hosts
         ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
@@ -175,28 +177,28 @@ class Observation(Fabric):
 
     @property
     def trace_sha256(self) -> str:
-        """A hash of everything that every wire has delivered, and when."""
+        """A hash of all frames that each wire has delivered, with their arrival times."""
         local = self._net.trace()
-        # zeros for the wires of other ranks
+        # a rank has zeros for the wires of other ranks
         total = sum(int.from_bytes(trace, "little") for trace in self.everywhere(local))
         return hashlib.sha256(total.to_bytes(len(local), "little")).hexdigest()
 
     def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
-        """Calls `tap` for everything that happens on some wires, or on all.
+        """Calls `tap` for each event of some wires (None: of all).
 
-        From then on the network handles one instant after the other, so that taps see everything in its order
-        and may look at any part of the network; that is slow.
+        From then on the network handles one instant after the other, so that taps see all events in order
+        and may inspect any part of the network; that is slow.
 
         Raises:
-            NetworkError: the network is in several ranks.
+            NetworkError: the network has several ranks.
         """
         for wire in self.wires if wires is None else wires:
             wire.tap(tap)
 
     def capture(self, path: Path, wires: list[Wire] | None = None) -> None:
-        """Writes what arrives on some wires, or on all, to a pcapng file, which `close` ends.
+        """Writes the frames that arrive on some wires (None: on all) to a pcapng file, which `close` closes.
 
-        Frames are in the order of their times, and in the file whenever the network stands.
+        Frames are sorted by time. Whenever the network is not running, the file is complete so far.
 
         Raises:
             NetworkError: the file cannot be written.
@@ -205,9 +207,9 @@ class Observation(Fabric):
         self._net.capture(path, [(wire.index, wire.name) for wire in chosen])
 
     def sample(self, period_ns: int, wires: list[Wire] | None = None) -> None:
-        """Looks at the ports of switches that some wires (None: all) begin at, now and periodically.
+        """Samples the switch ports at which some wires begin (None: all switch ports), now and periodically.
 
-        Each sample takes 9 bytes of memory a port. What was sampled before is forgotten.
+        Each sample takes 9 bytes of memory per port. Earlier samples are discarded.
 
         Raises:
             NetworkError: the period is not positive, or a wire begins at a host.
@@ -219,13 +221,13 @@ class Observation(Fabric):
         )
         for wire in chosen:
             if wire.source.node in self._hosts:
-                raise NetworkError(f"{wire.name} begins at no switch")
+                raise NetworkError(f"{wire.name} does not begin at a switch")
         local = [wire.index for wire in chosen if self.has(wire.source.node)]
         self._net.sample(period_ns * PS_PER_NS, local)
         self._sampled = tuple(chosen)
 
     def samples(self) -> Samples:
-        """What was sampled so far.
+        """The samples so far.
 
         Raises:
             NetworkError: `sample` was not called.
@@ -243,25 +245,25 @@ class Observation(Fabric):
         return Samples(ports, times_ns, tuple(columns[wire.index] for wire in self._sampled))
 
     def watch_flow(self, src: str, dst: str, sport: int | None = None) -> FlowWatch:
-        """Records from now on where packets from one IPv4 address to another arrive.
+        """Records from now on at which switches packets from one IPv4 address to another arrive.
 
         Args:
-            sport: the flow's own source port, also where a NIC has put another one in its place; None: any.
+            sport: the flow's original source port, even if a NIC has replaced it in a packet; None: any.
 
         Raises:
-            NetworkError: an address is none.
+            NetworkError: an address is invalid.
         """
         a, b = _addresses(src, dst)
         number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
         return FlowWatch(self, self._net, number)
 
     def log_flow(self, src: str, dst: str) -> None:
-        """Logs each transit of a wire by packets between two IPv4 addresses, in both directions, and of all
+        """Logs each transit of a wire by packets between two IPv4 addresses, in both directions, and by
         non-IPv4 frames on wires to the host of `src`; `transits` reads the log. A transit takes some 50 bytes
-        of memory, and the frame.
+        of memory plus the frame.
 
         Raises:
-            NetworkError: an address is none, there is a log already, or the network is in several ranks.
+            NetworkError: an address is invalid, a log exists already, or the network has several ranks.
         """
         a, b = _addresses(src, dst)
         hosts = {host.name for host in self.topology.hosts if host.ip == src}
@@ -269,5 +271,5 @@ class Observation(Fabric):
         self._net.log(a, b, [wire.index for wire in self.wires], to_source)
 
     def transits(self) -> list[WireTransit]:
-        """Reads and clears the log, in the order of sending."""
+        """Reads and clears the log; sorted by the time of sending."""
         return read_transits(self._net.logged(), self.wires)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SplitMix64: a generator of a few lines that gives the same numbers in every language.
+"""SplitMix64: a random number generator of a few lines, easy to implement identically in C and Python.
 
 Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
@@ -11,7 +11,7 @@ _GAMMA = 0x9E3779B97F4A7C15
 
 
 class SplitMix64:
-    """A stream of 64-bit numbers. Seeds that differ in any part give streams that have nothing in common."""
+    """A stream of 64-bit random numbers. Seeds that differ in any part give unrelated streams."""
 
     def __init__(self, *seed: int) -> None:
         self._state = 0
@@ -21,7 +21,7 @@ class SplitMix64:
 
     @property
     def state(self) -> int:
-        """From which all numbers to come follow."""
+        """The state, which determines all further numbers."""
         return self._state
 
     def next(self) -> int:
@@ -34,5 +34,5 @@ class SplitMix64:
 
 
 def threshold(rate: float) -> int:
-    """The number below which one of a `rate` share of all numbers lies (0 to 1)."""
+    """The threshold t for which a random 64-bit number is below t with probability `rate` (0 to 1)."""
     return round(rate * (1 << 64))

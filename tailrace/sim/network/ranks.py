@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks: parts of a virtual network in processes of their own, and their message exchange.
 
-Every rank makes the same calls at the same virtual times, on a network of which it has its own part; what
-concerns another part does nothing here. `tv_ranks.c` says how they keep time. Ranks on one machine speak
-through shared memory; a `RankTransport` of another kind may do so otherwise.
+Every rank makes the same calls at the same virtual times, on a network of which it runs its own part; a call
+that concerns another part has no effect here. `tv_ranks.c` says how ranks synchronise their clocks. Ranks on
+one machine communicate through shared memory; another `RankTransport` may use other means (MPI).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tailrace.sim.network.errors import NetworkError
 
 
 class RankLostError(NetworkError):
-    """Another rank has gone."""
+    """Another rank has ended."""
 
 
 class RankTransport(Protocol):
-    """What carries messages between ranks."""
+    """Carries messages between ranks."""
 
     rank: int
-    """This one, from 0."""
+    """The index of this rank, from 0."""
     ranks: int
-    """How many there are."""
+    """The number of ranks."""
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
-        """Sends each rank one message, and gives what each has sent here, once all have; both by rank.
+        """Sends one message to each rank, waits for one from each rank, and returns these; both by rank.
 
         Raises:
-            RankLostError: one of them has gone.
+            RankLostError: a rank has ended.
         """
         ...
 
@@ -43,8 +43,8 @@ class RankTransport(Protocol):
 class ExchangeCounts:
     """Exchanges of a rank with its peers since the start.
 
-    `meetings` counts exchanges, `frames` and `bytes` what this rank sent, bytes being those of messages;
-    `waited_s` is the real time spent waiting for the peers' messages.
+    `meetings` is the number of exchanges, `frames` the number of frames that this rank sent to others,
+    `bytes` the size of all its messages, `waited_s` the real time spent waiting for the peers' messages.
     """
 
     meetings: int
@@ -63,7 +63,7 @@ class TimedTransport:
         self.waited_s = 0.0
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
-        """As the transport does."""
+        """Calls the transport's `exchange`, and measures its time."""
         began_s = time.perf_counter()
         received = self._transport.exchange(messages)
         self.waited_s += time.perf_counter() - began_s
@@ -71,7 +71,7 @@ class TimedTransport:
 
 
 def shared_bytes(ranks: int) -> int:
-    """The size of the memory that so many ranks share."""
+    """The size in bytes of the shared memory that `ranks` ranks need."""
     return cast("int", extension().shared_bytes(ranks))
 
 
@@ -80,8 +80,8 @@ class SharedMemory:
 
     def __init__(self, descriptor: int, rank: int, ranks: int, peers: Sequence[int]) -> None:
         """Args:
-        descriptor: a file of `shared_bytes`, zeros at first, in memory.
-        peers: sockets to the other ranks; a closed one means that its rank has ended.
+        descriptor: of a file in memory with `shared_bytes` bytes, all zero at first.
+        peers: descriptors of sockets to other ranks; if one is closed, its rank has ended.
         """
         self.rank = rank
         self.ranks = ranks
@@ -91,5 +91,5 @@ class SharedMemory:
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         received = extension().exchange(self._memory, self.rank, self.ranks, self._peers, messages)
         if received is None:
-            raise RankLostError("another rank has gone")
+            raise RankLostError("another rank has ended")
         return cast("list[bytes]", received)

@@ -4,9 +4,9 @@
     async with serving(network, "127.0.0.1:0") as port:
         ...                                     # any P4Runtime client: the CLI, p4runtime-shell, finsy
 
-Clients see the switches as they are at this virtual time, and may change them. Packet-outs are carried out
-at once, at this time; what waits in queues goes on waiting. While clients are served the network's own
-controller steps aside, so that any election id will do; afterwards it takes over again.
+Clients see the switches as they are at the current virtual time, and may change them. Packet-outs are sent
+at once, at this time; packets in queues stay there. While clients are served, the network's own controller is
+not the primary client, so clients may use any election id; afterwards it becomes primary again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class _CpuPlane:
-    """The CPU port of a switch; what comes back by it is delivered once the call is done."""
+    """The CPU port of a switch; packet-ins that a packet-out causes are delivered after the call."""
 
     def __init__(self, cpu: CpuPort) -> None:
         self._cpu = cpu
@@ -52,12 +52,12 @@ class _CpuPlane:
             asyncio.get_running_loop().call_soon(self.deliver)
 
     def packet_ins(self) -> list[bytes]:
-        """Takes the frames that the switch sent to the CPU port."""
+        """Removes and returns the frames that the switch sent to the CPU port."""
         return self._cpu.packet_ins()
 
 
 class FabricService:
-    """The P4Runtime service for many devices: hands every call to the one that it names."""
+    """The P4Runtime service for many devices: forwards each call to the device that it names."""
 
     def __init__(
         self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
@@ -101,7 +101,7 @@ class FabricService:
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, context: _Context
     ) -> p4r.CapabilitiesResponse:
-        """Capabilities, which are every device's; a device that is named must be known."""
+        """Capabilities, which are the same for every device; a device id in the request must be known."""
         some = next(iter(self._services))
         return await self._of(request.device_id or some).capabilities(request, context)
 
@@ -130,10 +130,10 @@ async def _again(
 
 @contextlib.asynccontextmanager
 async def serving(network: Network, address: str, tls: ServerTls | None = None) -> AsyncIterator[int]:
-    """Serves the switches that this process has on `address` (HOST:PORT); gives the port, for port 0.
+    """Serves the switches of this rank on `address` (HOST:PORT); yields the port, which for port 0 is new.
 
     Raises:
-        ServerError: the address cannot be used, or the TLS material is no good.
+        ServerError: the address cannot be used, or the TLS key or certificate is invalid.
     """
     endpoints = [network.p4rt(switch.name) for switch in network.switches]
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")

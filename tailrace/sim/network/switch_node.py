@@ -11,7 +11,7 @@ from tailrace.switch.core import V1ModelSwitch
 
 @dataclass(frozen=True, slots=True)
 class SwitchNode:
-    """A switch: `number` is the network's for it."""
+    """A switch: `number` is its index in the network."""
 
     name: str
     number: int
@@ -19,17 +19,17 @@ class SwitchNode:
     net: Net
 
     def receive(self, port: int, frame: bytes) -> None:
-        """A frame comes in now by a port without a wire.
+        """Injects a frame now at a port without a wire.
 
         Raises:
-            NetworkError: the core takes no such frame.
+            NetworkError: the core does not accept the frame.
         """
         self.net.enter(self.number, port, frame)
 
     def to_cpu(self) -> list[bytes]:
-        """Takes the frames that were sent to the CPU port, oldest first; of too many the newest."""
+        """Removes and returns the frames sent to the CPU port, oldest first; at most the newest 65536."""
         return self.net.to_cpu(self.number)
 
     def settle(self) -> None:
-        """Lets the switch do what is due now, after it was changed."""
+        """Makes the switch carry out what is due now; called after its state was changed."""
         self.net.settle(self.number)

@@ -28,15 +28,15 @@ class Fate(Enum):
 
 
 _FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
-"""By what tv_net.h's tv_event and tv_loss say together."""
+"""By the values of tv_logged_frame.what (tv_net.h)."""
 
 
 @dataclass(slots=True)
 class WireTransit:
-    """A frame on a wire: when its first bit went out, and when its last one came, or would have.
+    """A frame on a wire: when its first bit was sent, and when its last bit arrived, or would have arrived.
 
-    That of a switch may have gone out earlier: the network hears of it when it next looks at the switch.
-    `frame` is empty while it is under way; `ip_at` is where IPv4 begins in it, None: nowhere.
+    A frame of a switch may have been sent earlier: the network notices it at the switch's next event.
+    `frame` is empty while it is under way; `ip_at` is the offset of its IPv4 header, None if it has none.
     """
 
     wire: Wire
@@ -50,9 +50,9 @@ class WireTransit:
 
 
 def read_transits(log: bytes, wires: Sequence[Wire]) -> list[WireTransit]:
-    """Decodes a log, in the order of sending."""
+    """Decodes a log; sorted by the time of sending."""
     transits: list[WireTransit] = []
-    # on a wire nothing overtakes
+    # a wire is FIFO
     under_way: dict[int, deque[WireTransit]] = {}
     for time_ps, wire, what, length, virtual_bytes, ip_at, frame in _records(log):
         queue = under_way.setdefault(wire, deque())

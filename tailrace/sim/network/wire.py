@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One direction of a link for observers: its ends, and counts of delivered and lost frames."""
+"""A wire, one direction of a link, for observers: its ends, and counts of delivered and lost frames."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from enum import Enum
 from tailrace.sim.network.core import Net
 
 FrameTest = Callable[[bytes], bool]
-"""Whether a fault concerns a frame."""
+"""Returns whether a fault applies to a frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePort:
-    """A port of a switch, or the one port (0) of a host."""
+    """A port of a switch, or the only port (0) of a host."""
 
     node: str
     port: int
 
 
 class WireEvent(Enum):
-    """What a tap is told of a frame."""
+    """What has happened to the frame with which a tap is called."""
 
     SENT = "sent"
     """Its first bit goes out now."""
     RECEIVED = "received"
     """Its last bit has arrived now."""
     LOST = "lost"
-    """It would have been received now, but a fault took it."""
+    """It would have been received now, but a fault lost it."""
 
 
 _EVENTS = (WireEvent.SENT, WireEvent.RECEIVED, WireEvent.LOST)
@@ -41,7 +41,7 @@ Tap = Callable[["Wire", WireEvent, int, bytes, int], None]
 
 @dataclass(frozen=True, slots=True)
 class WireCounts:
-    """Frames: handed to the wire, delivered, lost because the link was cut, lost to other faults."""
+    """Frames handed to the wire, delivered, lost because the link was down, lost to other faults."""
 
     sent: int
     received: int
@@ -50,12 +50,12 @@ class WireCounts:
 
 
 class Wire:
-    """A wire. `nominal_rate_bps` is without faults; `delay_ns` counts the latency of its target."""
+    """A wire. `nominal_rate_bps` is its rate without faults; `delay_ns` includes its target's latency."""
 
     def __init__(
         self, net: Net, index: int, source: NodePort, target: NodePort, nominal_rate_bps: int, delay_ns: int
     ) -> None:
-        """For the network, which has made the wire with this number."""
+        """Called by the network, in which the wire has this index."""
         self.index = index
         self.source = source
         self.target = target
@@ -66,7 +66,7 @@ class Wire:
 
     @property
     def name(self) -> str:
-        """For people: `leaf1:3>spine1:1`."""
+        """Its name in messages and captures, such as `leaf1:3>spine1:1`."""
         return f"{self.source.node}:{self.source.port}>{self.target.node}:{self.target.port}"
 
     @property
@@ -75,7 +75,7 @@ class Wire:
 
     @property
     def counts(self) -> WireCounts:
-        """What has become of frames so far; those that are missing are under way."""
+        """Counts of frames so far; frames that are sent but neither received nor lost are under way."""
         return WireCounts(*self._net.wire(self.index)[2:])
 
     @property
@@ -85,12 +85,12 @@ class Wire:
 
     @property
     def lost(self) -> int:
-        """Frames that faults took."""
+        """Frames lost to faults."""
         counts = self.counts
         return counts.cut + counts.dropped
 
     def tap(self, tap: Tap) -> None:
-        """Has a function told of everything that happens here."""
+        """Has a function called for each event of this wire."""
         if not self._taps:
             self._net.tap(self.index, self._call_taps)
         self._taps.append(tap)

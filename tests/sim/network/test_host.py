@@ -267,7 +267,7 @@ def test_a_nic_cannot_replace_itself():
     host = Rig(Restless())
     host.arrive(5, b"x")
     host.arrive(9, b"x")
-    with pytest.raises(RuntimeError, match="while it is called"):
+    with pytest.raises(RuntimeError, match="while it is being called"):
         host.run()
     nic = ScriptNic()
     host.attach(nic)

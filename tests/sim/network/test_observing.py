@@ -52,7 +52,7 @@ def test_bad_samples_are_refused() -> None:
             net.samples()
         with pytest.raises(NetworkError, match="a period of 0 ns is not positive"):
             net.sample(0)
-        with pytest.raises(NetworkError, match="h1:0>leaf1:1 begins at no switch"):
+        with pytest.raises(NetworkError, match="h1:0>leaf1:1 does not begin at a switch"):
             net.sample(1, net.wires_between("h1", "leaf1"))
 
 

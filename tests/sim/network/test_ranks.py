@@ -164,7 +164,7 @@ def test_taps_want_one_rank() -> None:
         with network(parse_topology(SMALL), transport=transport) as net:
             net.tap(lambda *_arguments: None)
 
-    with pytest.raises(NetworkError, match=r"^a tap sees everything in its order: run it with one rank$"):
+    with pytest.raises(NetworkError, match=r"^a tap needs the whole network: run it with one rank$"):
         run_ranks(2, tapped)
 
 
@@ -179,7 +179,7 @@ def test_links_between_ranks_take_time() -> None:
                     net.switch(switch.name).port_config(port, rate_bps=0, delay_ns=0)
             net.run(10)
 
-    with pytest.raises(NetworkError, match=r"^a link between two ranks takes no time: run it with one rank$"):
+    with pytest.raises(NetworkError, match=r"^a link between two ranks has no delay: run it with one rank$"):
         run_ranks(2, run)
 
 

@@ -1,10 +1,10 @@
-/* Captures of wires as pcapng with nanosecond stamps, one interface a wire.
- * SPDX-License-Identifier: Apache-2.0
+/* Captures of wires as pcapng with nanosecond timestamps; a wire is an
+ * interface. SPDX-License-Identifier: Apache-2.0
  *
  * Source: IETF draft-ietf-opsawg-pcapng: Section Header, Interface
- * Description and Enhanced Packet Blocks. The stamp is the virtual time at
- * which the last bit arrives, rounded down; virtual payload shows as a cut
- * frame; a frame that a fault took is marked by its comment.
+ * Description and Enhanced Packet Blocks. The timestamp is the virtual time at
+ * which the last bit arrives, rounded down; a frame with virtual payload
+ * appears truncated; a frame that a fault lost has a comment that says so.
  *
  * Within a window nodes run one after the other, so frames are gathered and
  * sorted by time before they are written. Numbers are little-endian, as the
@@ -24,8 +24,8 @@
 #define OPTION_IF_NAME 2u
 #define OPTION_IF_TSRESOL 9u
 #define NANOSECONDS 9u
-/* Written when so many bytes have been gathered. */
-#define MUCH (1u << 20)
+/* Gathered bytes beyond which frames are written to the file. */
+#define FLUSH_BYTES (1u << 20)
 
 static const char lost_comment[16] = "lost on the wire";
 
@@ -40,10 +40,10 @@ typedef struct record {
 struct tv_capture {
     struct tv_capture *next;
     char *path;
-    FILE *file;               /* NULL: it could not be written any more */
-    uint8_t sent;             /* another rank has the file */
+    FILE *file;               /* NULL: closed after a write has failed */
+    uint8_t remote;           /* another rank has the file */
     uint8_t *buffer;
-    size_t used, room;
+    size_t used, buffer_cap;
     record *records;
     size_t n, cap;
     uint32_t interfaces;
@@ -97,8 +97,8 @@ tv_capture *tv_capture_new(tv_net *net, const char *path)
         PyErr_NoMemory();
         return NULL;
     }
-    c->sent = net->ranks && tv_ranks_own(net->ranks) != 0;
-    if (c->sent) {
+    c->remote = net->ranks && tv_ranks_own(net->ranks) != 0;
+    if (c->remote) {
         c->next = net->captures;
         net->captures = c;
         return c;
@@ -139,7 +139,7 @@ int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name)
     p = put(p, INTERFACE, 4);
     p = put(p, size, 4);
     p = put(p, ETHERNET, 4);
-    p = put(p, 0, 4); /* frames are not cut by the capture */
+    p = put(p, 0, 4); /* SnapLen: no limit */
     p = put(p, OPTION_IF_NAME, 2);
     p = put(p, len, 2);
     p = put_padded(p, name, len);
@@ -149,13 +149,13 @@ int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name)
     p = put(p, 0, 4); /* end of options */
     put(p, size, 4);
     int written =
-        c->sent || (c->file && fwrite(block, size, 1, c->file) == 1);
+        c->remote || (c->file && fwrite(block, size, 1, c->file) == 1);
     free(block);
     link->capture = c;
     link->interface = c->interfaces++;
     link->next = w->captures;
     w->captures = link;
-    w->looked_at = 1;
+    w->checked = 1;
     return written ? 0 : write_failed(c);
 }
 
@@ -170,17 +170,17 @@ void tv_captured_free(tv_captured *c)
 
 static int reserve(tv_capture *c, size_t bytes)
 {
-    if (c->used + bytes > c->room) {
-        size_t room = c->room ? c->room * 2 : MUCH;
-        while (room < c->used + bytes)
-            room *= 2;
-        uint8_t *buffer = realloc(c->buffer, room);
+    if (c->used + bytes > c->buffer_cap) {
+        size_t cap = c->buffer_cap ? c->buffer_cap * 2 : FLUSH_BYTES;
+        while (cap < c->used + bytes)
+            cap *= 2;
+        uint8_t *buffer = realloc(c->buffer, cap);
         if (!buffer) {
             PyErr_NoMemory();
             return -1;
         }
         c->buffer = buffer;
-        c->room = room;
+        c->buffer_cap = cap;
     }
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 4096;
@@ -227,7 +227,7 @@ static int add(tv_capture *c, uint32_t interface, const tv_wire *w, int lost,
 int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f)
 {
     for (const tv_captured *c = w->captures; c; c = c->next)
-        if ((c->capture->file || c->capture->sent) &&
+        if ((c->capture->file || c->capture->remote) &&
             add(c->capture, c->interface, w, lost, f) < 0)
             return -1;
     return 0;
@@ -246,7 +246,7 @@ static int compare(const void *x, const void *y)
 int tv_capture_flush(tv_net *net, int all)
 {
     for (tv_capture *c = net->captures; c; c = c->next) {
-        if (!c->file || !c->n || (!all && c->used < MUCH))
+        if (!c->file || !c->n || (!all && c->used < FLUSH_BYTES))
             continue;
         qsort(c->records, c->n, sizeof *c->records, compare);
         size_t n = c->n;
@@ -261,9 +261,9 @@ int tv_capture_flush(tv_net *net, int all)
     return 0;
 }
 
-/* ---- other ranks' ---- */
+/* ---- captures of other ranks ---- */
 
-/* What a capture has gathered, before its records and then its bytes. */
+/* The header of what a capture has gathered: its records and bytes follow. */
 typedef struct gathered {
     uint64_t records, bytes;
 } gathered;
@@ -294,9 +294,9 @@ void tv_capture_take(tv_net *net, uint8_t *to)
     }
 }
 
-static int no_captures(void)
+static int captures_differ(void)
 {
-    return tv_net_error("another rank has other captures");
+    return tv_net_error("another rank has different captures");
 }
 
 /* All ranks have made the same captures, in the same order. */
@@ -305,13 +305,13 @@ int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
     for (tv_capture *c = net->captures; c; c = c->next) {
         gathered g;
         if (size < sizeof g)
-            return no_captures();
+            return captures_differ();
         memcpy(&g, from, sizeof g);
         from += sizeof g;
         size -= sizeof g;
         if (g.records > size / sizeof(record) ||
             g.bytes > size - g.records * sizeof(record))
-            return no_captures();
+            return captures_differ();
         const uint8_t *records = from;
         from += g.records * sizeof(record);
         size -= g.records * sizeof(record) + g.bytes;
@@ -320,7 +320,7 @@ int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
             record r;
             memcpy(&r, records, sizeof r);
             if (r.at > g.bytes || r.size > g.bytes - r.at)
-                return no_captures();
+                return captures_differ();
             if (reserve(c, r.size) < 0)
                 return -1;
             memcpy(c->buffer + c->used, from + r.at, r.size);
@@ -330,7 +330,7 @@ int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
         }
         from += g.bytes;
     }
-    return size ? no_captures() : 0;
+    return size ? captures_differ() : 0;
 }
 
 int tv_capture_close(tv_net *net)

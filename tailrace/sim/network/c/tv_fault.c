@@ -1,8 +1,8 @@
-/* Faults that take frames: shares of them on wires, pairs in switches.
+/* Faults that lose frames: random losses on wires, blackholes in switches.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Random numbers are SplitMix64 (Steele, Lea, Flood: "Fast splittable
- * pseudorandom number generators", OOPSLA 2014), as tailrace/sim/network/prng.py.
+ * pseudorandom number generators", OOPSLA 2014), like sim/network/prng.py.
  */
 #include "tv_net.h"
 
@@ -49,16 +49,16 @@ int tv_drop_takes(const tv_wire *w, tv_drop *d, uint64_t now_ps,
     return tv_random(&d->random) < d->threshold || d->all;
 }
 
-/* ---- pairs that a switch swallows ---- */
+/* ---- blackholes ---- */
 
-static uint32_t place_of(uint64_t pair, uint32_t mask)
+static uint32_t slot_of(uint64_t pair, uint32_t mask)
 {
     return (uint32_t)(tv_fold(pair ^ TV_MIX_1, TV_MIX_2)) & mask;
 }
 
 static int blackhole_has(const tv_blackhole *h, uint64_t pair)
 {
-    for (uint32_t i = place_of(pair, h->mask); h->used[i];
+    for (uint32_t i = slot_of(pair, h->mask); h->used[i];
          i = (i + 1) & h->mask)
         if (h->pairs[i] == pair)
             return 1;
@@ -90,13 +90,13 @@ void tv_blackhole_free(tv_blackhole *h)
 int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
                      uint64_t from_ps, uint64_t until_ps)
 {
-    uint32_t places = 8;
-    while (places / 2 < count)
-        places *= 2;
+    uint32_t slots = 8;
+    while (slots / 2 < count)
+        slots *= 2;
     tv_blackhole *h = calloc(1, sizeof *h);
     if (h) {
-        h->pairs = calloc(places, sizeof *h->pairs);
-        h->used = calloc(places, 1);
+        h->pairs = calloc(slots, sizeof *h->pairs);
+        h->used = calloc(slots, 1);
     }
     if (!h || !h->pairs || !h->used) {
         if (h)
@@ -104,13 +104,13 @@ int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
         PyErr_NoMemory();
         return -1;
     }
-    h->mask = places - 1;
+    h->mask = slots - 1;
     h->from_ps = from_ps;
     h->until_ps = until_ps;
     for (uint32_t k = 0; k < count; k++) {
         if (blackhole_has(h, pairs[k]))
             continue;
-        uint32_t i = place_of(pairs[k], h->mask);
+        uint32_t i = slot_of(pairs[k], h->mask);
         while (h->used[i])
             i = (i + 1) & h->mask;
         h->used[i] = 1;

@@ -7,13 +7,13 @@
 
 struct tv_host {
     tv_wire *in, *out;
-    tc_nic *nic;         /* NULL: silent */
-    uint64_t wake_ps;    /* when to ask the NIC; while sending: when free */
+    tc_nic *nic;         /* NULL: the host sends nothing */
+    uint64_t wake_ps;    /* when to ask the NIC; while it sends: free_ps */
     uint64_t free_ps;    /* when the last bit of the last frame has left */
-    uint64_t rate_bps;   /* at which that was sent */
-    uint64_t remainder;  /* of free_ps, in 1/rate_bps ps */
-    uint64_t notified_ps; /* latest time that the NIC knows of */
-    uint64_t last_ps;    /* of the last frame */
+    uint64_t rate_bps;   /* of the last frame */
+    uint64_t remainder;  /* fraction of free_ps, in 1/rate_bps ps */
+    uint64_t notified_ps; /* latest time with which the NIC was called */
+    uint64_t last_ps;    /* when the last frame was received or sent */
     int called;          /* within tv_host_run */
 };
 
@@ -42,11 +42,11 @@ int tv_host_attach(tv_host *h, PyObject *port)
 {
     if (h->called) {
         PyErr_SetString(PyExc_RuntimeError,
-                        "a NIC cannot be replaced while it is called");
+                        "a NIC cannot be replaced while it is being called");
         return -1;
     }
     if (!PyObject_TypeCheck(port, &tc_nic_type)) {
-        PyErr_Format(PyExc_TypeError, "a %s is no port of a NIC",
+        PyErr_Format(PyExc_TypeError, "expected the port of a NIC, not %s",
                      Py_TYPE(port)->tp_name);
         return -1;
     }
@@ -60,8 +60,8 @@ uint64_t tv_host_next(const tv_host *h)
     return arrival < h->wake_ps ? arrival : h->wake_ps;
 }
 
-/* Hands in everything that arrives at an instant. How much there was, and in
- * `delivered` whether any of it came through; -1. */
+/* Hands all frames that arrive at an instant to the NIC. Returns their number,
+ * and sets *delivered if any was not lost; -1 with an exception. */
 static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
 {
     int count = 0;
@@ -81,8 +81,8 @@ static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
     return count;
 }
 
-/* Serialises; the remainder is carried on while the wire stays busy, so
- * rounding never adds up. */
+/* Occupies the wire for the time of a frame. While the wire stays busy, the
+ * rounded-off fraction is carried over, so rounding errors do not add up. */
 static void occupy(tv_host *h, uint64_t now_ps, uint64_t bytes)
 {
     uint64_t rate_bps = tv_wire_rate_bps(h->out);
@@ -91,7 +91,7 @@ static void occupy(tv_host *h, uint64_t now_ps, uint64_t bytes)
     if (h->free_ps < now_ps)
         h->free_ps = now_ps;
     h->rate_bps = rate_bps;
-    /* TC_MOST_BYTES are less than 2^64 of these, with any remainder */
+    /* no overflow for TC_MOST_BYTES and any remainder: asserted below */
     uint64_t work = bytes * 8 * TV_PS_PER_S + h->remainder;
     h->free_ps += work / rate_bps;
     h->remainder = work % rate_bps;
@@ -101,7 +101,7 @@ _Static_assert(TC_MOST_BYTES * UINT64_C(8) <
                    (UINT64_MAX - TV_PS_PER_S) / TV_PS_PER_S,
                "a frame's serialisation in ps");
 
-/* Asks the NIC for a frame, the wire being free, and sends it. 0, -1. */
+/* Asks the NIC for a frame and sends it; the wire is free. 0, -1. */
 static int ask(tv_host *h, uint64_t now_ps)
 {
     tc_departure d;

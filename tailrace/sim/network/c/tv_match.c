@@ -1,4 +1,4 @@
-/* Which frames a fault or a filter is about, without Python.
+/* Matches frames for faults and filters, without Python.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -9,7 +9,7 @@
 #define IPV4_BYTES 20u
 #define UDP 17u
 #define DSCP_SHIFT 2          /* in the TOS byte */
-/* Tags and shims in front of IPv4 that are looked behind. */
+/* VLAN tags and shims in front of IPv4 that are skipped at most. */
 #define MOST_SHIMS 4
 
 static uint32_t load_be16(const uint8_t *p)
@@ -17,9 +17,9 @@ static uint32_t load_be16(const uint8_t *p)
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* Goes past the local header whose subtype is at *at: the EtherType behind it,
- * or 0 when there is none. */
-static uint32_t pass(const tv_formats *f, const uint8_t *data, uint32_t len,
+/* Skips the local header whose subtype is at *at; returns the EtherType of the
+ * next header, or 0 if there is none. */
+static uint32_t skip(const tv_formats *f, const uint8_t *data, uint32_t len,
                      uint32_t *at)
 {
     if (len - *at < 1 || data[*at] >= TV_SHIMS)
@@ -54,7 +54,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
         uint8_t subtype = data[at];
         if (subtype >= TV_SHIMS || !(f->aside >> subtype & 1))
             return subtype < 64 && (m->subtypes >> subtype & 1);
-        type = pass(f, data, len, &at);
+        type = skip(f, data, len, &at);
     }
     if (m->udp_port && type == ETHERTYPE_IPV4 &&
         is_udp_to(data + at, len - at, m->udp_port))
@@ -73,7 +73,7 @@ const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
             type = load_be16(data + at + 2);
             at += 4;
         } else if (type == f->local_type) {
-            type = pass(f, data, len, &at);
+            type = skip(f, data, len, &at);
         } else {
             return NULL;
         }

@@ -1,4 +1,4 @@
-/* The network: who has something to do when, and the loop of windows.
+/* The network: the schedule of the nodes' next events, and the loop of windows.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* Windows between two looks for signals. */
+/* Windows between two checks for signals. */
 #define SIGNAL_WINDOWS 256u
-/* Rounds of one instant after which frames are taken to circle for ever. */
+/* Windows at one instant after which frames are assumed to loop for ever. */
 #define MOST_ROUNDS 1000000u
 
 /* ---- the schedule ---- */
@@ -139,15 +139,15 @@ void tv_net_clear(tv_net *net)
 
 /* ---- running ---- */
 
-static int ours(const tv_net *net, uint32_t node)
+static int is_local(const tv_net *net, uint32_t node)
 {
     return net->nodes[node]->rank == tv_ranks_own(net->ranks);
 }
 
-/* Rates may have been changed since the last run, by faults or by hand. The
- * look-ahead: nothing that is sent arrives earlier than this later, but at
- * hosts what comes from switches, which have done their window by then. That of
- * what is sent to other ranks is their own. */
+/* The look-ahead (tv_net.h): the least time from sending a frame to its
+ * arrival, over the wires within this rank except those from switches to hosts;
+ * in *between_ps the same of wires to other ranks. First reads the wires'
+ * rates, which faults or control calls may have changed since the last run. */
 static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
 {
     uint64_t ahead_ps = TC_NEVER;
@@ -163,7 +163,7 @@ static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
         }
         w->downward = w->source < w->target && core && !w->absent &&
                       !net->nodes[w->target]->core;
-        if (w->downward || !ours(net, w->source))
+        if (w->downward || !is_local(net, w->source))
             continue;
         uint64_t least_ps =
             w->delay_ps + tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps);
@@ -179,7 +179,7 @@ int tv_net_at_rest(tv_net *net)
     if (net->under_way || net->awake)
         return 0;
     for (uint32_t k = 0; k < net->n_nodes; k++) {
-        /* who was busy last time mostly still is */
+        /* the host that was busy last time mostly still is */
         uint32_t i = (net->last_busy + k) % net->n_nodes;
         tv_node *n = net->nodes[i];
         if (!n->attached)
@@ -217,8 +217,8 @@ static int run_window(tv_net *net, uint64_t end_ps)
     return 0;
 }
 
-/* One window, or what has to happen instead of it; the limit is not reached.
- * -1 with an exception. */
+/* One window, which begins at first_ps and ends at end_ps at the latest.
+ * 0; -1 with an exception. */
 static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
                 uint64_t end_ps)
 {
@@ -228,7 +228,7 @@ static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
         until_ps = end_ps;
     if (first_ps == net->now_ps && ahead_ps == 0) {
         if (++net->rounds > MOST_ROUNDS)
-            return tv_net_error("frames circle without time passing");
+            return tv_net_error("frames loop without time passing");
     } else {
         net->rounds = 0;
     }
@@ -237,7 +237,8 @@ static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
     return run_window(net, until_ps);
 }
 
-/* Windows of this rank, as long as it hears of nothing that others do. */
+/* The windows of this rank in a period, in which no frame of other ranks can
+ * arrive. */
 static int period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
                   uint64_t end_ps)
 {
@@ -249,16 +250,18 @@ static int period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
     while ((first_ps = schedule_first(&net->schedule)) < until_ps) {
         if (step(net, first_ps, ahead_ps, until_ps) < 0)
             return -1;
-        /* a NIC may have ended the run, for itself alone */
+        /* a NIC may have ended the run, which would end for this rank alone */
         if (net->limit_ps < until_ps)
-            return tv_net_error("a NIC cannot have itself called back where "
-                                "there are other ranks");
+            return tv_net_error("a NIC cannot schedule a callback if there "
+                                "are several ranks");
     }
     return 0;
 }
 
-/* What is there to be done, here or, where there are ranks, anywhere. */
-static int look(tv_net *net, int stop_at_rest, uint64_t mark, tv_state *s)
+/* Sets *s to the state of the network, that of all ranks if there are
+ * several. */
+static int read_state(tv_net *net, int stop_at_rest, uint64_t mark,
+                      tv_state *s)
 {
     s->busy = 1;
     if (stop_at_rest) {
@@ -276,13 +279,13 @@ static int look(tv_net *net, int stop_at_rest, uint64_t mark, tv_state *s)
         return -1;
     net->last_ps = s->last_ps;
     if (s->ahead_ps == 0)
-        return tv_net_error("a link between two ranks takes no time: run it "
+        return tv_net_error("a link between two ranks has no delay: run it "
                             "with one rank");
     return 0;
 }
 
-/* Switches may have been changed by control calls since the last run: what
- * follows from that at once happens now. */
+/* Control calls may have changed switches since the last run: handles the
+ * events that follow at once. */
 static int settle_all(tv_net *net)
 {
     for (uint32_t i = 0; i < net->n_nodes; i++) {
@@ -307,7 +310,7 @@ static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
     uint64_t between_ps, ahead_ps = look_ahead(net, &between_ps);
     for (uint32_t window = 1;; window++) {
         tv_state all = {.ahead_ps = between_ps};
-        if (look(net, stop_at_rest, mark, &all) < 0)
+        if (read_state(net, stop_at_rest, mark, &all) < 0)
             return TV_STOP_ERROR;
         if (!all.busy)
             return TV_STOP_REST;
@@ -351,7 +354,7 @@ enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
     enum tv_stop stop = run(net, stop_at_rest, mark);
     net->running = 0;
     if (stop != TV_STOP_ERROR) {
-        /* a window starts before its last event; idle timers do not count */
+        /* now_ps is a window's start; timers without a frame do not count */
         net->now_ps = net->last_ps > began_ps ? net->last_ps : began_ps;
         if (tv_capture_flush(net, 1) < 0)
             stop = TV_STOP_ERROR;

@@ -1,4 +1,4 @@
-/* Nodes: how a switch works off a window, and what a host's node keeps.
+/* Nodes: runs a switch or a host through a window.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* tr_run returns early when packets circle without time passing; so often it
- * is called again */
+/* tr_run returns early if packets recirculate without time passing; it is then
+ * called again, so many times at most. */
 #define IDLE_ROUNDS 64
 
 tv_node *tv_node_new(tv_net *net, const char *name)
@@ -51,7 +51,7 @@ void tv_node_free(tv_node *n)
     free(n);
 }
 
-/* Larger copies of three arrays at once; the old ones stay on failure. */
+/* Enlarges three arrays; on failure the old ones remain valid. */
 int tv_node_add_in(tv_node *n, tv_wire *w)
 {
     uint32_t count = n->n_in + 1;
@@ -99,9 +99,9 @@ void tv_node_lost(void *node, const tr_lost *frame)
                      frame->virt);
 }
 
-/* ---- what a switch sends ---- */
+/* ---- sending ---- */
 
-static int cpu_keep(tv_node *n, const uint8_t *data, uint32_t len)
+static int cpu_enqueue(tv_node *n, const uint8_t *data, uint32_t len)
 {
     tv_cpu_frame *f = malloc(sizeof *f + len);
     if (!f) {
@@ -126,7 +126,7 @@ static int cpu_keep(tv_node *n, const uint8_t *data, uint32_t len)
     return 0;
 }
 
-static int hand_on(tv_node *n, const tr_out *out, uint64_t now_ps)
+static int transmit(tv_node *n, const tr_out *out, uint64_t now_ps)
 {
     tv_wire *w = out->port < TR_MAX_PORTS ? n->out[out->port] : NULL;
     if (w)
@@ -138,7 +138,7 @@ static int hand_on(tv_node *n, const tr_out *out, uint64_t now_ps)
     if (c == &n->unwired)
         tv_kinds_add(&n->dropped, &n->net->formats, out->data, out->len,
                      out->virt);
-    return c == &n->to_cpu ? cpu_keep(n, out->data, out->len) : 0;
+    return c == &n->to_cpu ? cpu_enqueue(n, out->data, out->len) : 0;
 }
 
 int tv_node_settle(tv_node *n, uint64_t now_ps)
@@ -153,18 +153,18 @@ int tv_node_settle(tv_node *n, uint64_t now_ps)
     if (net->last_ps < now_ps)
         net->last_ps = now_ps;
     while (tr_pop(n->core, &out)) {
-        int rc = hand_on(n, &out, now_ps);
+        int rc = transmit(n, &out, now_ps);
         tr_release(n->core, out.slot);
         if (rc < 0)
             return -1;
     }
     if (next <= now_ps)
-        return tv_net_error("%s: packets circle through the switch without "
+        return tv_net_error("%s: packets recirculate in the switch without "
                             "time passing", n->name);
     return 0;
 }
 
-/* ---- what a switch takes in ---- */
+/* ---- receiving ---- */
 
 static void sift_down(tv_head *heads, uint32_t n, tv_head moved)
 {
@@ -187,7 +187,7 @@ static void sift_down(tv_head *heads, uint32_t n, tv_head moved)
     heads[i] = moved;
 }
 
-/* The in-wires on which something arrives before end_ps, as a heap. */
+/* Makes a heap of the in-wires on which a frame arrives before end_ps. */
 static uint32_t heads_gather(const tv_node *n, uint64_t end_ps)
 {
     uint32_t count = 0;
@@ -197,7 +197,7 @@ static uint32_t heads_gather(const tv_node *n, uint64_t end_ps)
         if (time_ps >= end_ps)
             continue;
         uint32_t i = count++;
-        /* wires come in order, so an equal time stays below its parent */
+        /* wires are added by index, so at equal times the parent stays */
         while (i && time_ps < heads[(i - 1) / 2].time_ps) {
             heads[i] = heads[(i - 1) / 2];
             i = (i - 1) / 2;
@@ -206,19 +206,19 @@ static uint32_t heads_gather(const tv_node *n, uint64_t end_ps)
         __builtin_prefetch(n->in[k]);
         __builtin_prefetch((const uint8_t *)n->in[k] + TV_CACHE_LINE);
     }
-    /* the wires are on their way into the cache by now: their frames */
+    /* by now the wires are in the cache: prefetch their frames */
     for (uint32_t i = 0; i < count; i++)
         tv_wire_prefetch(n->in[heads[i].in]);
     return count;
 }
 
-static int no_frame(const tv_node *n, uint32_t port, uint32_t len)
+static int frame_refused(const tv_node *n, uint32_t port, uint32_t len)
 {
-    return tv_net_error("%s: port %u takes no frame of %u bytes", n->name,
-                        port, len);
+    return tv_net_error("%s: port %u does not accept a frame of %u bytes",
+                        n->name, port, len);
 }
 
-static int take_in(tv_node *n, tv_wire *w)
+static int receive(tv_node *n, tv_wire *w)
 {
     tv_net *net = n->net;
     tc_frame f;
@@ -243,7 +243,7 @@ static int take_in(tv_node *n, tv_wire *w)
     n->entered.virt += f.virt;
     if (tr_rx_virtual(n->core, w->target_port, f.data, f.len, f.virt,
                       f.time_ps) != TR_OK)
-        return no_frame(n, w->target_port, f.len);
+        return frame_refused(n, w->target_port, f.len);
     return tv_node_settle(n, f.time_ps);
 }
 
@@ -253,7 +253,7 @@ static int switch_run(tv_node *n, uint64_t end_ps)
     tv_head *heads = n->heads;
     while (count) {
         tv_head first = heads[0];
-        if (take_in(n, n->in[first.in]) < 0)
+        if (receive(n, n->in[first.in]) < 0)
             return -1;
         first.time_ps = n->in_next[first.in];
         if (first.time_ps >= end_ps)
@@ -289,6 +289,6 @@ int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
     n->entered.frames++;
     n->packet_outs.frames++;
     if (tr_rx_virtual(n->core, port, data, len, 0, now_ps) != TR_OK)
-        return no_frame(n, port, len);
+        return frame_refused(n, port, len);
     return tv_node_settle(n, now_ps);
 }

@@ -1,4 +1,4 @@
-/* Net's method that says where all frames and their payload bytes are.
+/* Net's methods that account for all frames and their payload bytes.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_python.h"
@@ -30,11 +30,11 @@ static PyObject *of_wire(const tv_wire *w)
                          flight.frames, flight.virt);
 }
 
-/* account() -> ([of each switch], [of each wire]), in the order of numbers.
+/* account() -> ([counts of each switch], [counts of each wire]), by index.
  * A switch: the core's frames (in, made, out, dropped, held) and payload
- * (in, made, out, dropped, truncated, held), then (frames, payload) of what
- * the network gave it, of what it sent to no wire and to the CPU port, of what
- * faults swallowed at its entry, of packet-outs.
+ * (in, made, out, dropped, truncated, held), then (frames, payload) handed to
+ * the core, sent to a port without a wire, sent to the CPU port, swallowed by
+ * blackholes, and entered as packet-outs.
  * A wire: (frames, payload) sent, delivered, cut, dropped, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)
 {
@@ -66,9 +66,9 @@ static PyObject *account(tv_object *self, PyObject *nothing)
     return Py_BuildValue("NN", switches, wires);
 }
 
-/* data() -> frames that carry data and that no host got: whole and trimmed
- * ones that switches dropped, the same that faults took, whole ones on wires
- * and in switches */
+/* data() -> counts of data frames that no host received: dropped by switches
+ * with their payload and trimmed, lost to faults with their payload and
+ * trimmed, and those on wires and in switches */
 static PyObject *data(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

@@ -1,4 +1,4 @@
-/* Net's methods that put the network together and move frames by hand.
+/* Net's methods that assemble the network and inject and read frames.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* add_switch(name, handle, cpu_port or -1) -> number */
+/* add_switch(name, handle, cpu_port or -1) -> node index */
 static PyObject *add_switch(tv_object *self, PyObject *args)
 {
     const char *name;
@@ -30,7 +30,7 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(n->index);
 }
 
-/* add_absent(name, rank) -> number of a node that another rank has */
+/* add_absent(name, rank) -> index of a node that belongs to another rank */
 static PyObject *add_absent(tv_object *self, PyObject *args)
 {
     const char *name;
@@ -48,7 +48,8 @@ static PyObject *add_absent(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(n->index);
 }
 
-/* add_host(name) -> number; its two wires come next, the one from it first */
+/* add_host(name) -> node index; its two wires are added next, the outgoing wire
+ * first */
 static PyObject *add_host(tv_object *self, PyObject *args)
 {
     const char *name;
@@ -82,7 +83,7 @@ static int connect(tv_node *source, tv_node *target, tv_wire *w)
     return 0;
 }
 
-/* add_wire(source, port, target, port, rate_bps, delay_ps) -> number */
+/* add_wire(source, port, target, port, rate_bps, delay_ps) -> wire index */
 static PyObject *add_wire(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -119,7 +120,7 @@ static PyObject *add_wire(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(w->index);
 }
 
-/* attach(host, port of its NIC) */
+/* attach(host index, port of its NIC) */
 static PyObject *attach(tv_object *self, PyObject *args)
 {
     unsigned node;
@@ -180,7 +181,7 @@ static PyObject *rescheduled(tv_node *n, int rc)
     Py_RETURN_NONE;
 }
 
-/* enter(switch, port, frame): a frame comes in now by a port without a wire */
+/* enter(switch, port, frame): injects a frame now at a port without a wire */
 static PyObject *enter(tv_object *self, PyObject *args)
 {
     unsigned node, port;
@@ -195,7 +196,7 @@ static PyObject *enter(tv_object *self, PyObject *args)
     return n ? rescheduled(n, rc) : NULL;
 }
 
-/* settle(switch): its state was changed by hand */
+/* settle(switch): handles due events after its state was changed */
 static PyObject *settle(tv_object *self, PyObject *args)
 {
     unsigned node;
@@ -208,7 +209,7 @@ static PyObject *settle(tv_object *self, PyObject *args)
     return rescheduled(n, tv_node_settle(n, self->net.now_ps));
 }
 
-/* to_cpu(switch) -> the frames for its CPU port, oldest first; taken */
+/* to_cpu(switch) -> removes the frames sent to its CPU port, oldest first */
 static PyObject *to_cpu(tv_object *self, PyObject *args)
 {
     unsigned node;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* rate(wire, bps) */
+/* set_rate(wire, bps) */
 static PyObject *set_rate(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -68,7 +68,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->test = test == Py_None ? NULL : Py_NewRef(test);
     d->next = w->drops;
     w->drops = d;
-    w->looked_at = 1;
+    w->checked = 1;
     Py_RETURN_NONE;
 }
 

@@ -20,8 +20,9 @@ static PyObject *wire_state(tv_object *self, PyObject *args)
                          w->lost[TV_LOSS_DROP].frames);
 }
 
-/* traffic() -> frames: taken in by switches, delivered by wires, lost to cuts,
- * lost to drops, swallowed by switches, without a wire */
+/* traffic() -> counts of frames: entered switches, delivered by wires, lost to
+ * cuts, lost to drops, swallowed by blackholes, sent to a port without a
+ * wire */
 static PyObject *traffic(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -48,9 +49,9 @@ static void store_le(uint8_t *p, uint64_t value)
         p[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* trace() -> of each wire, in order: frames delivered, payload bytes that are
- * a length, both halves of the mix; 64 bits each, little-endian. Zeros where
- * another rank has them. */
+/* trace() -> for each wire by index: frames delivered, bytes of virtual
+ * payload, both halves of the trace hash; 64 bits each, little-endian. Zeros
+ * for wires that another rank counts. */
 static PyObject *trace(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -85,19 +86,18 @@ static PyObject *tap(tv_object *self, PyObject *args)
     if (!w)
         return NULL;
     if (self->net.ranks) {
-        tv_net_error("a tap sees everything in its order: run it with one "
-                     "rank");
+        tv_net_error("a tap needs the whole network: run it with one rank");
         return NULL;
     }
     self->net.taps += !w->tap;
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);
-    w->looked_at = w->reports_sends = 1;
+    w->checked = w->reports_sends = 1;
     Py_RETURN_NONE;
 }
 
-/* log(a, b, [wire], [wire with all that is no IPv4 packet]): from now on, of
- * the packets between two addresses */
+/* log(a, b, [wire], [wire with non-IPv4 frames too]): from now on logs the
+ * packets between two IPv4 addresses */
 static PyObject *log_flow(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -107,7 +107,7 @@ static PyObject *log_flow(tv_object *self, PyObject *args)
                           &PyList_Type, &lists[1]))
         return NULL;
     if (net->ranks || net->log) {
-        tv_net_error(net->ranks ? "a log wants all of the network: run it "
+        tv_net_error(net->ranks ? "a log needs the whole network: run it "
                                   "with one rank"
                                 : "there is a log already");
         return NULL;
@@ -126,12 +126,12 @@ static PyObject *log_flow(tv_object *self, PyObject *args)
             if (!w)
                 return NULL;
             w->logged = (uint8_t)(k ? TV_LOGGED_NON_IP : TV_LOGGED_FLOW);
-            w->looked_at = w->reports_sends = 1;
+            w->checked = w->reports_sends = 1;
         }
     Py_RETURN_NONE;
 }
 
-/* logged() -> the records so far (tv_logged_frame), which are taken away */
+/* logged() -> removes and returns the records so far (tv_logged_frame) */
 static PyObject *logged(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -169,7 +169,7 @@ static PyObject *capture(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* watch(src, dst, sport or -1) -> number */
+/* watch(src, dst, sport or -1) -> index of the watch */
 static PyObject *watch(tv_object *self, PyObject *args)
 {
     tv_watch *t = calloc(1, sizeof *t);
@@ -197,7 +197,7 @@ static int compare_sights(const void *x, const void *y)
     return a->number < b->number ? -1 : 1;
 }
 
-/* watched(number) -> [(time_ps, switch, port, psn or None)] by time */
+/* watched(index) -> [(time_ps, switch, port, psn or None)] by time */
 static PyObject *watched(tv_object *self, PyObject *args)
 {
     unsigned number;
@@ -226,7 +226,7 @@ static PyObject *watched(tv_object *self, PyObject *args)
     return sights;
 }
 
-/* sample(period_ps, [wire]): from now on, in place of what was sampled */
+/* sample(period_ps, [wire]): samples from now on; discards earlier samples */
 static PyObject *sample(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;

@@ -1,4 +1,4 @@
-/* The extension module: the type Net, its life, and running it.
+/* The extension module: the type Net, its creation and end, and running it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -85,8 +85,8 @@ static int net_clear(tv_object *self)
     return 0;
 }
 
-/* Writes what captures still hold; the switches are not touched any more,
- * counts can still be read. */
+/* close(): writes the rest of captures. Switches are not used any more; counts
+ * can still be read. */
 static PyObject *net_close(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -159,7 +159,7 @@ static PyObject *net_set_now(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* cut(time_ps): the run that is under way ends before this time. */
+/* cut(time_ps): the current run ends before this time. */
 static PyObject *net_cut(tv_object *self, PyObject *args)
 {
     unsigned long long time_ps;
@@ -208,7 +208,7 @@ static PyObject *get_events(tv_object *self, void *unused)
     return PyLong_FromUnsignedLongLong(self->net.events);
 }
 
-/* 0: standing; 1: in a window of many instants; 2: at one instant. */
+/* 0: not running; 1: in a window of several instants; 2: of one instant. */
 static PyObject *get_running(tv_object *self, void *unused)
 {
     (void)unused;
@@ -217,7 +217,7 @@ static PyObject *get_running(tv_object *self, void *unused)
     return PyLong_FromLong(net->running ? 1 + instant : 0);
 }
 
-/* (meetings, frames and bytes handed across) */
+/* (meetings, frames and bytes sent to other ranks) */
 static PyObject *get_rank_counts(tv_object *self, void *unused)
 {
     (void)unused;
@@ -250,7 +250,7 @@ static PyMethodDef run_methods[] = {
 /* ---- the module ---- */
 
 static PyType_Slot net_slots[] = {
-    {Py_tp_doc, "A virtual-time network; tailrace.sim.network.network is over it."},
+    {Py_tp_doc, "A virtual-time network; sim.network.network wraps it."},
     {Py_tp_new, net_new},
     {Py_tp_dealloc, net_dealloc},
     {Py_tp_traverse, net_traverse},
@@ -283,7 +283,7 @@ static int add_methods(PyObject *type, PyMethodDef *methods)
     return 0;
 }
 
-/* set_error(class): what is raised where the network cannot go on. */
+/* set_error(class): the exception that errors of the network raise. */
 static PyObject *set_error(PyObject *module, PyObject *class)
 {
     (void)module;

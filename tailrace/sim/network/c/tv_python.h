@@ -1,4 +1,4 @@
-/* The Python type Net: one object over tv_net, with numbers for all parts.
+/* The Python type Net: wraps a tv_net; identifies nodes and wires by index.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TV_PYTHON_H
@@ -11,19 +11,19 @@ typedef struct tv_object {
     tv_net net;
 } tv_object;
 
-/* Parts by number; NULL with an exception: no such part, or closed. */
+/* Parts by index; NULL with an exception: no such part, or closed. */
 tv_node *tv_py_switch(tv_object *self, unsigned node);
 tv_node *tv_py_host(tv_object *self, unsigned node);
 tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 
-/* shared_bytes(ranks) -> size of the memory in which they speak to each other.
+/* shared_bytes(ranks) -> size of the shared memory of so many ranks.
  * exchange(memory, rank, ranks, [descriptor], [bytes, by rank]) -> [bytes, by
- * rank]; None when another rank has gone: what is at the other end of one of
- * the descriptors, which are sockets, is closed (tv_shared.c). */
+ * rank]; None if another rank has ended: the peer of one of the descriptors,
+ * which are sockets, is closed (tv_shared.c). */
 PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks);
 PyObject *tv_shared_exchange(PyObject *module, PyObject *args);
 
-/* Methods by file: assembly, faults, looking on, accounts. */
+/* Methods by file: assembly, faults, observation, accounts. */
 extern PyMethodDef tv_py_build_methods[];
 extern PyMethodDef tv_py_fault_methods[];
 extern PyMethodDef tv_py_observe_methods[];

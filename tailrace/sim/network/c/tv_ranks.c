@@ -1,32 +1,33 @@
-/* A network in parts, each run by a process of its own: a rank.
+/* Ranks: a network divided into parts, each run by a process of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Every rank numbers all nodes and wires alike, and has those switches, hosts
- * and wires' ends that are its own. All of them do the same at the same times:
- * they meet before each period, exchange the frames that were sent to each
- * other and what each has to do next, and so decide alike. A period is as long
- * as the least look-ahead of the wires between ranks: what is sent in it arrives
- * after it. Within it each rank has windows of its own.
+ * All ranks give each node and wire the same index; a rank has the switches,
+ * hosts and ends of wires of its part. Ranks synchronise conservatively: before
+ * each period of virtual time they meet, that is, they exchange the frames that
+ * they have sent to each other and the times of their next events, and so take
+ * the same decisions. A period is as long as the least look-ahead of the wires
+ * between ranks: a frame that is sent in it to another rank arrives after it.
+ * Within a period each rank runs windows of its own (tv_net.h).
  *
- * The order of arrivals at a node does not depend on who sent them when in real
- * time: times come first, then numbers of wires, and each wire keeps its order.
+ * The order of arrivals at a node does not depend on real time: frames are
+ * handled by arrival time, then by wire index, and each wire is FIFO.
  */
 #include "tv_net.h"
 
 #include <stdlib.h>
 
 typedef struct message {
-    uint8_t *data;            /* a head first */
+    uint8_t *data;            /* begins with a head */
     size_t used, cap;
 } message;
 
-/* What all ranks are told. */
+/* The header of each message. */
 typedef struct head {
     tv_state state;
-    uint64_t frames, captured; /* bytes that follow */
+    uint64_t frames, captured; /* sizes in bytes of the parts that follow */
 } head;
 
-/* A frame on its way, then its bytes up to a multiple of 8. */
+/* The header of a frame; its bytes follow, padded to a multiple of 8. */
 typedef struct rank_frame {
     uint64_t arrival_ps;
     uint32_t wire, cuts, len, virt;
@@ -36,7 +37,7 @@ struct tv_ranks {
     PyObject *transport;
     uint32_t rank, count;
     uint64_t period_ps;
-    uint64_t sent_first_ps;   /* earliest arrival of what is in `to` */
+    uint64_t sent_first_ps;   /* earliest arrival of the frames in `to` */
     tv_rank_counts counts;
     message to[];             /* by rank */
 };
@@ -58,7 +59,7 @@ static int reserve(message *m, size_t bytes)
     return 0;
 }
 
-static void forget(tv_ranks *r)
+static void clear_messages(tv_ranks *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
         r->to[i].used = sizeof(head);
@@ -81,7 +82,7 @@ tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count)
             return NULL;
         }
     }
-    forget(r);
+    clear_messages(r);
     return r;
 }
 
@@ -126,8 +127,8 @@ int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
     rank_frame c = {arrival_ps, w->index, cuts, first_len + tail_len, virt};
     size_t size = sizeof c + ((c.len + 7u) & ~(size_t)7);
     if (net->running && arrival_ps < r->period_ps)
-        return tv_net_error("wire %u: a frame arrives at %llu ps at another "
-                            "rank, which is further", w->index,
+        return tv_net_error("wire %u: a frame to another rank arrives at "
+                            "%llu ps, before the period's end", w->index,
                             (unsigned long long)arrival_ps);
     if (reserve(m, size) < 0)
         return -1;
@@ -145,7 +146,8 @@ int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
 
 /* ---- meeting ---- */
 
-static PyObject *written(tv_net *net, const tv_state *s)
+/* The messages to all ranks, as a list of bytes. */
+static PyObject *make_messages(tv_net *net, const tv_state *s)
 {
     tv_ranks *r = net->ranks;
     PyObject *list = PyList_New(r->count);
@@ -173,9 +175,9 @@ static PyObject *written(tv_net *net, const tv_state *s)
     return list;
 }
 
-static int strange(uint32_t from)
+static int bad_message(uint32_t from)
 {
-    return tv_net_error("rank %u speaks another language", from);
+    return tv_net_error("rank %u has sent a malformed message", from);
 }
 
 static int join_frames(tv_net *net, uint32_t from, const uint8_t *p,
@@ -184,12 +186,12 @@ static int join_frames(tv_net *net, uint32_t from, const uint8_t *p,
     while (left) {
         rank_frame c;
         if (left < sizeof c)
-            return strange(from);
+            return bad_message(from);
         memcpy(&c, p, sizeof c);
         size_t size = sizeof c + ((c.len + 7u) & ~(size_t)7);
         if (left < size || c.wire >= net->n_wires ||
             net->wires[c.wire]->absent)
-            return strange(from);
+            return bad_message(from);
         tc_frame f = {c.arrival_ps, c.len, c.virt, p + sizeof c};
         if (tv_wire_join(net->wires[c.wire], &f, c.cuts) < 0)
             return -1;
@@ -203,12 +205,12 @@ static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
 {
     head h;
     if (!PyBytes_Check(item) || (size_t)PyBytes_GET_SIZE(item) < sizeof h)
-        return strange(from);
+        return bad_message(from);
     const uint8_t *p = (const uint8_t *)PyBytes_AS_STRING(item);
     memcpy(&h, p, sizeof h);
     p += sizeof h;
     if (sizeof h + h.frames + h.captured != (size_t)PyBytes_GET_SIZE(item))
-        return strange(from);
+        return bad_message(from);
     if (h.state.first_ps < all->first_ps)
         all->first_ps = h.state.first_ps;
     if (h.state.ahead_ps < all->ahead_ps)
@@ -229,17 +231,17 @@ int tv_ranks_meet(tv_net *net, tv_state *s)
     if (r->sent_first_ps < s->first_ps)
         s->first_ps = r->sent_first_ps;
     s->busy |= r->sent_first_ps != TC_NEVER;
-    PyObject *out = written(net, s);
+    PyObject *out = make_messages(net, s);
     PyObject *in = out ? PyObject_CallMethod(r->transport, "exchange", "O",
                                              out)
                        : NULL;
     Py_XDECREF(out);
-    forget(r);
+    clear_messages(r);
     if (!in)
         return -1;
     int rc = 0;
     if (!PyList_Check(in) || PyList_GET_SIZE(in) != (Py_ssize_t)r->count)
-        rc = tv_net_error("expected a message of each rank");
+        rc = tv_net_error("expected one message from each rank");
     for (uint32_t i = 0; rc == 0 && i < r->count; i++)
         if (i != r->rank)
             rc = join(net, i, PyList_GET_ITEM(in, i), s);

@@ -1,4 +1,4 @@
-/* Samples of ports: what waits, what was sent, whether a pause is obeyed.
+/* Samples of ports: bytes queued, bytes sent, paused priorities.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -10,7 +10,7 @@ uint64_t tv_sample_next(const tv_net *net)
     return net->sampler ? net->sampler->next_ps : TC_NEVER;
 }
 
-/* Larger copies; the old arrays stay on failure. */
+/* Enlarges the arrays; on failure the old ones remain valid. */
 static int grow(tv_sampler *s)
 {
     size_t cap = s->cap ? s->cap * 2 : 64, cells = cap * (s->n ? s->n : 1);

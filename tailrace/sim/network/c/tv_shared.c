@@ -1,11 +1,11 @@
-/* How ranks on one machine speak to each other: bytes through shared memory.
+/* Exchanges messages between the ranks on one machine through shared memory.
  * SPDX-License-Identifier: Apache-2.0
  *
- * From each rank to each other one goes a ring with one writer and one reader.
- * A message is its length and its bytes; one that is longer than the ring goes
- * piece by piece, while both sides are here. Who can neither write nor read
- * sleeps on its own bell, a futex that everybody rings who wrote to it or read
- * what it had written.
+ * From each rank to each other rank there is a ring buffer with one writer and
+ * one reader. A message is its length and its bytes; a message longer than the
+ * ring is sent in pieces while both ranks are in the exchange. A rank that can
+ * neither write nor read sleeps on its bell, a futex; a rank that has written
+ * to it, or read what it had written, rings that bell.
  */
 #include "tv_python.h"
 
@@ -20,10 +20,10 @@
 
 #define LINE 64
 #define RING_BYTES (UINT64_C(1) << 18)
-/* Looks at the bell before sleeping: a few microseconds. */
-#define LOOKS 400
+/* Polls of the bell before sleeping: a few microseconds. */
+#define POLLS 400
 /* Sleep between two checks for signals and for peers that have ended. */
-#define NAP_NS 50000000L
+#define SLEEP_NS 50000000L
 #define LENGTH_BYTES 8u
 #define MOST_RANKS 1024u
 
@@ -32,23 +32,25 @@ typedef struct bell {
 } bell;
 
 typedef struct ring {
-    _Alignas(LINE) _Atomic uint64_t read;    /* bytes, ever */
+    _Alignas(LINE) _Atomic uint64_t read;    /* bytes since the start */
     _Alignas(LINE) _Atomic uint64_t written;
     _Alignas(LINE) uint8_t data[RING_BYTES];
 } ring;
 
-/* A message on its way, its length first. */
+/* The transfer of one message, whose length is sent first. */
 typedef struct letter {
     uint8_t length[LENGTH_BYTES];
-    uint64_t done;            /* bytes, with those of the length */
-    PyObject *bytes;          /* NULL: it is not known how long it is */
+    uint64_t done;            /* bytes transferred, the length's included */
+    PyObject *bytes;          /* NULL: the length is not yet known */
 } letter;
 
+/* One exchange with all other ranks. */
 typedef struct talk {
-    bell *bells;
+    bell *bells;              /* by rank */
     ring *rings;              /* by writer, then reader */
-    uint32_t own, count, open; /* letters that are not done */
-    PyObject *fds;
+    uint32_t own, count;      /* this rank; number of ranks */
+    uint32_t open;            /* transfers that are not complete */
+    PyObject *fds;            /* sockets of the other ranks */
     letter *out, *in;         /* by rank */
 } talk;
 
@@ -99,7 +101,7 @@ static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
     return n;
 }
 
-/* ---- letters ---- */
+/* ---- transfers ---- */
 
 static uint64_t size_of(const letter *l)
 {
@@ -111,7 +113,7 @@ static int finished(const letter *l)
     return l->bytes && l->done == size_of(l);
 }
 
-/* Writes what there is room for; how much that was. */
+/* Writes as much as the ring has space for; returns the number of bytes. */
 static uint64_t send_some(ring *r, letter *l)
 {
     uint64_t before = l->done;
@@ -125,7 +127,8 @@ static uint64_t send_some(ring *r, letter *l)
     return l->done - before;
 }
 
-/* Reads what is there of one message; how much in *some; 0, -1. */
+/* Reads the bytes of a message that the ring has, their number in *some; 0,
+ * -1. */
 static int take_some(ring *r, letter *l, uint64_t *some)
 {
     uint64_t before = l->done;
@@ -155,7 +158,8 @@ static void ring_bell(bell *b)
     syscall(SYS_futex, &b->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Whatever can go on with another rank goes on; 1: something did; 0, -1. */
+/* Transfers what can be transferred to and from another rank. 1: some bytes;
+ * 0: nothing; -1: exception. */
 static int exchange_some(talk *t, uint32_t other)
 {
     letter *out = &t->out[other], *in = &t->in[other];
@@ -177,8 +181,8 @@ static int exchange_some(talk *t, uint32_t other)
 
 /* ---- waiting ---- */
 
-/* Whether all are alive who hold the other ends of sockets. */
-static int all_there(PyObject *fds)
+/* Whether the other end of each socket is open, so that its rank is alive. */
+static int all_alive(PyObject *fds)
 {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fds); i++) {
         struct pollfd p = {.fd = (int)PyLong_AsLong(PyList_GET_ITEM(fds, i))};
@@ -188,26 +192,26 @@ static int all_there(PyObject *fds)
     return 1;
 }
 
-/* Sleeps until the bell rings; 1; 0: another rank has gone; -1. */
+/* Sleeps until the bell rings (1), another rank has ended (0), or -1. */
 static int wait_for(const talk *t, uint32_t seen)
 {
     _Atomic uint32_t *rung = &t->bells[t->own].rung;
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < POLLS; i++)
         if (atomic_load_explicit(rung, memory_order_acquire) != seen)
             return 1;
-    struct timespec nap = {.tv_nsec = NAP_NS};
+    struct timespec timeout = {.tv_nsec = SLEEP_NS};
     long rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = syscall(SYS_futex, rung, FUTEX_WAIT, seen, &nap, NULL, 0);
+    rc = syscall(SYS_futex, rung, FUTEX_WAIT, seen, &timeout, NULL, 0);
     Py_END_ALLOW_THREADS
     if (rc == 0 || errno == EAGAIN)
         return 1;
     if (PyErr_CheckSignals() < 0)
         return -1;
-    return all_there(t->fds);
+    return all_alive(t->fds);
 }
 
-/* 1; 0: another rank has gone; -1. */
+/* 1: all transfers are complete; 0: another rank has ended; -1: exception. */
 static int run(talk *t)
 {
     while (t->open) {
@@ -229,7 +233,7 @@ static int run(talk *t)
     return 1;
 }
 
-/* ---- for Python ---- */
+/* ---- the functions for Python ---- */
 
 static PyObject *exchange(talk *t, PyObject *messages)
 {

@@ -1,8 +1,8 @@
 /* The trace hash of a wire: a running 128-bit mix of all it delivers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Equal for two runs when the same frames arrived at the same times in the
- * same order. It is no cryptographic hash: it is there to find differences.
+ * It is equal for two runs if the same frames arrived at the same times in the
+ * same order. It is not a cryptographic hash: it only detects differences.
  * Loads are little-endian by shifts, so that every machine, compiler and
  * optimisation gives the same numbers.
  */
@@ -15,7 +15,7 @@ typedef struct tv_mix {
     uint64_t a, b;
 } tv_mix;
 
-/* Odd numbers without a pattern: the fractional parts of the square roots of
+/* Arbitrary odd constants: the fractional parts of the square roots of
  * 2, 3, 5 and 7, the lowest bit set. */
 #define TV_MIX_1 UINT64_C(0x6a09e667f3bcc909)
 #define TV_MIX_2 UINT64_C(0xbb67ae8584caa73b)
@@ -29,9 +29,9 @@ static inline uint64_t tv_load_le(const uint8_t *p)
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* The same of fewer than 8 bytes, zeros above them. Not by way of a buffer: a
- * load that finds its bytes in several stores waits until these, and all before
- * them, have reached the cache. */
+/* The same for fewer than 8 bytes, padded with zeros. It does not copy them to
+ * a buffer: a load that needs the bytes of several recent stores would wait
+ * until these have reached the cache (no store forwarding). */
 static inline uint64_t tv_load_few(const uint8_t *p, uint32_t len)
 {
     uint64_t x = 0;
@@ -40,7 +40,7 @@ static inline uint64_t tv_load_few(const uint8_t *p, uint32_t len)
     return x;
 }
 
-/* Both halves of the product, folded. */
+/* XOR of both halves of the product. */
 static inline uint64_t tv_fold(uint64_t x, uint64_t y)
 {
     unsigned __int128 product = (unsigned __int128)x * y;

@@ -17,7 +17,7 @@ static uint32_t load_be(const uint8_t *p, unsigned bytes)
     return value;
 }
 
-/* The source port that the flow has, or -1, and the sequence number. */
+/* The flow's original source port, or -1; and in *psn the PSN. */
 static int32_t flow_port(const tv_formats *f, const uint8_t *ip, uint32_t len,
                          uint32_t *psn)
 {

@@ -1,4 +1,4 @@
-/* Wires: frames under way, what faults do to them, what is counted.
+/* Wires: frames under way, losses by faults, counts.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -8,12 +8,12 @@
 #define RING_LEAST 1024u
 #define SENT_WHILE_DOWN UINT32_MAX
 
-/* What lies in the ring before a frame's bytes. */
+/* The header of a frame in the ring; its bytes follow. */
 typedef struct flight {
     uint64_t arrival_ps;
     uint32_t len, virt;
     uint32_t cuts;            /* the wire's cuts when it was sent */
-    uint32_t size;            /* of this and the bytes, in the ring */
+    uint32_t size;            /* of header and bytes, in the ring */
 } flight;
 
 uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps)
@@ -98,7 +98,7 @@ static int ring_grow(tv_wire *w, uint32_t size)
     return 0;
 }
 
-/* Room for size bytes behind the last frame; NULL with an exception. */
+/* Allocates size bytes after the last frame; NULL with an exception. */
 static uint8_t *ring_push(tv_wire *w, uint32_t size)
 {
     if (!w->count) {
@@ -140,7 +140,8 @@ void tv_wire_prefetch(const tv_wire *w)
 
 /* ---- sending ---- */
 
-/* A frame behind the last one: where its bytes go; NULL with an exception. */
+/* Appends a frame; returns where its bytes are to be stored, NULL with an
+ * exception. */
 static uint8_t *append(tv_wire *w, uint64_t arrival_ps, uint32_t len,
                        uint32_t virt, uint32_t cuts)
 {
@@ -222,8 +223,8 @@ static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
     if (f->cuts != w->cuts)
         return 1 + TV_LOSS_CUT;
     int taken = 0;
-    /* every drop draws for every frame, so that one fault does not change
-     * another's numbers */
+    /* each drop draws a number for each frame, so that one fault does not
+     * change the random numbers of another */
     for (tv_drop *d = w->drops; d; d = d->next) {
         int takes = tv_drop_takes(w, d, f->arrival_ps, bytes, f->len);
         if (takes < 0)
@@ -258,7 +259,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     out->data = (const uint8_t *)(f + 1);
     ring_pop(w, f->size);
     w->net->under_way--;
-    if (__builtin_expect(w->looked_at, 0)) {
+    if (__builtin_expect(w->checked, 0)) {
         int kind = lost(w, f, out->data);
         if (kind)
             return kind < 0 ? -1 : take_lost(w, (enum tv_loss)(kind - 1), out);
@@ -266,7 +267,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     w->received.frames++;
     w->received.virt += virt;
     tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
-    if (__builtin_expect(w->looked_at, 0)) {
+    if (__builtin_expect(w->checked, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
             return -1;
         if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
@@ -274,7 +275,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
         if (w->tap) {
             if (tv_tap_call(w, TV_RECEIVED, out) < 0)
                 return -1;
-            /* the tap may have caused a frame on this very wire */
+            /* the tap may have sent a frame on this wire and moved the ring */
             out->data = (const uint8_t *)PyBytes_AS_STRING(w->tap_frame);
         }
     }
@@ -287,7 +288,7 @@ void tv_wire_down(tv_wire *w)
 {
     w->up = 0;
     w->cuts++;
-    w->looked_at = 1;
+    w->checked = 1;
 }
 
 void tv_wire_flight(const tv_wire *w, tv_count *under_way,
