@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that play RDMA NICs: packets, transports, the choice of paths, Flowcut, and a real-time driver.
+"""Emulated RDMA NICs of hosts: packets, transports, the choice of paths, Flowcut, and a real-time driver.
 
-Everything but `hosts.driver` and `hosts.compiled` is pure: no I/O, no clock, no global random numbers. Time
-is an argument in ns, and whoever owns the wire pulls packets out of `hosts.nic.nic.Nic` and hands others in.
+Everything except `hosts.driver` and `hosts.compiled` is pure: no I/O, no clock, no global random numbers.
+Time is an argument in ns; the owner of the link passes arriving packets to `hosts.nic.nic.Nic` and asks it
+for packets to send.
 """
 
 from __future__ import annotations

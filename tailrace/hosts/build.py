@@ -3,8 +3,8 @@
 
     python -m tailrace.hosts.build
 
-`hosts.compiled` says which modules are compiled and where a set of them belongs; a set is named by the hash
-of its sources and by the interpreter. Compiled or not, NICs do exactly the same.
+`hosts.compiled` says which modules are compiled and where a set of compiled modules is stored; a set is named
+by a hash of its sources and of the interpreter. Compiled and interpreted NICs behave identically.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PACKAGE = Path("tailrace", "hosts")
 
 
 def tools_version() -> str:
-    """What compiles: mypy and its version.
+    """Name and version of the compiler, mypy.
 
     Raises:
         BuildError: mypy or setuptools is not installed.
@@ -38,15 +38,15 @@ def tools_version() -> str:
         try:
             importlib.metadata.version(tool)
         except importlib.metadata.PackageNotFoundError:
-            raise BuildError(f"compiling the NICs takes {' and '.join(TOOLS)}: {tool} is missing") from None
+            raise BuildError(f"compiling the NICs needs {' and '.join(TOOLS)}: {tool} is missing") from None
     return f"mypy {importlib.metadata.version('mypy')}\n"
 
 
 def build(cache: Path | None = None) -> Path:
-    """The folder of the compiled modules, made unless it is there; that takes half a minute.
+    """The folder of the compiled modules; compiles them, in half a minute, unless the folder exists.
 
     Args:
-        cache: instead of `cbuild.cache.root()`.
+        cache: the cache folder; None: `cbuild.cache.root()`.
 
     Raises:
         BuildError: a tool is missing or failed, or the cache cannot be written.
@@ -71,10 +71,10 @@ def _is_made(kept: Folder, name: str, version: str) -> bool:
 
 
 def _compile(kept: Folder, scratch: Path) -> Path:
-    """Runs mypyc in a process of its own, which needs much memory; the folder with what it made."""
+    """Runs mypyc in a process of its own, because it needs much memory; returns the folder of its output."""
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
     command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
-    # to mypy its working folder is the project, and where we are installed its own modules lie, too
+    # mypy takes its working folder for the project; site-packages, where we may be, also has mypy's modules
     project = scratch / "project"
     project.mkdir()
     (project / _PACKAGE.parent).symlink_to(ROOT / _PACKAGE.parent)
@@ -89,9 +89,9 @@ def _compile(kept: Folder, scratch: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; prints the folder."""
+    """Runs the command, which prints the folder; returns the exit status."""
     parser = ArgumentParser(prog="hosts_build", description="Compiles the NICs with mypyc.")
-    parser.add_argument("--cache", type=Path, help="folder for what is compiled (default: the usual cache)")
+    parser.add_argument("--cache", type=Path, help="folder for compiled modules (default: the usual cache)")
     try:
         folder = build(parser.parse_args(arguments).cache)
     except BuildError as e:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs mypyc and the C compiler: python -m tailrace.hosts.build_setup SCRATCH GROUP SOURCE...
 
-Run by `hosts_build`, in the folder that holds the package `hosts`. What comes out is in SCRATCH/lib.
+Started by `tailrace.hosts.build`, in the folder that contains the package. The output is in SCRATCH/lib.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from mypyc.build import mypycify
 from setuptools import Distribution
 
-# Types are checked by `make lint`; here mypy looks at what NICs import and at no other module of the package,
-# from which it would come to every library that anything here uses.
+# `make lint` checks types; here mypy follows imports of the NICs' modules only, since following others would
+# lead it to every library that the package uses.
 MYPY_CONFIG = """\
 [mypy]
 namespace_packages = True
@@ -26,7 +26,7 @@ follow_imports = normal
 
 
 def compile_modules(scratch: Path, group: str, sources: list[str]) -> None:
-    """Compiles modules into SCRATCH/lib; ends the process with a message where that fails."""
+    """Compiles modules into SCRATCH/lib; exits with a message if that fails."""
     config = scratch / "mypy.ini"
     config.write_text(MYPY_CONFIG)
     options = [f"--config-file={config}", f"--cache-dir={scratch / 'mypy'}"]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NIC algorithms as compiled by mypyc: which modules these are, and where a set of them lies.
+"""The NIC algorithms compiled by mypyc: which modules are compiled, and where a compiled set is stored.
 
-`python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. Compiled
-or not, NICs decide the same; how they ran, `summary.json` says, and `why_interpreted` before a run.
+`python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. Compiled and
+interpreted NICs behave identically; `summary.json` says how they ran, `why_interpreted` before a run.
 
-TAILRACE_HOSTS=auto|compiled|interpreted: a set if there is one (the default); a set or an error; none.
+The environment variable TAILRACE_HOSTS: auto uses a set if there is one (the default), compiled requires one,
+interpreted uses none.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ INTERPRETED: Final = "interpreted"
 GROUP: Final = "tailrace.hosts.compiled_set"
 BUILD_COMMAND: Final = "python -m tailrace.hosts.build"
 HOW: Final = f"make setup in a checkout, else pip install 'tailrace[compiled]' and {BUILD_COMMAND}"
-"""How a user comes by a set."""
+"""How a user compiles a set; the end of a message."""
 
 FOLDERS: Final = ("gaps", "nic", "steering", "transport")
-"""What is compiled, whole: Python looks into a compiled package for its other modules in the set alone."""
+"""Packages that are compiled, with all their modules: Python finds no other modules of a compiled package."""
 
 _PACKAGE: Final = PACKAGE / "hosts"
 _CODEC: Final = PACKAGE / "codec"
@@ -47,10 +48,10 @@ def sources() -> list[Path]:
 
 
 def digest() -> str:
-    """What a set is known by: a hash of the sources and of this Python's binary interface.
+    """The hash that names a set: of the sources and of this Python's binary interface.
 
-    All sources but the driver's count, those of `codec`, and `spec.constants`: compiled modules hold
-    numbers and types of those they import.
+    It covers all sources of `hosts` except the driver's, those of `codec`, and `spec.constants`, because
+    compiled modules contain constants and types of the modules that they import.
     """
     hashed = hashlib.sha256()
     for part in (sys.implementation.cache_tag, sysconfig.get_config_var("EXT_SUFFIX"), GROUP):
@@ -64,15 +65,15 @@ def digest() -> str:
 
 
 def folder(cache: Path) -> Path:
-    """Where the set of the present sources lies if there is one; its modules lie as in the package hosts."""
+    """The folder of the set for the present sources; it need not exist. Laid out like the package hosts."""
     return cache / f"{_SET}{digest()}"
 
 
 def find() -> Path | None:
-    """The set to be used, if any, by the environment.
+    """The folder of the set to be used, by the variable TAILRACE_HOSTS; None: run interpreted.
 
     Raises:
-        ImportError: there must be one and there is none, or the variable makes no sense.
+        ImportError: a set is required and there is none, or the variable is invalid.
     """
     wanted = os.environ.get(VARIABLE) or AUTO
     if wanted not in (AUTO, COMPILED, INTERPRETED):
@@ -93,9 +94,9 @@ def find() -> Path | None:
 
 
 def why_interpreted() -> str:
-    """A line that says why NICs run interpreted, and what to do; empty: they do not, or were asked to.
+    """A line that says why NICs run interpreted, and what to do; empty if they do not, or by choice.
 
-    Nothing compiles them by itself, since that takes longer than most runs and more memory.
+    They are not compiled automatically, since that takes longer than most runs, and more memory.
     """
     if os.environ.get(VARIABLE) == INTERPRETED or find() is not None:
         return ""

@@ -2,7 +2,7 @@
 """Errors of the hosts, each with one clear line.
 
 HostError
-├── ConfigError   a setting or a flow that cannot be
+├── ConfigError   an invalid setting or flow
 ├── JobError      a driver job that cannot be read
 └── DeviceError   an interface or a namespace that cannot be used
 """
@@ -18,7 +18,7 @@ class HostError(Error):
 
 
 class ConfigError(HostError, ValueError):
-    """A setting or a flow that cannot be."""
+    """An invalid setting or flow."""
 
 
 class JobError(HostError):
@@ -30,16 +30,16 @@ class DeviceError(HostError):
 
 
 def check_setting(good: bool, message: str) -> None:
-    """Refuses a setting of a NIC.
+    """Refuses an invalid setting of a NIC.
 
     Raises:
-        ConfigError: it is not good; with this message.
+        ConfigError: `good` is false; the error has this message.
     """
     if not good:
         raise ConfigError(f"NIC settings: {message}")
 
 
 def check_keys(values: object) -> None:
-    """Refuses settings that are outside the range of their keys, as `check_setting`."""
+    """Refuses settings outside the ranges of their keys, by ConfigError."""
     problem = out_of_range(values)
     check_setting(not problem, problem)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file from outside needs that adds a transport, or a way to choose paths in NICs (docs/extend.md).
+"""The interface for plug-ins that add a transport, or a steering: a way to choose paths (docs/extend.md).
 
-They are plain Python, called for each packet, on every target; the NICs' own algorithms stay compiled. The
-classes here may be built on; other compiled ones may not be inherited.
+They are plain Python, called for each packet, on every target; the NICs' built-in algorithms stay compiled.
+Plug-ins may subclass the classes exported here, but no other compiled classes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _ABSTRACT: dict[type, dict[str, int]] = {
     OneTimerSender: {"_advance": 1, "_on_progress": 0, "_on_nak": 1, "_on_timeout": 0, "on_echo": 3},
     Receiver: {"on_trimmed": 1, "_deliver": 0, "_beyond": 0},
 }
-"""What each base leaves to others, with the number of arguments; compiled classes do not tell."""
+"""Abstract methods of each base class, and their numbers of arguments; compiled classes do not list them."""
 
 
 _RETURNS = {"next_ev": int, "peek": int, "window_open_after": bool, "asks_at": bool}
-"""What methods give to compiled NICs, which tell no file of a value of another type."""
+"""The result types of methods. Compiled NICs fail on other types, without naming the plug-in's file."""
 
 
 def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    """The method, which gives nothing but what it should."""
+    """The method with a check of its result type."""
 
     @functools.wraps(method)
     def checked(*args: Any) -> Any:
@@ -53,7 +53,7 @@ def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
         if type(value) is not kind:
             what = one_line(repr(value), 80)
             raise SpecError(
-                f"{plugins.place_of(method)}: {method.__name__} gave {what}, expected {kind.__name__}"
+                f"{plugins.place_of(method)}: {method.__name__} returned {what}, expected {kind.__name__}"
             )
         return value
 
@@ -66,16 +66,16 @@ def _check_methods(what: str, made: type) -> None:
         for name, count in _ABSTRACT.get(part, {}).items():
             try:
                 inspect.signature(getattr(made, name)).bind(*range(count + 1))
-            except ValueError:  # it is one of ours, compiled
+            except ValueError:  # a built-in, compiled method, which has no signature
                 continue
             except TypeError:
                 raise SpecError(f"{what}: {made.__name__}.{name} must take {count} arguments") from None
 
 
 def _checked(what: str, made: object, base: type, arguments: int) -> Any:
-    """What makes one of a flow's algorithms, if it can be called as NICs do."""
+    """The class `made`, if NICs can use it as a subclass of `base`; refuses others by SpecError."""
     if not (isinstance(made, type) and issubclass(made, base)):
-        raise SpecError(f"{what}: expected a class that builds on {base.__name__}")
+        raise SpecError(f"{what}: expected a subclass of {base.__name__}")
     lacking = [
         name
         for part in made.__mro__
@@ -100,11 +100,12 @@ def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T
     """Registers a transport; a decorator of the struct of its keys.
 
     Args:
-        sender: the sending side of a flow, made of (packets, NicConfig, source port, random numbers).
-        receiver: the receiving side, of (packets, NicConfig). Keys' values are in NicConfig.parameters.
+        sender: the sending side of a flow; called with (packets, NicConfig, source port, random.Random).
+        receiver: the receiving side; called with (packets, NicConfig). The values of the transport's keys are
+            in NicConfig.parameters.
 
     Raises:
-        SpecError: they cannot be that, or the name is none, or taken.
+        SpecError: a class is unsuitable, or the name is invalid or taken.
     """
 
     def add(kind: T) -> T:
@@ -119,12 +120,12 @@ def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T
 
 
 def steering(name: str) -> Callable[[S], S]:
-    """Registers a way to choose the paths of a flow's packets; a decorator of a class.
+    """Registers a steering, a way to choose the paths of a flow's packets; a decorator of a class.
 
-    One for each flow is made of (SteeringConfig, PathList, hash of the flow's 5-tuple, random numbers).
+    An object per flow is made with (SteeringConfig, PathList, hash of the flow's 5-tuple, random.Random).
 
     Raises:
-        SpecError: it cannot be that, or the name is none, or taken.
+        SpecError: the class is unsuitable, or the name is invalid or taken.
     """
     check_name("steering", name)
     if name in ALGORITHMS:

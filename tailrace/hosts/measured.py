@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NICs measured: gaps between a flow's packets (HF2T Table 1), and the timeouts that HF2T learnt.
+"""What NICs measured: gaps between a flow's packets (HF2T Table 1), and the thresholds that HF2T learnt.
 
-None of it is compiled: it goes from process to process.
+This module is not compiled, since its objects are sent between processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RTTS = (1, 2, 3)
 
 
 class GapSummary(msgspec.Struct, frozen=True):
-    """What summary.json says of the gaps: how many, and how many of at least one, two and three base RTTs."""
+    """The gaps in summary.json: their number, and the numbers of at least one, two and three base RTTs."""
 
     count: int
     at_least_1_rtt: int
@@ -40,15 +40,15 @@ class Gaps:
 
     @property
     def count(self) -> int:
-        """All gaps."""
+        """The number of all gaps."""
         return sum(count for _, count in self.bins)
 
     def at_least(self, gap_ns: int) -> int:
-        """The gaps in bins that begin at this one or later."""
+        """The number of gaps in bins whose lower edge is `gap_ns` or more."""
         return sum(count for low_ns, count in self.bins if low_ns >= gap_ns)
 
     def quantile_ns(self, permyriad: int) -> int:
-        """The smallest bin that so many of 10,000 gaps do not exceed, by its smallest gap (nearest rank).
+        """A quantile (nearest rank) in 1/10,000 (permyriads), as the lower edge of its bin.
 
         Raises:
             ValueError: there is no gap.
@@ -61,14 +61,14 @@ class Gaps:
         raise ValueError("quantile of no gaps")
 
     def summary(self, rtt_ns: int) -> GapSummary:
-        """The gaps of at least some base RTTs."""
+        """Counts of gaps, by base RTTs of `rtt_ns`."""
         rtt_1, rtt_2, rtt_3 = (self.at_least(number * rtt_ns) for number in RTTS)
         return GapSummary(self.count, rtt_1, rtt_2, rtt_3, rtt_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What one NIC has learnt: T, UNKNOWN where it had too few gaps, and how often."""
+    """What one NIC has learnt: the threshold T (0, UNKNOWN: too few gaps), and the number of trainings."""
 
     t_ns: int
     trainings: int

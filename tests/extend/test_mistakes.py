@@ -213,7 +213,7 @@ def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
         *("sweep", "--plugin", folder, "--scheme", "bend", "--workers", 2, "--set", "seed=1,2", *words)
     )
     assert done.returncode in (1, 2)
-    assert re.search(r"/bend\.py: line \d+: next_ev gave 'x', expected int", done.stderr)
+    assert re.search(r"/bend\.py: line \d+: next_ev returned 'x', expected int", done.stderr)
     assert "internal error" not in done.stderr
 
 

@@ -89,7 +89,7 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
         ("bend", "def next_ev", "def next", r"steering 'bend': Bend lacks next_ev"),
         ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),
         ("aimd", "self.window * self.cut", "self.window / 0", r"aimd\.py: line \d+: ZeroDivisionError"),
-        ("aimd", "AimdSender(GoBackNSender)", "AimdSender(int)", "expected a class that builds on Sender"),
+        ("aimd", "AimdSender(GoBackNSender)", "AimdSender(int)", "expected a subclass of Sender"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(

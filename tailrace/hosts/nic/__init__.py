@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NIC: senders, receivers, timers, order and pauses. Compiled whole."""
+"""The NIC: senders, receivers, timers, order and pauses. All modules are compiled."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows of a NIC that come after other flows (FlowSpec.after)."""
+"""Flows of a NIC that may start only after other flows are complete (FlowSpec.after)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tailrace.hosts.flows.flow import FlowSpec
 
 
 class Dependents:
-    """Who waits for which flow at this NIC."""
+    """Records which flows of this NIC wait for which flows."""
 
     def __init__(self) -> None:
-        """Nobody waits."""
-        # by the number of the flow that they wait for; a list where there are several
+        """No flow waits."""
+        # by the id of the flow waited for: the waiting flow, or a list of several
         self._waiting: dict[int, FlowSpec | list[FlowSpec]] = {}
-        self._left: dict[int, int] = {}  # flows that a flow still waits for, where these are several
+        self._open: dict[int, int] = {}  # by id of a flow that waits for several: how many are not complete
 
     def add(self, flow: FlowSpec, waits: Sequence[int]) -> None:
-        """Delays a flow until the flows with these distinct numbers are complete."""
+        """Delays a flow until the flows with these distinct ids are complete."""
         for number in waits:
             waiting = self._waiting.get(number)
             if waiting is None:
@@ -28,7 +28,7 @@ class Dependents:
             else:
                 self._waiting[number] = [waiting, flow]
         if len(waits) > 1:
-            self._left[flow.id] = len(waits)
+            self._open[flow.id] = len(waits)
 
     def complete(self, number: int) -> list[FlowSpec]:
         """Handles a complete flow of this NIC; returns the flows that may start now."""
@@ -36,13 +36,13 @@ class Dependents:
         if waiting is None:
             return []
         return [
-            flow for flow in (waiting if isinstance(waiting, list) else [waiting]) if self._may_go(flow.id)
+            flow for flow in (waiting if isinstance(waiting, list) else [waiting]) if self._may_start(flow.id)
         ]
 
-    def _may_go(self, number: int) -> bool:
-        left = self._left.get(number, 1) - 1
-        if left:
-            self._left[number] = left
+    def _may_start(self, number: int) -> bool:
+        still_open = self._open.get(number, 1) - 1
+        if still_open:
+            self._open[number] = still_open
         else:
-            self._left.pop(number, None)
-        return not left
+            self._open.pop(number, None)
+        return not still_open

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a flow's bytes are cut into RDMA WRITE packets: opcodes, lengths, payload, and PSNs."""
+"""Segments a flow's message into RDMA WRITE packets: opcodes, lengths, payload, and PSNs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tailrace.codec.calls import OPCODE_SHIFT, PSN_MASK
 from tailrace.codec.layers.bth import Opcode
 
-# Any stretch of a payload tells where it belongs: byte i of a message is i modulo this prime number.
+# Byte i of a message is i modulo this prime number, so that any part of a payload shows its offset.
 PATTERN_PERIOD: Final = 251
 _PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)
 _HALF: Final = (PSN_MASK + 1) // 2
@@ -16,9 +16,9 @@ NO_PACKET: Final = -1
 
 
 class RdmaMessage:
-    """One flow's packets, numbered from 0.
+    """One flow's packets, by index from 0.
 
-    packets: how many there are.
+    packets: number of packets.
     """
 
     __slots__ = (
@@ -34,7 +34,7 @@ class RdmaMessage:
 
     def __init__(self, length_bytes: int, mtu_bytes: int, first_psn: int) -> None:
         """Args:
-        length_bytes: of the message, 1 or more.
+        length_bytes: length of the message, 1 or more.
         mtu_bytes: payload of a full packet.
         first_psn: PSN of packet 0.
         """
@@ -52,7 +52,7 @@ class RdmaMessage:
         self._last_fields = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
 
     def length_opcode(self, index: int) -> int:
-        """Payload length and opcode of a packet, as in data_fields; NO_PACKET: there is no such packet."""
+        """Payload length and opcode of a packet, as in data_fields; NO_PACKET: no such packet."""
         if index <= 0:
             return self._first_fields if index == 0 else NO_PACKET
         if index < self._last:
@@ -72,6 +72,6 @@ class RdmaMessage:
         return (self._first_psn + index) & PSN_MASK
 
     def index(self, psn: int, near: int) -> int:
-        """The packet of this PSN that is nearest to packet `near`; may be out of range."""
+        """The index with this PSN that is nearest to index `near`; it may be out of range."""
         distance = (psn - self._first_psn - near) & PSN_MASK
         return near + (distance if distance < _HALF else distance - PSN_MASK - 1)

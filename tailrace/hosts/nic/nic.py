@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NIC: many flows in both directions on one link.
 
-Pull model, no I/O and no clock: whoever owns the link tells of every arriving packet, and asks for the next
-one whenever the link is free and its time has come. Frames of control go first, then data flows take turns.
+Pull model, no I/O and no clock: the owner of the link hands in every arriving packet, and asks for the next
+packet to send whenever the link is free and the NIC may send. Control packets go first, then data flows in
+round-robin order.
 
-A flow has state here from its start to its end: at the source from the moment when it may start to the last
-acknowledgment, at the destination from its first packet to its last byte. Before that there is what is to be
-sent or expected, and after that what was seen of it (`hosts.flows.observation`), from which a destination is
-made anew for a packet that comes again: its answer is the one that it would have been before.
+A flow has a queue pair here only while it is active: at the source from its start to the last acknowledgment,
+at the destination from its first packet to its last byte. Before that the NIC stores the FlowSpec, after that
+an observation (`hosts.flows.observation`). If a packet of a complete flow arrives again, the destination's
+queue pair is restored from the observation, and responds as if it had never been removed.
 
-Packets come and go as a few numbers (`codec.calls`); frames are read and built by the port in C (`codec.nic`)
-at whose other side the link is.
+Packets are passed as a few integers (`codec.calls`); the port in C (`codec.nic`), between the NIC and the
+link, parses and builds the frames.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _TRIMMED: Final = int(Syndrome.NAK_TRIMMED)
 class Nic:
     """One NIC.
 
-    address: its IPv4 address as a number.
-    arrived_flows: flows of which every byte has arrived here.
+    address: its IPv4 address as an integer.
+    arrived_flows: number of flows of which every byte has arrived here.
     counters: discarded frames by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
@@ -74,10 +75,10 @@ class Nic:
     ) -> None:
         """Args:
         ip, mac: the NIC's own addresses, in dotted and in colon form.
-        gateway_mac: where it sends all its frames.
+        gateway_mac: destination MAC address of all its frames.
         rng: chooses source ports (Flowcut §II-D, MP-RDMA §3) and paths (Spritz §IV).
-        paths: the endpoint table (Spritz §III-C): the paths to the host with this address, in dotted form.
-            Asked once for each flow that is steered, when it starts.
+        paths: the endpoint table (Spritz §III-C): maps a host's address, in dotted form, to the paths there.
+            Called once for each steered flow, when it starts.
         """
         self.ip = ip
         self.mac = mac
@@ -94,13 +95,13 @@ class Nic:
         self._pfc = PfcState(config.link_rate_bps)
         self._control_priority: int = config.control_priority
         self._data_priority: int = config.data_priority
-        self._control_until_ns = 0  # PFC holds either of them until then
+        self._control_until_ns = 0  # PFC pauses control and data until these times
         self._data_until_ns = 0
         self._queue_pairs = QueuePairs()
-        # by peer: a flow that has not started, one that is under way, and what was seen of one that has ended
+        # by peer (address and queue pair): the flow before its start, while it is active, after its end
         self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
         self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
-        # peers of flows under way, by destination and the flow's own port; of all, if it does Flowcut itself
+        # peers of active flows (if the NIC does Flowcut: of all flows), by destination and original port
         self._by_port: dict[int, list[int]] = {}
         self._unfinished = 0
         self._finished = 0
@@ -112,10 +113,11 @@ class Nic:
         self._now_ns = 0
 
     def add_flow(self, flow: FlowSpec) -> None:
-        """Sends a flow from its start time on, when the flows are complete that it comes after.
+        """Sends a flow from its start time on, once all flows in `flow.after` are complete.
 
         Raises:
-            ConfigError: it is not this NIC's, or cannot be told from another one, or cannot be steered.
+            ConfigError: the flow has another source, has the queue pair or port of another flow, or is to be
+                steered and cannot be.
         """
         dst = ip_number(flow.dst)
         peer = dst << QPN_BITS | flow.qpn
@@ -138,7 +140,7 @@ class Nic:
             self._timers.start(flow.start_ns, peer)
 
     def _not_complete(self, flow: FlowSpec) -> list[int]:
-        """The numbers of the flows that it still has to wait for."""
+        """The ids of the flows that it still has to wait for."""
         waits = list(dict.fromkeys(flow.after))
         if not waits or not self._finished:
             return waits
@@ -157,7 +159,7 @@ class Nic:
         """Prepares to receive a flow.
 
         Raises:
-            ConfigError: it is not for this NIC, or cannot be told from another one.
+            ConfigError: the flow has another destination, or the queue pair of another flow.
         """
         peer = ip_number(flow.src) << QPN_BITS | flow.qpn
         if flow.dst != self.ip:
@@ -168,7 +170,7 @@ class Nic:
         self._unfinished += 1
 
     def _start(self, flow: FlowSpec, start_ns: int) -> FlowSender:
-        """The source of a flow that starts then, or may do so."""
+        """Makes the source of a flow that may start at `start_ns`."""
         sender = FlowSender(
             flow,
             self.config,
@@ -199,7 +201,7 @@ class Nic:
                 del self._by_port[port]
 
     def _receive(self, peer: int) -> FlowReceiver | None:
-        """The destination of a flow that packets come of, as it is or made anew; None: nobody expects it."""
+        """The destination of the flow of an arriving packet, created if necessary; None: no such flow."""
         known = self._receivers.get(peer)
         if known is None or isinstance(known, FlowReceiver):
             return known
@@ -213,34 +215,34 @@ class Nic:
         return receiver
 
     def _rest_receiver(self, receiver: FlowReceiver) -> None:
-        """Lets go of the destination of a flow that is complete, once it has nothing to say by itself."""
+        """Removes the destination of a complete flow, once it has no response left to send by a timer."""
         if not receiver.done or receiver.deadline_ns() != NEVER:
             return
         flow = receiver.flow
         peer = ip_number(flow.src) << QPN_BITS | flow.qpn
         if self._receivers[peer] is not receiver:
-            return  # it is about to leave
+            return  # it is already being removed
         self._receivers[peer] = receiver.observation()
         if self._control:
-            # templates of its last answers may still be asked for
+            # templates of its last responses may still be needed
             self._queue_pairs.leave(receiver, self._control_sent + len(self._control))
         else:
             self._queue_pairs.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
-        """Headers of all packets of a template but RAW, and what stands before a first packet's payload.
+        """Headers of the packets of a template (not RAW), and the bytes before a first packet's payload.
 
         Raises:
-            IndexError: there is no such end of a flow now.
+            IndexError: the queue pair of the template has been removed.
         """
         end = self._queue_pairs.get(template_id >> KIND_BITS)
         if end is None:
-            raise IndexError("a template of an end that has gone")
+            raise IndexError("a template of a queue pair that has been removed")
         return end.template(template_id & KIND_MASK)
 
     @property
     def connections(self) -> int:
-        """How many ends of flows have state here now."""
+        """The number of queue pairs, that is, of active ends of flows."""
         return len(self._queue_pairs)
 
     @property
@@ -251,7 +253,7 @@ class Nic:
     # ---- arrivals ----
 
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
-        """A data packet; ticks: of its shim, or NO_SHIM."""
+        """Handles a data packet; ticks: the timestamp of its shim, or NO_SHIM."""
         self._now_ns = now_ns
         receiver = self._receive(peer)
         if receiver is None:
@@ -267,7 +269,7 @@ class Nic:
         self._rest_receiver(receiver)
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
-        """A data packet without its payload, which a full queue has cut off (Spritz §II-B)."""
+        """Handles a trimmed packet: a data packet whose payload a full queue has cut off (Spritz §II-B)."""
         self._now_ns = now_ns
         receiver = self._receive(peer)
         if receiver is None:
@@ -279,7 +281,7 @@ class Nic:
         self._rest_receiver(receiver)
 
     def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
-        """An ACK or NAK."""
+        """Handles an ACK or NAK."""
         self._now_ns = now_ns
         sender = self._senders.get(peer)
         if isinstance(sender, FlowSender):
@@ -295,7 +297,7 @@ class Nic:
             self._senders[peer] = replace(sender, nacks=sender.nacks + 1)
 
     def on_cnp(self, now_ns: int, peer: int) -> None:
-        """A congestion notification packet."""
+        """Handles a congestion notification packet (CNP)."""
         self._now_ns = now_ns
         sender = self._senders.get(peer)
         if isinstance(sender, FlowSender):
@@ -308,7 +310,7 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
-        """A NIC ACK (Flowcut §II-D)."""
+        """Handles a NIC ACK (Flowcut §II-D)."""
         self._now_ns = now_ns
         peers = self._by_port.get(flow)
         sender = None if peers is None else self._senders.get(peers[0])
@@ -331,12 +333,12 @@ class Nic:
         op: int,
         credit_bytes: int,
     ) -> None:
-        """A pause of the flow with this 5-tuple on the wire; op: as in the frame, one of PauseOp."""
+        """Handles a pause frame for the flow with this 5-tuple on the wire; op: one of PauseOp."""
         self._now_ns = now_ns
         if self._min_rtt is None:
             peers = self._by_port.get(dst << PORT_BITS | sport, [])
         else:
-            # ports on the wire are not the flows' own
+            # flows' source ports on the wire differ from their original ones
             peers = list(self._senders)
         matched = False
         for peer in peers:
@@ -349,28 +351,28 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """A PFC frame: quanta of each priority, NO_QUANTA where it says nothing."""
+        """Handles a PFC frame: quanta by priority, NO_QUANTA for a priority that is not enabled."""
         self._now_ns = now_ns
         self._pfc.on_pfc(now_ns, quanta)
         self._control_until_ns = self._pfc.until_ns(self._control_priority)
         self._data_until_ns = self._pfc.until_ns(self._data_priority)
 
     def on_discard(self, now_ns: int, reason: int) -> None:
-        """A frame to be discarded; reason: index into DISCARD_REASONS."""
+        """Counts a discarded frame; reason: index into DISCARD_REASONS."""
         self._now_ns = now_ns
         self.counters[DISCARD_REASONS[reason]] += 1
 
     # ---- departures ----
 
     def next_packet(self, now_ns: int) -> Packet | int | None:
-        """The packet to send now that the link is free.
+        """The packet to send now; called when the link is free.
 
         Returns:
-            An int: nothing may be sent before that time, which is later than now, unless something arrives;
-            None: nothing before something arrives.
+            A packet; or an int: nothing may be sent before that time, later than now, unless a packet
+            arrives; or None: nothing may be sent before a packet arrives.
         """
         self._now_ns = now_ns
-        # whose template was asked for after the last call
+        # the port has read the templates of these responses since the last call
         self._queue_pairs.on_responses_sent(self._control_sent)
         if self._timers.ring_ns <= now_ns:
             self._run_timers(now_ns)
@@ -397,7 +399,7 @@ class Nic:
         return next_ns if next_ns > now_ns else now_ns + 1
 
     def set_lateness(self, late_ns: int) -> None:
-        """The link has been free for so long when it asks next; gaps are those that there are on the link."""
+        """Sets for how long the link will have been free at the next request; gaps begin when it was free."""
         if self._time_gaps is not None:
             self._time_gaps.late_ns = late_ns
 
@@ -409,10 +411,10 @@ class Nic:
             next_ns = min(next_ns, self._data_until_ns)
         return next_ns
 
-    # ---- what was seen ----
+    # ---- observations ----
 
     def records(self) -> list[Observation]:
-        """What has been seen of every flow, at this end of it."""
+        """Observations of all flows that begin or end at this NIC."""
         seen: list[Observation] = []
         for sender in self._senders.values():
             if isinstance(sender, FlowSender):
@@ -429,7 +431,7 @@ class Nic:
         return seen
 
     def received(self) -> list[ReceiverObservation]:
-        """What has been seen here of every flow of which a packet has arrived."""
+        """Observations of all flows of which a packet has arrived here."""
         seen: list[ReceiverObservation] = []
         for receiver in self._receivers.values():
             if isinstance(receiver, FlowReceiver):
@@ -440,12 +442,12 @@ class Nic:
 
     @property
     def gaps(self) -> GapHistogram | None:
-        """Gaps between the packets of its flows, of all of them; None: nobody counts them."""
+        """Gaps between packets of a flow, over all flows of this NIC; None: they are not counted."""
         return self._time_gaps.gaps if self._time_gaps is not None else None
 
     @property
     def learner(self) -> Learner | None:
-        """What it takes for a long gap (HF2T §4.2); None: it stretches none."""
+        """Learns which gaps are long (HF2T §4.2); None: the NIC stretches no gaps."""
         return self._time_gaps.learner if self._time_gaps is not None else None
 
     @staticmethod
@@ -453,7 +455,7 @@ class Nic:
         """One record for each flow that these NICs send."""
         return merge([observation for nic in nics for observation in nic.records()])
 
-    # ---- notes ----
+    # ---- flows and timers ----
 
     def _finish(self, now_ns: int, number: int) -> None:
         """A flow is complete at this end."""
@@ -463,7 +465,7 @@ class Nic:
             self._timers.arm(self._start(flow, max(now_ns, flow.start_ns)))
 
     def _wake(self, sender: FlowSender) -> None:
-        """Something happened to a flow: it may have something to send, and its timer may have changed."""
+        """After an event of a flow: it may have a packet to send, and its timer may have changed."""
         if sender.started and not sender.queued and not sender.done:
             sender.queued = True
             self._ready.append(sender)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NIC ACKs of a destination to a source that does Flowcut itself (Flowcut §II-D): the bytes that arrived."""
+"""NIC ACKs report the bytes that arrived to a source whose NIC does Flowcut (Flowcut §II-D)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")
 
 
 class NicAcks:
-    """The NIC ACKs of one flow: one for `ack_every` packets, or for fewer.
+    """The NIC ACKs of one flow; each is for up to `ack_every` packets.
 
-    One ACK has one frame length and one hop count, from which the source learns what the round-trip time
-    could have been; so a packet that differs from those before it releases their ACK.
+    The source computes the minimum round-trip time from the frame length and hop count of an ACK, so all its
+    packets must have the same; a packet that differs from those before it releases their ACK.
 
-    deadline_ns: when `on_time` has something to do.
+    deadline_ns: when `on_time` must be called.
     """
 
     __slots__ = (
@@ -40,18 +40,18 @@ class NicAcks:
 
     def __init__(self, config: NicConfig, template_id: int, control: deque[Packet]) -> None:
         """Args:
-        template_id: of NIC ACKs of this flow.
-        control: takes them.
+        template_id: template of this flow's NIC ACKs.
+        control: the NIC's queue of control packets, to which NIC ACKs are added.
         """
         self._ack_every: int = config.nic_ack_every
         self._ack_delay_ns: int = config.ack_delay_ns
         self._template_id = template_id
         self._control = control
-        self._packets = 0  # that the next ACK is for
+        self._packets = 0  # packets of the next ACK
         self._bytes = 0
-        self._frame_bytes = 0  # of each of them
+        self._frame_bytes = 0  # length of each of them
         self._hops = 0
-        self._ticks = 0  # of the last one, and when it came
+        self._ticks = 0  # timestamp of the last of them, and when it arrived
         self._arrived_ns = 0
         self.deadline_ns = NEVER
 
@@ -61,8 +61,8 @@ class NicAcks:
         Args:
             frame_bytes: length of its frame.
             hops: switches that it crossed.
-            ticks: its shim's.
-            at_once: nothing that follows may share its ACK.
+            ticks: timestamp of its shim.
+            at_once: send the ACK now, without waiting for more packets.
         """
         if self._packets and (
             frame_bytes != self._frame_bytes or hops != self._hops or self._bytes + frame_bytes > _MOST_BYTES

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts reordering at a receiver, whatever its transport does about it.
+"""Counts reordering at a receiver, independently of its transport.
 
-Only first transmissions are looked at. They leave the source in the order of their PSNs, so a network that
-keeps the order delivers them in that order, with gaps where packets were lost.
+Only first transmissions count. They leave the source in the order of their PSNs, so a network that keeps the
+order delivers them in that order, with gaps where packets were lost.
 
 * overtaken: arrivals after a packet of a larger PSN, that is, after one that was sent later.
 * out of order: arrivals whose PSN is not the expected one (Flowcut §III-C2). Expected is the smallest PSN
-  that has not arrived and still will as a first transmission: a lost packet is expected by nobody. Whether
-  a gap is a loss or a delay shows only later, so arrivals behind a gap wait until it is filled: by a first
-  transmission, then they were out of order; by a retransmission, then the gap was a loss and they were not.
-  A first transmission that comes even after its retransmission counts as one packet out of order.
+  that has not arrived and still will arrive as a first transmission; lost packets are not expected. Whether
+  a gap is a loss or a delay shows only later, so arrivals after a gap are undecided until it is filled. If a
+  first transmission fills it, they were out of order; if a retransmission does, they were not, since the gap
+  was a loss. A first transmission that arrives after its retransmission counts as one out-of-order packet.
 * out-of-order degree: PSN of an out-of-order packet minus the expected one; the maximum (Flowcut §IV-C).
-* path changes: of two first transmissions that were sent one after the other, and arrived, those whose path
-  tags differ. They are put in the order of sending before they are compared: packets of two paths that
-  arrive in turn have changed their path once. One that comes when more than KEPT_TAGS later ones have come,
-  or all of its flow, is left out.
+* path changes: pairs of first transmissions that arrived, were sent one after the other, and have different
+  path tags. Tags are compared in the order of sending: a flow that moves to another path once counts as one
+  change, even if packets of both paths arrive interleaved. A packet that arrives after more than KEPT_TAGS
+  later ones, or after its flow is complete, is left out.
 
 Without loss, "out of order" is exactly the number of arrivals with expected PSN ≠ received PSN. With loss
-but no reordering it is 0. The receiver counts beside it what its transport sees, losses and retransmissions
+but no reordering it is 0. The receiver also counts what its transport sees, losses and retransmissions
 included (`hosts.nic.receiver`): out of order "raw", and out of sequence.
 """
 
@@ -27,20 +27,20 @@ from bisect import bisect_left, bisect_right
 
 from tailrace.hosts.flows.observation import NO_TAG
 
-# A gap longer than this is no gap but nonsense; it is far beyond every window.
+# Gaps are cut to this length, which is far beyond every window; a longer one would be an error.
 MAX_GAP_PACKETS = 1 << 16
 
 KEPT_TAGS = 1 << 10
-"""Path tags that are kept for a packet that is late."""
+"""Path tags of packets that are remembered, for comparison with a delayed packet."""
 
 _NONE = -1
 
 
 class OrderObserver:
-    """Watches the packets of one flow, numbered from 0 without wrapping.
+    """Observes the packets of one flow, by index from 0 without wrapping.
 
-    highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
-    tag: its path tag; NO_TAG: none did.
+    highest: the greatest index of a packet that arrived as a first transmission; -1: none did.
+    tag: the path tag of that packet; NO_TAG: none arrived.
     """
 
     __slots__ = (
@@ -68,13 +68,13 @@ class OrderObserver:
         self.highest = -1
         self.tag: int = NO_TAG
         self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
-        self._waiting: list[int] = []  # sorted: arrivals behind a sequence gap, not counted so far
+        self._waiting: list[int] = []  # sorted: arrivals after a gap, undecided so far
         self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
-        # first transmissions in a row, and their tags, while others may still come between them
+        # consecutive first transmissions, and their tags, while others may still arrive between them
         self._numbers: list[int] = []
         self._tags: list[int] = []
-        self._from_first = False  # ... from the first of all on
-        self._last_recovered = _NONE  # the last that came as a retransmission, when its first one was missed
+        self._from_first = False  # whether these begin with the first arrival of the flow
+        self._last_recovered = _NONE  # the highest whose retransmission filled a gap
 
     def resume(
         self,
@@ -86,8 +86,8 @@ class OrderObserver:
         degree_max: int,
         path_changes: int,
     ) -> None:
-        """Goes on where it was when all of so many packets had arrived: then nothing was missing below the
-        highest one, and those above it had come as retransmissions only.
+        """Restores the state after all `packets` packets of a flow had arrived: none was missing below the
+        highest one, and those above it had arrived as retransmissions only.
         """
         self.highest = highest
         self.tag = tag
@@ -98,7 +98,7 @@ class OrderObserver:
         self._again = set(range(highest + 1, packets)) or None
 
     def on_packet(self, index: int, retransmission: bool, tag: int) -> None:
-        """A packet arrived: its number in the flow, whether it was sent before, and its path tag."""
+        """A packet arrived: its index in the flow, whether it is a retransmission, and its path tag."""
         if index == self.highest + 1 and not (self._numbers or self._again or retransmission):
             if tag != self.tag:
                 self._follow(tag)
@@ -118,13 +118,13 @@ class OrderObserver:
             self._on_delayed(index, tag)
 
     def _follow(self, tag: int) -> None:
-        """Behind the highest one comes one with another tag."""
+        """The packet after the highest one has another tag."""
         if self.tag != NO_TAG:
             self.path_changes += 1
         self.tag = tag
 
     def _remember(self, index: int, tag: int) -> None:
-        """One behind all others, while there may be one to come between them."""
+        """Appends a packet and its tag, since delayed packets may still arrive before it."""
         numbers, tags = self._numbers, self._tags
         if not numbers:
             self._from_first = self.highest < 0
@@ -137,7 +137,7 @@ class OrderObserver:
             self._keep(KEPT_TAGS)
 
     def _keep(self, first: int) -> None:
-        """Forgets the first so many; all of them where nobody can come between them any more."""
+        """Forgets the first `first` packets; all of them if no packet can arrive between them any more."""
         if first:
             del self._numbers[:first]
             del self._tags[:first]
@@ -147,7 +147,7 @@ class OrderObserver:
             self._tags.clear()
 
     def _put_between(self, index: int, tag: int) -> None:
-        """A late one comes between others."""
+        """Inserts a delayed packet, and corrects the number of path changes."""
         numbers, tags = self._numbers, self._tags
         at = bisect_left(numbers, index)
         if not numbers or (at == 0 and not self._from_first):
@@ -200,7 +200,7 @@ class OrderObserver:
         self._forget()
 
     def _forget(self) -> None:
-        """Arrivals with no gap below them were in order."""
+        """Forgets arrivals with no gap below them: they were in order."""
         if self._missing:
             del self._waiting[: bisect_left(self._waiting, self._missing[0])]
         else:
@@ -208,5 +208,5 @@ class OrderObserver:
         if self._numbers:
             first = self._missing[0] if self._missing else self._numbers[-1]
             below = bisect_left(self._numbers, first) - 1
-            # the last one below all gaps stays, for what fills the first of them
+            # the last one below all gaps stays, to compare it with the packet that fills the first gap
             self._keep(below if below > 0 and self._last_recovered < self._numbers[0] else 0)

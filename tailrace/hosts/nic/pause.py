@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a NIC from sending: the pause of one flow, and PFC.
+"""Pauses that keep a NIC from sending: of one flow (Flowcut), and of a priority (PFC).
 
 A flow's states (Flowcut §II-B, timeout of §IV-A):
 
     running --XOFF, XOFF with credit--> paused --XON, or the timeout--> running
 
-A paused flow may still send as many frame bytes as its credit says; a frame that does not fit waits. A
-further XOFF renews credit and timeout.
+A paused flow may still send frames as long as its credit, in bytes, suffices. A further XOFF renews credit
+and timeout.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class FlowPauseState:
     )
 
     def __init__(self, timeout_ns: int) -> None:
-        """Args: timeout_ns: how long a pause lasts at most."""
+        """Args: timeout_ns: the maximum duration of a pause."""
         self._timeout_ns = timeout_ns
         self._credit_bytes = 0
         self._since_ns = 0
-        self.deadline_ns = NEVER  # when the flow goes on by itself
+        self.deadline_ns = NEVER  # when the flow resumes without an XON
         self.paused = False
         self.count = 0
         self.paused_ns = 0
@@ -76,7 +76,7 @@ class FlowPauseState:
         return self.paused_ns + (now_ns - self._since_ns if self.paused else 0)
 
     def finish(self, now_ns: int) -> None:
-        """The flow has nothing left to send: its pause counts no further."""
+        """The flow has nothing left to send: ends the time counted as paused."""
         self._resume(now_ns)
 
     def _resume(self, now_ns: int) -> None:
@@ -92,16 +92,16 @@ class PfcState:
     __slots__ = ("_rate_bps", "_until_ns")
 
     def __init__(self, rate_bps: int) -> None:
-        """Args: rate_bps: rate of the link, which the quanta are counted in."""
+        """Args: rate_bps: rate of the link, which determines the length of a quantum."""
         self._rate_bps = rate_bps
         self._until_ns = [0] * PRIORITIES
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """A PFC frame has arrived: quanta of every priority, 0 = go on, NO_QUANTA = not named."""
+        """A PFC frame has arrived: quanta by priority; 0 resumes it, NO_QUANTA: not enabled in the frame."""
         for priority in range(len(quanta)):
             if quanta[priority] != NO_QUANTA:
                 self._until_ns[priority] = now_ns + pause_ns(quanta[priority], self._rate_bps)
 
     def until_ns(self, priority: int) -> int:
-        """The first moment at which this priority may send; past or present: now."""
+        """The time from which on this priority may send."""
         return self._until_ns[priority]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue pair: what the source and the destination of a flow have in common for the NIC."""
+"""A queue pair: the interface that the NIC uses for the source and for the destination of a flow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tailrace.codec.calls import NEVER
 class QueuePair(ABC):
     """The source or the destination of one flow, from the flow's start to its end.
 
-    handle: its number at its NIC, see `hosts.nic.queue_pairs`.
-    timer_ns: when its timer rings; set by the NIC.
+    handle: identifies it at its NIC, see `hosts.nic.queue_pairs`.
+    timer_ns: when its timer expires; set by the NIC.
     """
 
     def __init__(self, handle: int) -> None:

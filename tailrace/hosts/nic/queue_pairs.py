@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue pairs of a NIC, by handle: one for each end of a flow, from the flow's start to its end.
 
-A queue pair has a place, which is reused after it. What may outlive a queue pair (a timer, a response that
-waits for the link, a template in C) refers to it by a unique handle: the place, and how many queue pairs had
-it before.
+A queue pair has a place (an index), which is reused after its removal. Objects that may outlive a queue pair
+(a timer, a response in the queue, a template in C) refer to it by a unique handle: the place, and in the
+upper bits a generation, the number of earlier queue pairs in that place.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class QueuePairs:
     """Queue pairs by place."""
 
     def __init__(self) -> None:
-        """Without any queue pair."""
+        """There are no queue pairs yet."""
         self._at: list[QueuePair | None] = []
-        self._free: list[int] = []  # handles of removed queue pairs, whose places are free
-        # removed but for their last responses, with the number of the last response; the oldest first
+        self._free: list[int] = []  # last handles of the free places
+        # to be removed once the NIC has sent so many responses (their last ones); the oldest first
         self._leaving: deque[tuple[int, QueuePair]] = deque()
 
     def __len__(self) -> int:
@@ -32,7 +32,7 @@ class QueuePairs:
         return self._free[-1] + (1 << PLACE_BITS) if self._free else len(self._at)
 
     def put(self, end: QueuePair) -> None:
-        """Adds a queue pair, which has the new handle."""
+        """Adds a queue pair, whose handle is that of the last call of `new_handle`."""
         assert end.handle == self.new_handle()
         if self._free:
             self._at[self._free.pop() & PLACE_MASK] = end
@@ -40,10 +40,10 @@ class QueuePairs:
             self._at.append(end)
 
     def get(self, handle: int) -> QueuePair | None:
-        """The queue pair with this handle, leaving or not; None: it has been removed.
+        """The queue pair with this handle, even if it is about to be removed; None: it has been removed.
 
         Raises:
-            IndexError: no queue pair ever had that place.
+            IndexError: no queue pair ever had this place.
         """
         end = self._at[handle & PLACE_MASK]
         return end if end is not None and end.handle == handle else None
@@ -54,11 +54,11 @@ class QueuePairs:
         self._free.append(end.handle)
 
     def leave(self, end: QueuePair, response: int) -> None:
-        """Removes a queue pair once its NIC has sent so many responses."""
+        """Removes a queue pair once its NIC has sent `response` responses in all."""
         self._leaving.append((response, end))
 
     def on_responses_sent(self, responses: int) -> None:
-        """The NIC has sent so many responses."""
+        """The NIC has sent `responses` responses in all: removes the queue pairs that waited for that."""
         leaving = self._leaving
         while leaving and leaving[0][0] <= responses:
             self.drop(leaving.popleft()[1])

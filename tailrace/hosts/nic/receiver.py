@@ -57,9 +57,9 @@ class FlowReceiver(QueuePair):
         self, flow: FlowSpec, config: NicConfig, address: HostAddress, handle: int, control: deque[Packet]
     ) -> None:
         """Args:
-        address: from this NIC to the flow's source.
-        handle: of this queue pair at its NIC.
-        control: the queue of responses.
+        address: addresses of frames from this NIC to the flow's source.
+        handle: handle of this queue pair at its NIC.
+        control: the NIC's queue of responses.
         """
         super().__init__(handle)
         self.flow = flow
@@ -73,7 +73,7 @@ class FlowReceiver(QueuePair):
         self._reports_arrival = self._transport.reports_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
         self._nak_cnp: bool = self._cnps is not None and config.dcqcn.nak_cnp
-        self._cnp = b""  # the frame, once one was sent
+        self._cnp = b""  # the CNP frame, once one was sent
         self._cnps_sent = 0
         self._order = OrderObserver()
         self._bytes = 0
@@ -83,7 +83,7 @@ class FlowReceiver(QueuePair):
         self._out_of_sequence = 0
         self._ce_marked = 0
         self._trimmed = 0
-        # echoed by the next response: of the last packet
+        # echoed by the next response: source port of the last packet, and whether any was marked
         self._sport: int = flow.sport
         self._marked = False
 
@@ -125,15 +125,15 @@ class FlowReceiver(QueuePair):
         return headers, b""
 
     def _dscp(self) -> int:
-        """Responses to steered packets are steered."""
+        """The DSCP of responses: those to a flow with steering are steered, too."""
         return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
 
     def on_data(self, now_ns: int, psn_fields: int, data_fields: int, ticks: int) -> bool:
-        """A data packet to this queue pair; False: it cannot be one of this flow, and changes nothing.
+        """Handles a data packet of this queue pair; False: invalid for this flow, and ignored.
 
         Args:
             psn_fields, data_fields: see `codec.calls`.
-            ticks: of the shim, or NO_SHIM.
+            ticks: timestamp of the shim, or NO_SHIM.
         """
         transport = self._transport
         expected = transport.expected
@@ -143,7 +143,7 @@ class FlowReceiver(QueuePair):
             return False
         ackreq = data_fields >> ACKREQ_SHIFT & 1 == 1
         if ticks != NO_SHIM:
-            # whatever the transport makes of the packet
+            # independent of how the transport handles the packet
             again = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
             at_once = ackreq or again or index != expected or index + 1 == self._message.packets
             self._nic_acks.on_data(
@@ -166,7 +166,7 @@ class FlowReceiver(QueuePair):
         return True
 
     def on_trimmed(self, psn_fields: int, data_fields: int) -> bool:
-        """A data packet without its payload; False: it cannot be one of this flow, and changes nothing.
+        """Handles a trimmed data packet (without its payload); False: invalid for this flow, and ignored.
 
         Args:
             psn_fields, data_fields: see `codec.calls`.
@@ -223,7 +223,7 @@ class FlowReceiver(QueuePair):
         self._control.append((RAW, self._cnp, 0))
 
     def _respond(self, response: int) -> None:
-        """Echoes the source port of the last packet, and whether any since the last response was marked."""
+        """Sends a response; it echoes the last packet's source port and any mark since the last response."""
         message = self._message
         expected = self._transport.expected
         if response == NAK:
@@ -243,7 +243,7 @@ class FlowReceiver(QueuePair):
         self._control.append((self._ack_template_id, psn_fields, aeth))
 
     def observation(self) -> ReceiverObservation:
-        """What has been seen of the flow here."""
+        """The observation of the flow at its destination."""
         return ReceiverObservation(
             flow=self.flow,
             end_ns=self.end_ns if self.end_ns != _NO_TIME else None,

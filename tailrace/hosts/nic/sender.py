@@ -70,7 +70,7 @@ _PAD_MASK: Final = 3  # payloads are padded to a multiple of 4 bytes
 
 
 def min_rtt_of(config: NicConfig) -> MinRtt | None:
-    """The minimum RTT that all flows of a NIC share; None: it does not do Flowcut itself."""
+    """The estimator of minimum RTTs that all flows of a NIC share; None: the NIC does not do Flowcut."""
     flowcut = config.flowcut_nic
     if flowcut is None:
         return None
@@ -81,9 +81,9 @@ def min_rtt_of(config: NicConfig) -> MinRtt | None:
 class FlowSender(QueuePair):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
-    queued: it is in the NIC's ready queue; set by the NIC.
+    queued: whether it is in the NIC's ready queue; set by the NIC.
     start_ns: when it may send its first packet.
-    bursting: its next packet is to leave right behind the last one, before those of other flows.
+    bursting: its next packet must follow the last one directly, before packets of other flows.
     """
 
     def __init__(
@@ -98,15 +98,15 @@ class FlowSender(QueuePair):
         time_gaps: FlowTimeGaps | None,
     ) -> None:
         """Args:
-        address: from this NIC to the flow's destination.
-        handle: of this queue pair at its NIC.
-        min_rtt: the NIC's, if it does Flowcut itself.
+        address: addresses of frames from this NIC to the flow's destination.
+        handle: handle of this queue pair at its NIC.
+        min_rtt: minimum RTTs of the NIC, if it does Flowcut.
         rng: chooses source ports.
-        steerings: gives the flow its steering.
-        time_gaps: looks after those between its packets.
+        steerings: makes the flow's steering.
+        time_gaps: measures and stretches the gaps between its packets; None: neither.
 
         Raises:
-            ConfigError: the flow is to be steered, and cannot be.
+            ConfigError: the flow is to be steered, but cannot be.
         """
         super().__init__(handle)
         self.flow = flow
@@ -136,14 +136,14 @@ class FlowSender(QueuePair):
         self._virtual: bool = config.virtual_payload
         self._template_id = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
         self._asks_always = config.ack_every == 1
-        # dcqcn keeps it itself
+        # dcqcn limits the rate itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
         self._time_gaps = time_gaps
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
-        # what steers over a transport that leaves source ports alone
+        # the same, if the transport does not ask the steering for source ports itself
         self._chooser: Steering | None = None
         self._explored = 0
         self._reused = 0
@@ -159,7 +159,7 @@ class FlowSender(QueuePair):
         return self.transport.done
 
     def template(self, kind: int) -> tuple[bytes, bytes]:
-        """Headers of data packets, and the RETH."""
+        """Headers of data packets, and the RETH of the first one."""
         assert kind in (DATA, PAYLOAD)
         flow = self.flow
         headers = data_headers(
@@ -201,15 +201,15 @@ class FlowSender(QueuePair):
         if self._time_gaps is not None:
             until_ns = self._time_gaps.hold_ns(now_ns, frame_bytes)
             if until_ns != GO:
-                # whoever shortens it has us asked again, and so does the timer
+                # this flow is asked again after its next event, and when this timer expires
                 self._pace_ns = until_ns
                 return None
-        left = message.packets - index
-        data_fields = length_opcode | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
+        remaining = message.packets - index
+        data_fields = length_opcode | (remaining if remaining < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
         if index < transport.fresh:
             data_fields |= _RETRANSMISSION
             self._retransmitted += 1
-        # requests an ACK where the receiver would wait for more packets in vain
+        # requests an ACK if the receiver would otherwise wait for more packets in vain
         if self._asks_always or transport.asks_at(index):
             data_fields |= _ACKREQ
         self._on_sent(now_ns, index, frame_bytes)
@@ -243,12 +243,12 @@ class FlowSender(QueuePair):
         self._sent += 1
 
     def _pace(self, now_ns: int, dcqcn: DcqcnSender) -> None:
-        """The next frame goes no earlier than DCQCN allows."""
+        """Sets the earliest time of the next frame as DCQCN allows."""
         ready_ns = dcqcn.pacer.ready_ns
         self._pace_ns = ready_ns if ready_ns > now_ns else 0
 
     def on_ack(self, now_ns: int, psn_fields: int, aeth: int) -> None:
-        """An ACK, NAK or NACK of this flow; one that makes no sense changes nothing."""
+        """Handles an ACK, NAK or NACK of this flow; invalid ones are ignored."""
         transport, message = self.transport, self._message
         syndrome = aeth >> SYNDROME_SHIFT
         sport = psn_fields >> SPORT_SHIFT & PORT_MASK
@@ -281,7 +281,7 @@ class FlowSender(QueuePair):
         steering = self._steering
         if steering is not None:
             self._count_steering()
-            # it takes much room, and a run may have many flows
+            # it takes much memory, and a run may have many flows
             self._steer(None)
             self._steerings.finish(now_ns, self.flow, steering)
 
@@ -301,12 +301,12 @@ class FlowSender(QueuePair):
             self._blocked = steering.blocked
 
     def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
-        """A switch asks the flow to stop or to go on."""
+        """Handles a pause frame: a switch pauses or resumes the flow."""
         if not self.transport.done:
             self._pause.on_pause(now_ns, op, credit_bytes)
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int) -> None:
-        """The destination NIC has seen a packet of this flow."""
+        """Handles a NIC ACK: packets of this flow have arrived at the destination NIC."""
         if self._flowcut is None:
             return
         self._flowcut.on_nic_ack(
@@ -319,14 +319,14 @@ class FlowSender(QueuePair):
         self.transport.sport = self._flowcut.wire_sport
 
     def on_cnp(self, now_ns: int) -> None:
-        """The destination NIC has seen congestion."""
+        """Handles a CNP: the destination NIC has received marked packets."""
         self._congestion_notifications += 1
         if self._dcqcn is not None and not self.transport.done:
             self._dcqcn.on_cnp(now_ns)
             self._pace(now_ns, self._dcqcn)
 
     def deadline_ns(self) -> int:
-        """When `on_time` has something to do."""
+        """When `on_time` must be called."""
         if not self.started:
             return self.start_ns
         transport = self.transport
@@ -344,7 +344,7 @@ class FlowSender(QueuePair):
         return deadline_ns
 
     def on_time(self, now_ns: int) -> None:
-        """Lets run off whatever is due."""
+        """Handles all timers that are due."""
         if not self.started and now_ns >= self.start_ns:
             self._start(now_ns)
         if now_ns >= self._pace_ns:
@@ -364,7 +364,7 @@ class FlowSender(QueuePair):
             self.transport.sport = self._flowcut.wire_sport
 
     def observation(self, now_ns: int) -> SenderObservation:
-        """What has been seen of the flow here."""
+        """The observation of the flow at its source."""
         flowcut = self._flowcut
         shaper = self._time_gaps.shaper if self._time_gaps is not None else None
         self._count_steering()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timers of a NIC: one for each queue pair, set as rarely as possible, and the starts of flows."""
+"""The timers of a NIC: one for each queue pair, set as rarely as possible, and one for each flow's start."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from tailrace.hosts.nic.queue_pairs import QueuePairs
 
 NO_TIMER: Final = -1
 START: Final = 1 << 60
-"""Stands above the peer of a flow that is to start; handles are smaller."""
+"""The bit that marks a timer id START | peer, for the start of a flow; handles of queue pairs are smaller."""
 
 
 class Timers:
-    """The next queue pair whose timer rings; timers of removed queue pairs are dropped.
+    """The timers, by time; timers of removed queue pairs are ignored.
 
-    ring_ns: when the first timer rings; it may be stale.
+    ring_ns: when the first timer expires; that timer may be stale.
     """
 
     def __init__(self, queue_pairs: QueuePairs) -> None:
-        """Args: queue_pairs: those of the NIC."""
+        """Args: queue_pairs: the NIC's queue pairs."""
         self.ring_ns = NEVER
         self._queue_pairs = queue_pairs
         self._heap = new_timer_heap()
-        # bound once: they are called for nearly every packet
+        # bound methods, looked up once: they are called for nearly every packet
         self._set, self._due = self._heap.set, self._heap.due
 
     def arm(self, end: QueuePair) -> None:
-        """Sets a flow's timer, unless it rings early enough: then it is set again when it rings."""
+        """Sets a queue pair's timer, unless it expires early enough: then it is set again when it expires."""
         deadline_ns = end.deadline_ns()
         if deadline_ns < end.timer_ns:
             end.timer_ns = deadline_ns
             self._push(deadline_ns, end.handle)
 
     def start(self, start_ns: int, peer: int) -> None:
-        """Rings when the flow to a peer may start."""
+        """Sets the timer for the start of the flow to a peer."""
         self._push(start_ns, START | peer)
 
     def _push(self, time_ns: int, timer_id: int) -> None:
