@@ -103,7 +103,7 @@ def test_who_cannot_share_acks_says_so() -> None:
     assert 1 == planned(scheme="hermes", transport="dcqcn:ack_every=1").ack_every
     with pytest.raises(SpecError, match=r"^NIC settings: ack_every is 2, expected 1: hermes takes the time"):
         planned(scheme="hermes", transport="dcqcn:ack_every=2")
-    with pytest.raises(ConfigError, match=r"expected 1: with transport mp-rdma each packet is answered$"):
+    with pytest.raises(ConfigError, match=r"expected 1: transport mp-rdma acknowledges each packet$"):
         NicConfig(transport="mp-rdma", ack_every=2)
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of a NIC; interpreted, while what acts on it is compiled."""
+"""Settings of NICs. These modules are interpreted; the modules that use the settings are compiled."""

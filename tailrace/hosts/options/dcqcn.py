@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of what NICs do in lossless networks (RLB §II-A): the rate control DCQCN, and Hermes' sensing."""
+"""Settings of NICs in lossless networks (RLB §II-A): of DCQCN's rate control, and of Hermes at the sender."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, RangeChecked
 from tailrace.spec import keys
 
 ADDITIVE_SHARE = 1000
-"""R_AI is the link's rate divided by this: 40 Mb/s of 40 Gb/s."""
+"""Default of R_AI: the link's rate divided by this; 40 Mb/s at 40 Gb/s."""
 
 HYPER_SHARE = 100
-"""R_HAI likewise."""
+"""Default of R_HAI: the link's rate divided by this."""
 
 RED_BYTES = (5_000, 200_000)
 RED_PERMILLE = 10
 RED_RATE_BPS = 40_000_000_000
-"""How queues mark in the paper's deployment (§5), from which length to which and up to what share, at that
-rate; lengths grow with the rate, as what is under way does.
+"""RED marking in the paper's deployment (§5): Kmin and Kmax in bytes, and Pmax, at this link rate. Kmin and
+Kmax scale with the rate, like the bandwidth-delay product.
 """
 
 
@@ -28,16 +28,16 @@ rate; lengths grow with the rate, as what is under way does.
 class DcqcnConfig(RangeChecked):
     """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
 
-    The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are
-    called an assumption. Increases are shares of the link's rate, so that a flow needs as many steps back to
-    it at any rate (assumption; so do the simulations of HPCC, SIGCOMM 2019); times and the counter stay as
-    they are. alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30. Of the hyper increase
-    the paper has the phase and no number: in 802.1Qau, whose state machine it takes over, it is ten times the
-    additive step (assumption); least_bps is the default there (assumption).
+    The defaults are those of the paper's 40 Gb/s data centres (§3.1, §5), except those called an assumption
+    here. Increases are shares of the link's rate, so that a flow needs the same number of steps back to line
+    rate at any rate (assumption; the simulations of HPCC, SIGCOMM 2019, do so, too); times and the counter do
+    not scale. alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30. For hyper increase
+    the paper gives no value: 802.1Qau, whose state machine it adopts, has ten times the additive step
+    (assumption); least_bps is the default there (assumption).
     """
 
     cnp_ns: Annotated[
-        int, keys.time("cnp", "a receiver sends at most one CNP of a flow in this time (N)", least=1)
+        int, keys.time("cnp", "a receiver sends at most one CNP per flow in this time (N)", least=1)
     ] = 50_000
     alpha_ns: Annotated[int, keys.time("alpha", "alpha falls after this time without a CNP (K)", least=1)] = (
         55_000
@@ -49,19 +49,19 @@ class DcqcnConfig(RangeChecked):
         55_000
     )
     counter_bytes: Annotated[
-        int, keys.size("counter", "and whenever so many bytes of frames have been sent (B)", least=1)
+        int, keys.size("counter", "the rate also rises each time so many bytes were sent (B)", least=1)
     ] = 10_000_000
     recovery_steps: Annotated[
         int,
         keys.integer(
-            "steps", "rises by either that only halve the way back to the rate before the cut (F)", least=0
+            "steps", "rises by timer or counter in fast recovery, towards the target rate (F)", least=0
         ),
     ] = 5
     additive_bps: Annotated[
         int | None,
         keys.rate(
             "ai",
-            "what the target rate gains in each rise after these (R_AI)",
+            "increase of the target rate in each rise after fast recovery (R_AI)",
             least=0,
             absent=f"a {ADDITIVE_SHARE}th of the link",
         ),
@@ -70,52 +70,52 @@ class DcqcnConfig(RangeChecked):
         int | None,
         keys.rate(
             "hai",
-            "what it gains once timer and counter are both beyond them",
+            "the same in hyper increase: both timer and counter have made more than `steps` rises",
             least=0,
             absent=f"a {HYPER_SHARE}th of the link",
         ),
     ] = None
-    least_bps: Annotated[int, keys.rate("least", "no cut goes below")] = 10_000_000
+    least_bps: Annotated[int, keys.rate("least", "minimum rate, below which no cut goes")] = 10_000_000
     nak_cnp: Annotated[
-        bool, keys.flag("nak_cnp", "a CNP goes with each NAK, whatever was marked, as in models of NS-3")
+        bool, keys.flag("nak_cnp", "send a CNP with each NAK, marked or not, as NS-3 models do")
     ] = False
     clamp: Annotated[
         bool,
         keys.flag(
             "clamp",
-            "every CNP takes the present rate for the one to return to (eq. 1); off: only one after a rise",
+            "each CNP sets the target rate to the current rate (eq. 1); off: only the first after a rise",
         ),
     ] = True
 
 
 @dataclass(frozen=True, slots=True)
 class HermesNicConfig:
-    """Hermes at the sender (Zhang et al., SIGCOMM 2017): what its paths are like, and when a flow leaves one.
+    """Hermes at the sender (Zhang et al., SIGCOMM 2017): how it classifies paths, and when a flow leaves one.
 
     Its authors recommend: T_ECN 40 %, T_RTT_low 20-40 us and T_RTT_high 1.5 times the delay of one hop above
     the base RTT, Delta_RTT the delay of one hop, Delta_ECN 3-10 %, R 20-40 % of the link, S 100-800 KB. The
-    delay of one hop is that of a queue at which marking begins: 80 us at 10 Gb/s there. Where they give a
-    range, the defaults are in its middle, S excepted.
+    delay of one hop is that of a queue at the marking threshold: 80 us at 10 Gb/s there. Where they give a
+    range, the default is its middle, except for S.
 
-    base_rtt_ns: a round trip without queues; 0: the smallest one that the NIC has seen to the place.
-    hop_ns: delay of one hop whose queue is marked: Delta_RTT, and what the two thresholds are made of.
-    rtt_low: a good path's RTT is below base_rtt_ns and so many hop_ns (30 of 80 us).
-    rtt_high: a congested path's RTT is above base_rtt_ns and so many hop_ns.
-    ecn_threshold: T_ECN, share of marked packets: a good path's is below, a congested path's above.
-    ecn_better: Delta_ECN, by which the share of a notably better path is less.
-    size_bytes: S: a flow that has sent no more than this keeps a congested path. Assumption: 600 KB,
+    base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the place (PathList).
+    hop_ns: delay of one hop with a queue at the marking threshold: Delta_RTT; unit of rtt_low and rtt_high.
+    rtt_low: a good path's RTT is below base_rtt_ns + rtt_low * hop_ns (30 us for 80 us).
+    rtt_high: a congested path's RTT is above base_rtt_ns + rtt_high * hop_ns.
+    ecn_threshold: T_ECN, a share of marked packets: a good path is below it, a congested path above.
+    ecn_better: Delta_ECN: a notably better path has a share of marked packets that is less by more than this.
+    size_bytes: S: a flow that has sent no more than this stays on a congested path. Assumption: 600 KB,
         within the range.
-    rate_share: R: so does one that sends at this share of its link or faster.
+    rate_share: R: a flow that sends at this share of its link's rate or faster stays there, too.
     rate_ns: time over which sending rates are averaged. Assumption: that of CONGA (SIGCOMM 2014), whose
-        estimator it is.
-    timeouts: more of them on a path, with nothing acknowledged meanwhile, are a failure.
-    lost_share: so is a larger share of retransmissions on a path that is not congested (1 %).
-    interval_ns: time over which this share is taken (10 ms).
-    least_packets: an interval in which a path has got fewer packets is not judged. Assumption: so many
-        that a single retransmission is no more than lost_share.
-    stale_ns: what was sensed longer ago counts no more. Assumption: the interval of the authors' probes
-        (500 us), which bring news of every path by then.
-    failed_ns: so long a path that has failed is not taken. Assumption: ten times interval_ns.
+        estimator this is.
+    timeouts: a path has failed after more timeouts than this with nothing acknowledged meanwhile.
+    lost_share: a path that is not congested has failed at a larger share of retransmissions than this (1 %).
+    interval_ns: time over which this share is measured (10 ms).
+    least_packets: no share is computed from fewer packets on a path. Assumption: so many that a single
+        retransmission is no more than lost_share.
+    stale_ns: older measurements are ignored. Assumption: the interval of the authors' probes (500 us), which
+        renew what is known of every path.
+    failed_ns: time for which a failed path is avoided. Assumption: ten times interval_ns.
     """
 
     base_rtt_ns: Annotated[int, FROM_0] = 0
@@ -135,7 +135,7 @@ class HermesNicConfig:
     failed_ns: Annotated[int, ABOVE_0] = 100_000_000
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
+        """Raises ConfigError on invalid values."""
         check_keys(self)
         check_setting(
             self.rtt_high >= self.rtt_low,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of HF2T on a NIC: which gaps it stretches, and how far (HF2T §4)."""
+"""Settings of HF2T on a NIC: which gaps between packets it stretches, and how far (HF2T §4)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tailrace.spec import keys
 LEAST_PERCENTILE = PERMYRIAD // 2
 LEAST_TRAIN_GAPS = 100
 TAIL_GAPS = 100
-"""So many of the gaps that T is learnt from are to be as long as T or longer. In a random sample the share
-beyond a quantile of it has a standard error of 1/sqrt(100), a tenth, then, which is well within the factor of
-2 at which a NIC learns anew. And gaps are no random sample: rates go up and down with congestion, DCQCN's
-every 55 us. 10000 gaps are what a NIC of 100 Gb/s sends in about 1 ms, so both are among them.
+"""Of the gaps from which the threshold T is learnt, so many are to be T or longer. In a random sample the
+share beyond a quantile then has a relative standard error of 1/sqrt(100), a tenth, well within the factor of
+2 at which a NIC learns again. Gaps are not a random sample: rates rise and fall with congestion, with DCQCN
+every 55 us. But 10000 gaps are what a NIC of 100 Gb/s sends in about 1 ms, which covers both.
 """
 
-_PERCENTILE = keys.integer("percentile", "of gaps, in permyriads", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)
+_PERCENTILE = keys.integer("percentile", "percentile in 1/10000", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)
 _TRAIN = keys.integer("train", "gaps from which T is learnt", least=LEAST_TRAIN_GAPS)
 
 
 def train_gaps(percentile: int) -> int:
-    """How many gaps put TAIL_GAPS beyond a percentile, in permyriads and below 10000: 10000 for the 99th."""
+    """The sample size that has TAIL_GAPS gaps beyond a percentile (in 1/10000): 10000 for the 99th."""
     return max(LEAST_TRAIN_GAPS, -(-TAIL_GAPS * PERMYRIAD // (PERMYRIAD - percentile)))
 
 
@@ -33,19 +33,19 @@ def train_gaps(percentile: int) -> int:
 class Hf2tConfig:
     """HF2T on a NIC.
 
-    threshold_ns: the flowlet threshold: a switch takes a packet for the first of a flowlet when its last
-        bit comes more than this after the last bit of the one before it.
-    percentile: T is this one of the gaps, in permyriads, 5000..9999.
-    min_thr, max_thr: of eq. 1, in packets, 1 <= min_thr <= max_thr.
-    train_gaps: gaps from which T is learnt, 100 or more.
-    tick_ns: of the switches' clocks: a gap is certain to be longer than the threshold for them when it
-        is a tick longer.
-    margin_ns: gaps are stretched by so much more, for a process that sends in real time sends one packet
-        later than the next one.
+    threshold_ns: the flowlet threshold: to a switch a packet begins a flowlet if its last bit arrives more
+        than this after the last bit of the flow's previous packet.
+    percentile: T is this percentile of gaps, in 1/10000 (permyriads), 5000..9999.
+    min_thr, max_thr: parameters of eq. 1, in packets, 1 <= min_thr <= max_thr.
+    train_gaps: number of gaps from which T is learnt, 100 or more.
+    tick_ns: tick of the switches' clocks: to be sure that a switch sees a gap above the threshold, it must be
+        a tick longer.
+    margin_ns: gaps are stretched by this in addition, because a process that sends in real time is late by a
+        different time for each packet.
     dynamic: T is multiplied by alpha of eq. 1.
-    t_ns: T; nothing is learnt. None: it is learnt.
-    spare_bytes: flows of at most this size are left alone (HF2T §6 thinks of small flows).
-    retrain: T is learnt anew when gaps are not any more what they were.
+    t_ns: a fixed T, without learning; None: T is learnt.
+    spare_bytes: gaps of flows of at most this size are not stretched (HF2T §6 considers small flows).
+    retrain: T is learnt again when the distribution of gaps has changed.
     """
 
     threshold_ns: Annotated[int, ABOVE_0]
@@ -61,7 +61,7 @@ class Hf2tConfig:
     retrain: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
+        """Raises ConfigError on invalid values."""
         check_keys(self)
         check_setting(
             self.max_thr >= self.min_thr,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of HF2T: NICs that stretch gaps until switches see flowlets (HF2T §4), under whatever scheme.
+"""The keys of HF2T, for any scheme: NICs stretch gaps so that switches see flowlets (HF2T §4).
 
-All keys but the first need it.
+All keys except the first, `hf2t`, require that key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _parse_percentile(text: str) -> float:
 
 _PERCENTILE = keys.Key(
     HF2T,
-    "NICs stretch gaps from this percentile of them on",
+    "NICs stretch gaps at or above T, this percentile of all gaps",
     f"{LEAST_PERCENTILE:g} to 99.99, {ON} or {OFF}",
     _parse_percentile,
     lambda value: f"{value:g}",
@@ -55,38 +55,38 @@ _PERCENTILE = keys.Key(
 )
 _MIN_THR = keys.integer(
     "min_thr",
-    "fewer since the last stretched gap: only longer gaps are",
+    "below so many packets since the last stretched gap, the threshold is above T (eq. 1)",
     least=1,
     values="packets",
     section=_SECTION,
 )
 _MAX_THR = keys.integer(
-    "max_thr", "more since then: shorter gaps are, too", least=1, values="packets", section=_SECTION
+    "max_thr", "above so many packets, the threshold is below T", least=1, values="packets", section=_SECTION
 )
 _STRETCH = keys.time(
-    "stretch", "gaps are stretched to this, or to the scheme's own gap", least=1, section="HF2T §3"
+    "stretch", "length of stretched gaps; if absent, the scheme's flowlet gap", least=1, section="HF2T §3"
 )
 _TRAIN = keys.integer(
     "train", "gaps from which a NIC learns the percentile", least=LEAST_TRAIN_GAPS, absent=f"by {HF2T}"
 )
-_T = keys.time("t", "gaps from this on are stretched, and nothing is learnt", least=1, absent="learnt")
+_T = keys.time("t", "fixed threshold T, without learning", least=1, absent="learnt")
 
 
 class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """HF2T as it was asked for."""
+    """HF2T as requested in a spec."""
 
     percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
     min_thr: Annotated[int, _MIN_THR] = 20
     max_thr: Annotated[int, _MAX_THR] = 80
-    dynamic: Annotated[bool, keys.flag("dynamic", "min_thr and max_thr count")] = True
+    dynamic: Annotated[bool, keys.flag("dynamic", "adapt the threshold by min_thr and max_thr")] = True
     stretch_ns: Annotated[int | None, _STRETCH] = None
     train: Annotated[int | None, _TRAIN] = None
     t_ns: Annotated[int | None, _T] = None
-    spare_bytes: Annotated[int, keys.size("spare", "flows of at most this size are left alone")] = 0
-    retrain: Annotated[bool, keys.flag("retrain", "NICs learn anew when gaps are not what they were")] = True
+    spare_bytes: Annotated[int, keys.size("spare", "gaps of flows up to this size are not stretched")] = 0
+    retrain: Annotated[bool, keys.flag("retrain", "NICs learn T again when gaps have changed")] = True
 
     def __post_init__(self) -> None:
-        """Raises SpecError where thresholds contradict each other."""
+        """Raises SpecError if the thresholds contradict each other."""
         if self.min_thr > self.max_thr:
             raise SpecError(
                 f"min_thr must be at most max_thr, which is {self.max_thr}, found '{self.min_thr}'"
@@ -97,21 +97,21 @@ KEYS = tuple(key.name for key in keys.keys_of(Hf2tSpec))
 
 
 def hf2t_requested(spec: Spec) -> bool:
-    """Whether the options of a scheme ask for HF2T; a variant of that name does, too.
+    """Whether the options of a scheme request HF2T, by the key or by a variant of that name.
 
     Raises:
-        SpecError: keys that go with it, or with learning, and it is not there.
+        SpecError: there are keys that require HF2T, or learning, which is off.
     """
     wanted = spec.options.get(HF2T, ON if spec.options.get("variant") == HF2T else OFF)
     if wanted == OFF:
         for key in KEYS[1:]:
             if key in spec.options:
-                raise spec.error(key, f"given only where {HF2T} is, as {HF2T}=on or a percentile")
+                raise spec.error(key, f"given only together with {HF2T}=on or {HF2T}=PERCENTILE")
         return False
     if "t" in spec.options:
         if wanted != ON:
-            raise spec.error(HF2T, f"{ON} where t is given, for nothing is learnt then")
+            raise spec.error(HF2T, f"{ON} if t is given, since nothing is learnt then")
         for key in _LEARNING:
             if key in spec.options:
-                raise spec.error(key, "given only where t is not, for nothing is learnt then")
+                raise spec.error(key, "given only without t, since nothing is learnt with t")
     return True

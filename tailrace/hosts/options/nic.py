@@ -17,7 +17,7 @@ from tailrace.hosts.options.transports import LOSS, RTO_BACKOFF, TIMEOUTS, Dcqcn
 from tailrace.spec import SpecError, keys, plugins
 
 MS_NS = 1_000_000
-STEERABLE = Dctcp.name  # the transport that tells each packet's fate
+STEERABLE = Dctcp.name  # the transport that reports the outcome of each packet
 DCQCN = Dcqcn.name
 HERMES = "hermes"
 FLOWBENDER = "flowbender"
@@ -26,18 +26,18 @@ ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE
     HERMES: DCQCN,
     FLOWBENDER: ANY,
 }
-"""The transport that each way to choose paths needs; ANY: none in particular."""
+"""The steering algorithms (ways to choose paths), each with the transport that it needs; ANY: any of them."""
 
 MARKED_SHARE = 0.05
-"""Above which FlowBender finds a path congested (CoNEXT'14), and Flicr after it."""
+"""Share of marked packets above which a path is congested to FlowBender (CoNEXT'14), and to Flicr, too."""
 
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 
 _MTU = keys.size("mtu", "payload of a full packet", least=1, most=MAX_MTU_BYTES)
 _PSN = keys.integer("psn", "packet sequence number", least=0, most=PSN_MASK)
-_PACKETS = keys.integer("packets", "that may be outstanding", least=1, most=_MOST_PACKETS - 1)
-_PRIORITY = keys.integer("priority", "of PFC", least=0, most=7)
+_PACKETS = keys.integer("packets", "outstanding packets", least=1, most=_MOST_PACKETS - 1)
+_PRIORITY = keys.integer("priority", "PFC priority", least=0, most=7)
 _RTTS = keys.number("rtts", "normalised round-trip time", least=1)
 
 
@@ -45,15 +45,15 @@ _RTTS = keys.number("rtts", "normalised round-trip time", least=1)
 class FlowcutNicConfig(RangeChecked):
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
-    rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
+    rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1 recommends 3 to 5).
     growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
     alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
     ns_per_byte: transmission time of a byte at one hop (the paper's t).
-    age_ns: longest time that a packet and its NIC ACK can be under way; what was sent longer ago is lost.
-    min_left: drain only if at least so many packets have never been sent yet.
-    resume_bytes: end a drain when no more than these bytes are in flight; 0 keeps the order.
-    base_rtts_ns: idle round trips by the number of switches between hosts, without the packet's transmission
-        time at each of these; 0, and beyond its end: the smallest one seen.
+    age_ns: longest time that a packet and its NIC ACK can be under way; after that they count as lost.
+    min_left: drain only if at least so many packets have not been sent yet.
+    resume_bytes: end a drain when at most this many bytes are in flight; 0 keeps the order.
+    base_rtts_ns: RTTs without queueing, by the number of switches between the hosts, without the packet's
+        transmission time at each switch; 0, or no entry: the smallest RTT measured is used.
     """
 
     rtt_threshold: Annotated[float, _RTTS] = 4.0
@@ -70,9 +70,9 @@ class FlowcutNicConfig(RangeChecked):
 class MpRdmaNicConfig(RangeChecked):
     """The transport mp-rdma (MP-RDMA §3).
 
-    initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
+    initial_bytes: initial congestion window in bytes of payload, for example one bandwidth-delay product;
         0: NicConfig.window_bytes.
-    delta_packets: a packet that comes so much later than another one was on a path too slow.
+    delta_packets: a path is too slow if its packet arrives after one with a PSN larger by more than this.
     probe: share of packets that try a new path, 0..1.
     """
 
@@ -83,11 +83,11 @@ class MpRdmaNicConfig(RangeChecked):
 
 @dataclass(frozen=True, slots=True)
 class DctcpConfig(RangeChecked):
-    """The transport dctcp: a window of bytes led by ECN, with QuickAdapt and FastIncrease (Spritz §IV-C).
+    """The transport dctcp: an ECN-controlled window, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
-    rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.
-    adapt_rtts: how many of them an interval of QuickAdapt lasts.
-    adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
+    rtt_ns: RTT of the longest path without queueing; 0: the smallest RTT that the flow measures.
+    adapt_rtts: duration of an interval of QuickAdapt, in such RTTs.
+    adapt_scale: after an interval with losses the window becomes this times the bytes that arrived in it.
     increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
     """
 
@@ -99,27 +99,27 @@ class DctcpConfig(RangeChecked):
 
 @dataclass(frozen=True, slots=True)
 class SteeringConfig:
-    """How the NIC chooses the paths of its flows' packets (Spritz §IV).
+    """Steering: how the NIC chooses the paths of its flows' packets (Spritz §IV).
 
     algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
         weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" and "flowbender"
-        (every flow on one path, until that is congested), "hermes" (see HermesConfig; needs the transport
-        dcqcn), or one from outside. What needs no transport works over all that do not choose paths.
-    explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
+        (every flow on one path, until that is congested), "hermes" (see HermesNicConfig; needs the transport
+        dcqcn), or a plug-in's. ALGORITHMS has the transport that each needs.
+    explore_threshold: packets after which scout and spray draw a path at random anyway, 0 or more.
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
-    buffer: good paths that scout and spray remember, 1 or more.
-    timer_ns: after this time a path that a timeout has blocked has its weight of eq. 1 again; so has
-        path 0 after a bias.
-    keep_ns: a flow begins with what scout or spray has learnt by the last one from this NIC to the same
-        host, if that ended at most so long ago; 0: every flow begins anew.
-    min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice that of eq. 1.
-    ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
-    ecn_gain: weight of the newest acknowledgment in that share.
-    epoch_ns: how often flicr and flowbender judge their path, one round-trip time say; after as long a
-        pause of the flow flicr draws another one anyway.
-    marked_share: share of marked packets above which an epoch is a congested one, 0..1.
-    epochs: congested ones in a row after which flowbender leaves a path, 1 or more.
-    parameters: settings of an algorithm from outside.
+    buffer: number of good paths that scout and spray remember, 1 or more.
+    timer_ns: time after which a path blocked by a timeout has its weight of eq. 1 again; so has path 0
+        after a bias.
+    keep_ns: with scout and spray a new flow takes over what the last flow from this NIC to the same host has
+        learnt, if that flow ended at most this time ago; 0: never.
+    min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice its weight of eq. 1.
+    ecn_rate: "nearly all" is this share of marked acknowledgments or more, 0..1.
+    ecn_gain: weight of the newest acknowledgment in the moving average of that share.
+    epoch_ns: interval in which flicr and flowbender judge their path, for example one RTT; if a flow sends
+        nothing for that long, flicr draws another path anyway.
+    marked_share: an epoch with a larger share of marked packets than this is congested, 0..1.
+    epochs: number of consecutive congested epochs after which flowbender leaves a path, 1 or more.
+    parameters: settings of a plug-in's algorithm.
     """
 
     algorithm: str = "scout"
@@ -137,7 +137,7 @@ class SteeringConfig:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
+        """Raises ConfigError on invalid values."""
         expected = ", ".join(algorithms())
         check_setting(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
         check_keys(self)
@@ -148,37 +148,37 @@ class NicConfig:
     """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
 
     mtu_bytes: payload of a full packet.
-    transport: name of one of hosts.options.transports, or of one from outside.
-    window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
-        what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
-    rto_ns: retransmission timeout where no ACK is delayed; doubles without progress, rto_backoff times at
-        most. With tcp the least one, from which on it is measured.
-    timeout: with dctcp, one of TIMEOUTS: LOSS narrows the window as a trimmed packet does; PATH where queues
-        trim what they cannot hold, so that a timeout tells of a dead path and not of congestion.
-    ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it; the same of the
-        ACKs of Flowcut between NICs (Flowcut §II-D), but with tcp.
-    nak_every_ns: gbn and dcqcn send a NAK again, for the next packet out of order after so long; 0: once.
-    ack_delay_ns: an acknowledgment is sent so long after the first packet that it is for, at the latest.
-    pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
+    transport: name of a transport of hosts.options.transports, or of a plug-in's.
+    window_bytes: payload that may be unacknowledged, at least one packet. Not used by mp-rdma; with dctcp
+        the initial and maximum window; with tcp the receive window. 0, with dcqcn and tcp only: no window.
+    rto_ns: retransmission timeout, if no ACK is delayed; doubles without progress, at most rto_backoff times.
+        With tcp the minimum RTO; the RTO is computed from RTT samples.
+    timeout: meaning of a timeout with dctcp, one of TIMEOUTS: LOSS reduces the window like a trimmed packet;
+        PATH indicates a dead path and no congestion, if queues trim packets for which they have no space.
+    ack_every: the receiver acknowledges every n-th packet in order, and packets that request it; likewise
+        NIC ACKs of Flowcut (Flowcut §II-D), except with tcp.
+    nak_every_ns: gbn and dcqcn repeat a NAK with the next out-of-order packet after this time; 0: never.
+    ack_delay_ns: maximum delay of an acknowledgment after the first packet that it acknowledges.
+    pause_timeout_ns: a paused flow resumes after this time even without an XON (Flowcut §IV-A).
     link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
-    flow_rate_bps: pace of each flow; 0: as fast as the link.
-    virtual_payload: frames carry headers only, and the length of a payload of zeros.
+    flow_rate_bps: pacing rate of each flow; 0: the link's rate.
+    virtual_payload: frames carry headers and the length of the payload, but no payload bytes.
     ecn: data packets are sent as ECT(0).
-    data_priority, control_priority: which PFC priority pauses what.
-    bitmap_packets: packets beyond the expected one that a receiver of any transport but gbn remembers.
-    reorder_packets: sr and mp-rdma take a packet for lost when one so much later has arrived.
+    data_priority, control_priority: PFC priorities of data and of control packets.
+    bitmap_packets: packets beyond the expected one that a receiver (not with gbn or dcqcn) can store.
+    reorder_packets: sr and mp-rdma take a packet for lost when one sent so many packets later has arrived.
     first_psn: PSN of a flow's first packet.
-    flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
+    flowcut_nic: Flowcut on the NIC; None: the NIC does not change paths.
     mp_rdma: settings of the transport mp-rdma.
     dctcp: settings of the transport dctcp.
-    steering: how the paths of packets are chosen; what needs a transport says so in ALGORITHMS. None: by each
-        flow's own source port, whatever the network makes of it.
+    steering: how the paths of packets are chosen. None: each packet has its flow's original source port, and
+        the network chooses the path.
     dcqcn: settings of the transport dcqcn.
     hermes: settings of the steering hermes.
     tcp: settings of the transport tcp.
-    hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
-    measure_gaps: the gaps between data packets of a flow are measured as they leave.
-    parameters: settings of a transport from outside.
+    hf2t: settings for stretching gaps (HF2T §4); None: gaps are not stretched.
+    measure_gaps: measure the gaps between data packets of a flow at departure.
+    parameters: settings of a plug-in's transport.
     """
 
     mtu_bytes: Annotated[int, _MTU] = 1024
@@ -212,7 +212,7 @@ class NicConfig:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
+        """Raises ConfigError on invalid values."""
         kind = self.kind
         needed = ANY if self.steering is None else ALGORITHMS[self.steering.algorithm]
         check_setting(
@@ -241,19 +241,19 @@ class NicConfig:
     def _check_gathering(self) -> None:
         problem = f"ack_every is {self.ack_every}, expected 1"
         check_setting(
-            not self.kind.acks_each, f"{problem}: with transport {self.transport} each packet is answered"
+            not self.kind.acks_each, f"{problem}: transport {self.transport} acknowledges each packet"
         )
         check_setting(
             self.steering is None or self.steering.algorithm != HERMES,
-            f"{problem}: {HERMES} takes the time of each packet from its own ACK",
+            f"{problem}: {HERMES} measures the RTT of each packet by its own ACK",
         )
 
     @property
     def kind(self) -> type[Transport]:
-        """What is declared of the transport.
+        """The declaration of the transport.
 
         Raises:
-            ConfigError: there is none of this name in NICs.
+            ConfigError: there is no transport of this name.
         """
         try:
             return TRANSPORTS.entry(self.transport).struct
@@ -267,14 +267,14 @@ class NicConfig:
 
     @property
     def nic_ack_every(self) -> int:
-        """Packets that an ACK of Flowcut between NICs is for. What tcp gathers it gathers in the host's
-        stack, behind the NIC; ACKs of Flowcut do not wait for that (Flowcut §III-A1).
+        """Packets per NIC ACK of Flowcut. The transport tcp coalesces ACKs in the host's stack, behind the
+        NIC; NIC ACKs do not wait for that (Flowcut §III-A1).
         """
         return 1 if self.transport == Tcp.name else self.ack_every
 
     @property
     def initial_packets(self) -> int:
-        """The congestion window in packets that mp-rdma begins with."""
+        """The initial congestion window of mp-rdma in packets."""
         initial = self.mp_rdma.initial_bytes
         return min(max(1, initial // self.mtu_bytes), self.bitmap_packets) if initial else self.window_packets
 
@@ -288,6 +288,6 @@ class NicConfig:
 
 
 def algorithms() -> tuple[str, ...]:
-    """The names of all steering algorithms, those from outside among them."""
+    """The names of all steering algorithms, including those of plug-ins."""
     plugins.load()
     return tuple(ALGORITHMS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of settings: notes of fields that no spec gives, and the check of all fields that have a note."""
+"""Ranges of settings: annotations for fields that are no keys of a spec, and a check of annotated fields."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ WEIGHT = keys.number("weight", "more than 0 and at most 1", above=0, most=1)
 
 
 class RangeChecked:
-    """Settings that are within their ranges."""
+    """Base of settings whose fields are checked against their ranges."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
+        """Raises ConfigError on invalid values."""
         check_keys(self)

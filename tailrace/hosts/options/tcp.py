@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the transport tcp: a sender led by its window, in bursts, as HF²T §3 has it beside RDMA."""
+"""Settings of the transport tcp: a window-based sender with bursts, which HF²T §3 compares with RDMA."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _INITIAL = keys.integer(
 )
 _BURST = keys.size(
     "tso",
-    "payload that is handed to the NIC in one piece, at most, and leaves it back to back",
+    "most payload of a burst: handed to the NIC at once, and sent back to back",
     least=1,
     most=_MOST_BURST_BYTES,
 )
 _DUPLICATES = keys.integer(
     "dupacks",
-    "arrivals beyond a packet that make it lost",
+    "arrivals of later packets after which a packet counts as lost",
     least=1,
     most=_MOST_DUPLICATES,
     section="RFC 6675",
@@ -32,9 +32,9 @@ _DUPLICATES = keys.integer(
 
 @dataclass(frozen=True, slots=True)
 class TcpConfig(RangeChecked):
-    """The transport tcp; how answers are batched, and the least timeout, are NicConfig's.
+    """The transport tcp; ACK coalescing and the minimum RTO are in NicConfig.
 
-    A burst is the 64 KB of segmentation offload; up to one packet: no offload.
+    By default a burst is the 64 KB of segmentation offload; at most one packet: no offload.
     """
 
     initial_packets: Annotated[int, _INITIAL] = 10

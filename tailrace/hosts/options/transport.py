@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport is: keys as they are written, and what they come to among the settings of a NIC."""
+"""The base class of transports' declarations: their keys, and the NIC settings that follow from these."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tailrace.spec.registry import Registry
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """A transport as it was given, at full speed.
+    """A transport as a spec gives it, before scaling to the run's time scale.
 
-    about: one line on what it does
-    windowless: something else than a window holds flows back, so they have none unless one is given
-    in_order: receivers keep nothing beyond the packet that they expect
-    chooses_paths: by source ports of its own, so that nothing else may
-    acks_each: receivers acknowledge each packet, so that `ack_every` is 1
+    about: one line about what it does
+    windowless: limits flows by other means, so by default they have no window
+    in_order: receivers discard packets beyond the expected one
+    chooses_paths: it chooses source ports itself, so nothing else may
+    acks_each: receivers acknowledge each packet, so `ack_every` must be 1
     """
 
     name: ClassVar[str]
@@ -29,13 +29,13 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def led_by_losses_bytes(self) -> int | None:
-        """The longest burst of a sender that finds its window by losses, for which queues are to be short;
-        None: it does not.
+        """The longest burst of a sender whose window is controlled by losses, which needs short queues;
+        None: it is not such a sender.
         """
         return None
 
     def settings(self) -> dict[str, Any]:
-        """Fields of NicConfig that it decides, but for its name. Of one from outside: its own, by field."""
+        """The fields of NicConfig that it sets, except `transport`; for a plug-in's transport `parameters`."""
         parameters = msgspec.to_builtins(self)
         return {"parameters": parameters} if parameters else {}
 

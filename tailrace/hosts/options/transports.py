@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transports that there are, with their keys; `hosts.transport` has what they do."""
+"""The built-in transports and their keys; `hosts.transport` implements them."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ __all__ = [
 ]
 
 RTO_BACKOFF = 6
-"""How often a retransmission timeout doubles without progress, at most."""
+"""Default maximum number of doublings of a retransmission timeout without progress."""
 
 _MOST_BACKOFF = 16
 
 PATH, LOSS = TIMEOUTS = ("path", "loss")
-"""What a timeout means to the transport dctcp: a dead path alone, or a loss that narrows the window."""
+"""What a timeout means to the transport dctcp: only a dead path, or also a loss that reduces the window."""
 
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000
-"""What a NIC gathers before it interrupts, and how long it waits for it: as the driver mlx5 of Linux does."""
+"""Interrupt moderation: packets and time after which a NIC interrupts, as the Linux driver mlx5 sets them."""
 
-_MOST_GATHERED = 1 << 16
-_ACK_EVERY = "packets in order that one ACK is for"
-_ACK_DELAY = "an ACK is sent so long after the first packet that it is for, at the latest"
+_MOST_COALESCED = 1 << 16
+_ACK_EVERY = "packets in order per ACK"
+_ACK_DELAY = "maximum delay of an ACK after the first packet that it acknowledges"
 _MOST_DELAY_NS = 500_000_000  # RFC 5681 §4.2 allows no more
 _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or more
-_BACKOFF = "how often a timeout doubles without progress, at most"
+_BACKOFF = "maximum number of doublings of the timeout without progress"
 
 
 class BuiltInTransport(Transport, frozen=True, kw_only=True):
-    """A transport whose fields are some of NicConfig; what is None is left to the network and the scheme."""
+    """A transport whose fields are fields of NicConfig; None: the network and the scheme decide."""
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""
@@ -53,9 +53,9 @@ class BuiltInTransport(Transport, frozen=True, kw_only=True):
 
 
 class CoalescingTransport(BuiltInTransport, frozen=True, kw_only=True):
-    """A transport whose receiver may answer several packets by one ACK (Spritz §IV-C, Flowcut §III-A1)."""
+    """A transport whose receiver may send one ACK for several packets (Spritz §IV-C, Flowcut §III-A1)."""
 
-    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = 1
+    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_COALESCED)] = 1
     ack_delay_ns: Annotated[
         int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS, absent="base RTT")
     ] = None
@@ -64,7 +64,7 @@ class CoalescingTransport(BuiltInTransport, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "rto",
-            "packets without an acknowledgment for so long are retransmitted",
+            "packets without an acknowledgment for this time are retransmitted",
             least=1,
             most=_MOST_RTO_NS,
             absent="by the network",
@@ -77,13 +77,13 @@ class CoalescingTransport(BuiltInTransport, frozen=True, kw_only=True):
 
 
 class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
-    """A transport whose receiver keeps nothing that is out of order."""
+    """A transport whose receiver discards out-of-order packets."""
 
     nak_every_ns: Annotated[
         int | None,
         keys.time(
             "nak",
-            "a NAK is repeated with the next packet out of order after this time",
+            "a NAK is repeated with the next out-of-order packet after this time",
             least=1,
             most=_MOST_RTO_NS,
             absent="once",
@@ -102,7 +102,7 @@ class GoBackN(GoBackNTransport, frozen=True, kw_only=True):
     """See hosts.transport.go_back_n."""
 
     name: ClassVar[str] = "gbn"
-    about: ClassVar[str] = "go-back-N, as RoCE NICs do a reliable connection"
+    about: ClassVar[str] = "go-back-N, as in reliable connections of RoCE NICs"
     in_order: ClassVar[bool] = True
 
 
@@ -119,13 +119,13 @@ class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
     """See hosts.transport.mp_rdma."""
 
     name: ClassVar[str] = "mp-rdma"
-    about: ClassVar[str] = "many paths under one window led by ECN (NSDI'18)"
+    about: ClassVar[str] = "many paths with one ECN-controlled window (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
     acks_each: ClassVar[bool] = True
     ack_every: Annotated[
         int,
         keys.parsed(
-            "ack_every", "only 1", "1: a packet's ACK lets the next one go on its path (MP-RDMA §3)", _one
+            "ack_every", "only 1", "1: each ACK clocks a packet out on the same path (MP-RDMA §3)", _one
         ),
     ] = 1
 
@@ -135,12 +135,12 @@ class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.dctcp."""
 
     name: ClassVar[str] = "dctcp"
-    about: ClassVar[str] = "a window led by ECN, NACKs of trimmed packets: what Spritz and its baselines have"
+    about: ClassVar[str] = "an ECN-controlled window, NACKs of trimmed packets: for Spritz and its baselines"
     timeout: Annotated[
         str | None,
         keys.choice(
             "timeout",
-            "tells of a dead path alone, or is a loss that narrows the window",
+            "a timeout means only a dead path, or also a loss that reduces the window",
             TIMEOUTS,
             absent=f"{LOSS}, {PATH} where queues trim",
             section="Spritz §V-A",
@@ -161,23 +161,23 @@ class Dcqcn(GoBackNTransport, frozen=True, kw_only=True):
 
 @transport
 class Tcp(CoalescingTransport, frozen=True, kw_only=True):
-    """See hosts.transport.tcp. Answers are gathered; `rto_ns` is the least timeout."""
+    """See hosts.transport.tcp. ACKs are coalesced; `rto_ns` is the minimum RTO."""
 
     name: ClassVar[str] = "tcp"
-    about: ClassVar[str] = "a TCP-like sender in RDMA's packets, in bursts"
+    about: ClassVar[str] = "a TCP-like sender with bursts, in RDMA packets"
     windowless: ClassVar[bool] = True
     tcp: TcpConfig = field(default_factory=TcpConfig)
-    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = (
+    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_COALESCED)] = (
         _MODERATION_PACKETS
     )
     ack_delay_ns: Annotated[int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS)] = (
         _MODERATION_NS
     )
     rto_ns: Annotated[
-        int | None, keys.time("rto", "least timeout", least=1, most=_MOST_RTO_NS, absent="of all transports")
+        int | None, keys.time("rto", "minimum RTO", least=1, most=_MOST_RTO_NS, absent="of all transports")
     ] = None
     rto_backoff: Annotated[int, keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF)] = RTO_BACKOFF
-    ecn: Annotated[bool, keys.flag("ecn", "packets say that they can be marked")] = False
+    ecn: Annotated[bool, keys.flag("ecn", "packets are sent as ECN-capable (ECT)")] = False
 
     @property
     def led_by_losses_bytes(self) -> int:
@@ -189,6 +189,6 @@ def parse_transport(text: str) -> Transport:
     """The transport that a spec describes.
 
     Raises:
-        SpecError: they describe none; one line says why.
+        SpecError: the spec is invalid; the message, one line, says why.
     """
     return TRANSPORTS.parse(text)[1]
