@@ -233,9 +233,9 @@ def test_bad_file(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("h1,h2,1,0,2\n", "flow 1: it comes after flow 2, which there is none of"),
+        ("h1,h2,1,0,2\n", "flow 1: it comes after flow 2, which does not exist"),
         ("h1,h2,1,0,1\n", "flow 1: it comes after itself"),
-        ("h3,h4,1,0,\nh1,h2,1,0,3\nh2,h1,1,0,2\n", "flow 2: it comes after itself, by way of other flows"),
+        ("h3,h4,1,0,\nh1,h2,1,0,3\nh2,h1,1,0,2\n", "flow 2: it comes after itself, via other flows"),
         ("h1,h2,1,0,\nh3,h4,1,0,1\n", "flow 2: it comes after flow 1, which "),
     ],
 )

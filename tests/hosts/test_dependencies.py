@@ -122,7 +122,7 @@ def test_every_flow_waits_for_its_predecessors_and_all_complete(flows, loss):
 @pytest.mark.parametrize(
     ("flows", "message"),
     [
-        ([after(flow(1, 9), 7)], "flow 1: it comes after flow 7, which there is none of"),
+        ([after(flow(1, 9), 7)], "flow 1: it comes after flow 7, which does not exist"),
         ([flow(1, 9), after(flow(2, 9, src=3, dst=1), 1)], "flow 2: it comes after flow 1, which 10.0.0.3"),
         (
             [
@@ -131,9 +131,9 @@ def test_every_flow_waits_for_its_predecessors_and_all_complete(flows, loss):
                 after(flow(3, 9), 2),
                 after(flow(4, 9), 3),
             ],
-            "flow 1: it comes after itself, by way of other flows",
+            "flow 1: it comes after itself, via other flows",
         ),
-        ([flow(1, 9), flow(1, 9), after(flow(2, 9), 1)], "flow 1: there are two flows of this number"),
+        ([flow(1, 9), flow(1, 9), after(flow(2, 9), 1)], "flow 1: there are two flows with this id"),
     ],
 )
 def test_runs_that_cannot_end_are_refused(flows, message):

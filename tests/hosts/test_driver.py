@@ -283,7 +283,7 @@ def refuse(path: Path, capsys) -> tuple[int, str]:
         ({"nic": {"virtual_payload": True}}, "virtual_payload is for virtual time only"),
         ({"nic": {"flowcut_nic": {"age": 1}}}, "nic.flowcut_nic.age: unknown key"),
         ({"nic": {"hf2t": {"percentile": 9_900}}}, "nic.hf2t.threshold_ns: missing"),
-        ({"flows": [{**flows(1, 1)[0], "after": [9]}]}, "it comes after flow 9, which there is none of"),
+        ({"flows": [{**flows(1, 1)[0], "after": [9]}]}, "it comes after flow 9, which does not exist"),
         ({"hosts": [host(1, "a0", None, rate_bps=0)]}, "hosts[0].rate_bps: expected bits a second"),
         ({"hosts": [host(1, "a0", None, ip="10.0.0.256")]}, "hosts[0].ip: expected an IPv4 address"),
         ({"hosts": [host(1, "a0", None, mac="ether")]}, "hosts[0].mac: expected a MAC address"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command: reads a job, plays its hosts, and writes what the NICs saw."""
+"""The command: reads a job, runs the NICs of its hosts, and writes their results."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from tailrace.spec.atomic import write_file
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
-Plays RDMA NICs on the network interfaces of one machine, in real time.
+Emulates RDMA NICs on the network interfaces of one machine, in real time.
 
 JOB.json names hosts (interface, namespace, addresses, rate, delay), flows, and NIC settings; the keys are
 those of HostsJob, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces;
 only the interfaces of the job are touched. Needs the right to open packet sockets (root).
 
-Standard output carries one JSON object a line:
+Standard output has one JSON object per line:
   {"event": "ready"}                           all sockets are open; the line `start` on standard input
                                                begins the run
   {"event": "started"}
   {"event": "progress", "done": 3, "flows": 8, "now_ns": ..., "lag_ns": ...}
-  {"event": "done", "unfinished": 0}           the result file is there
+  {"event": "done", "unfinished": 0}           the result file has been written
   {"event": "failed", "text": "one line"}
 """
 _EPILOG = "Exit: 0 done, 1 the run failed or flows are unfinished, 2 bad input, 128+N ended by signal N."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one job; the exit code."""
+    """Runs one job; returns the exit status."""
     parser = ArgumentParser(
         prog=f"python -m {PROGRAM}",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("job", metavar="JOB.json", type=Path, help="what to run")
+    parser.add_argument("job", metavar="JOB.json", type=Path, help="file with the job to run")
     given = parser.parse_args(argv)
     try:
         job = read_job(given.job)
         with plugins.blamed("NICs"):
             return _run(job)
     except BrokenPipeError:
-        # nobody reads what is written: there is nobody to tell, and Python must not try to at its end
+        # standard output is closed; redirected, so that Python's flush at exit does not fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (HostError, SpecError) as error:
@@ -98,12 +98,12 @@ def _await_start(signals: StopSignals) -> None:
     """Waits for the line `start`.
 
     Raises:
-        JobError: standard input ended, or said something else.
+        JobError: standard input ended, or had another line.
     """
     text = b""
     while signals.number is None and not text.endswith(b"\n"):
         readable, _, _ = select.select([sys.stdin, signals], [], [])
-        # a signal counts more than an end of input that came with it
+        # a signal takes precedence over an end of input at the same time
         if sys.stdin in readable and not signals.received():
             chunk = os.read(sys.stdin.fileno(), 64)
             if not chunk:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of the driver, as it stands in JSON, and the NICs it asks for."""
+"""A job of the driver, read from JSON, and its NICs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _Mac = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\Z", des
 class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One host.
 
-    name: for results and messages.
+    name: used in results and messages.
     interface: network interface of its NIC.
-    ip, mac, gateway_mac: its addresses, and where all its frames go.
-    rate_bps: rate that the NIC keeps.
-    delay_ns: how long its frames take to the other end of the link, beside what the kernel takes.
-    netns: where the interface is: a path, a name below /var/run/netns, or a pid; None: here.
-    paths: the endpoint table (Spritz §III-C), by address of the destination: of all to which its steered
-        flows go.
+    ip, mac, gateway_mac: its addresses, and the destination MAC address of all its frames.
+    rate_bps: sending rate of the NIC.
+    delay_ns: propagation delay of its frames to the other end of the link, in addition to the kernel's delay.
+    netns: network namespace of the interface: a path, a name in /var/run/netns, or a pid; None: this one.
+    paths: the endpoint table (Spritz §III-C), by destination address, with all destinations of its steered
+        flows.
     """
 
     name: str
@@ -54,15 +54,15 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to run. Times of flows count from the start.
 
-    hosts: at least one; flows between hosts of which one at least is among them.
+    hosts: at least one host. flows: each has its source, its destination or both among the hosts.
     nic: settings of all NICs; link_rate_bps is taken from the host.
-    seed: of all random choices, together with the host's name.
-    result: where the result is written; None: nowhere.
-    timeout_ns: ends the run although flows are not complete; None: never.
-    wait_for_start: begins with a line `start` on standard input, not at once.
+    seed: seed of all random choices, together with the host's name.
+    result: file to which the result is written; None: none.
+    timeout_ns: time after which the run ends even if flows are not complete; None: no limit.
+    wait_for_start: wait for a line `start` on standard input before the run.
     progress_ns: time between two progress lines.
-    overload_lag_ns: a run in which 1 % of the frames leave later than that is overloaded; None: the time
-        of 5 full frames at the slowest host, but at least 2 ms.
+    overload_lag_ns: a run counts as overloaded if 1 % of the frames leave later than this; None: the time of
+        5 full frames at the slowest host, but at least 2 ms.
     """
 
     hosts: Annotated[tuple[HostJob, ...], Meta(min_length=1, description="at least one host")]
@@ -88,7 +88,7 @@ def read_job(path: Path) -> HostsJob:
     """Reads and checks a job.
 
     Raises:
-        JobError: the file cannot be read, or is no job; one line that names the place.
+        JobError: the file cannot be read, or is not a valid job; the message, one line, says where.
     """
     try:
         return read_json(path, HostsJob, MOST_BYTES)
@@ -97,7 +97,7 @@ def read_job(path: Path) -> HostsJob:
 
 
 def _check_paths(job: HostsJob) -> None:
-    """Whether each host knows paths for all its steered flows: a NIC asks only when a flow starts."""
+    """Refuses a steered flow without a path list now, since a NIC would notice only when the flow starts."""
     hosts = {host.ip: host for host in job.hosts}
     for flow in job.flows:
         host = hosts.get(flow.src)
@@ -110,11 +110,11 @@ def make_nics(job: HostsJob) -> list[Nic]:
     """The NIC of each host, with its flows.
 
     Raises:
-        ConfigError: a flow that no host has, that cannot be told from another one, that can never start, or
-            that has no paths.
+        ConfigError: a flow has no host of this job, has the queue pair of another flow, can never start, or
+            has no paths.
     """
     here = {host.ip for host in job.hosts}
-    # what a flow waits for at a host that is elsewhere, this job need not know
+    # if a flow's source is elsewhere, the flows that it waits for need not be in this job
     check_dependencies(flow if flow.src in here else structs.replace(flow, after=()) for flow in job.flows)
     _check_paths(job)
     nics: dict[str, Nic] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How late things were done, in constant space."""
+"""A histogram of how late events were handled, in constant memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class Lag:
     """Counts delays. `max_ns`: the longest."""
 
     def __init__(self) -> None:
-        """Nothing counted."""
+        """There are no delays yet."""
         self._delays = GapHistogram()
         self.max_ns = 0
 
     def add(self, lag_ns: int) -> None:
-        """One delay, 0..2^61 ns."""
+        """Adds one delay, 0..2^61 ns."""
         self._delays.add(lag_ns)
         self.max_ns = max(self.max_ns, lag_ns)
 
     def quantile_ns(self, share: float) -> int:
-        """A bound that this share of all delays keeps, at most a 128th too large; 0 without any."""
+        """An upper bound of this share of all delays, at most 1/128 too large; 0 if there are none."""
         return min(self._delays.quantile_ns(round(share * PERMYRIAD)), self.max_ns)

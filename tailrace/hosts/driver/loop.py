@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event loop: waits for frames and for the time, and serves all ports in one thread."""
+"""The event loop: waits for frames and for times at which ports send; serves all ports in one thread."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.port import SocketPort
 from tailrace.spec.constants import NS_PER_S
 
-# Longest wait, so that progress is told of in time.
+# Longest wait, so that progress is reported in time.
 _IDLE_NS = 50_000_000
 
 
 class StopSignals:
-    """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first one."""
+    """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first signal."""
 
     def __init__(self) -> None:
-        """Nothing is caught yet; see `installed`."""
+        """Handlers are not installed yet; see `installed`."""
         self.number: int | None = None
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -41,7 +41,7 @@ class StopSignals:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Catches both signals for the length of a block."""
+        """Catches both signals within the block."""
         before = {
             number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
         }
@@ -55,10 +55,10 @@ class StopSignals:
 
 
 class EventLoop:
-    """Serves ports until all their flows are complete, a signal comes, or the time is over."""
+    """Serves ports until all their flows are complete, a signal comes, or the timeout expires."""
 
     def __init__(self, ports: Sequence[SocketPort], signals: StopSignals) -> None:
-        """Args: signals: what ends the loop early."""
+        """Args: signals: the signals that end the loop early."""
         self._ports = ports
         self._signals = signals
         self._by_descriptor = {port.socket.fileno(): port for port in ports}
@@ -76,14 +76,14 @@ class EventLoop:
         self._poll.close()
 
     def run(self, timeout_ns: int | None, progress_ns: int, progress: Callable[[int], None]) -> None:
-        """Runs; the time of the NICs begins at 0 now.
+        """Runs; the NICs' time is 0 at the call.
 
         Args:
-            timeout_ns: ends then at the latest; None: never.
-            progress_ns: how often `progress` is called, with the time.
+            timeout_ns: maximum duration of the run; None: no limit.
+            progress_ns: time between two calls of `progress`, whose argument is the time.
 
         Raises:
-            DeviceError: an interface went away.
+            DeviceError: an interface has disappeared or is down.
         """
         self._start_ns = time.monotonic_ns()
         cpu_ns = time.process_time_ns()
@@ -103,16 +103,16 @@ class EventLoop:
         return time.monotonic_ns() - self._start_ns
 
     def _transmit(self) -> int | None:
-        """Lets every port send; when one wants to again."""
+        """Lets every port send; returns when the next port wants to send, None: only after an arrival."""
         times = [port.transmit(self._now_ns()) for port in self._ports]
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def _wait(self, until_ns: int | None) -> None:
-        """Waits for a frame or a time, and takes in the frames that are there."""
+        """Waits for a frame or until a time, then receives the frames that have arrived."""
         now_ns = self._now_ns()
         wait_ns = _IDLE_NS if until_ns is None else max(0, min(until_ns - now_ns, _IDLE_NS))
         if wait_ns:
-            # epoll itself counts in whole ms
+            # select, because the timeout of epoll is in whole ms
             readable, _, _ = select.select([self._poll], [], [], wait_ns / NS_PER_S)
             woken_ns = self._now_ns()
             if not readable and until_ns is not None and woken_ns >= until_ns:

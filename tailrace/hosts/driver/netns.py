@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does something inside another network namespace."""
+"""Runs code inside another network namespace."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tailrace.hosts.errors import DeviceError
 
 _CLONE_NEWNET = 0x40000000
 _NAMED = Path("/var/run/netns")
-_OWN = Path("/proc/thread-self/ns/net")
+_CURRENT = Path("/proc/thread-self/ns/net")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def namespace_path(netns: str | int) -> Path:
-    """Where a namespace is found: given by pid, by name, or by the path itself."""
+    """The path of a namespace that is given by pid, by name, or by its path."""
     if isinstance(netns, int):
         return Path(f"/proc/{netns}/ns/net")
     return Path(netns) if "/" in netns else _NAMED / netns
@@ -26,7 +26,7 @@ def namespace_path(netns: str | int) -> Path:
 
 @contextmanager
 def inside(netns: str | int | None) -> Iterator[None]:
-    """Runs its block in a network namespace, and this thread returns to its own one afterwards.
+    """Runs its block in a network namespace (None: the current one); then the thread returns to its own.
 
     Raises:
         DeviceError: there is no such namespace, or it may not be entered.
@@ -35,13 +35,13 @@ def inside(netns: str | int | None) -> Iterator[None]:
         yield
         return
     path = namespace_path(netns)
-    current = os.open(_OWN, os.O_RDONLY)
+    current = os.open(_CURRENT, os.O_RDONLY)
     try:
         _enter(path)
         try:
             yield
         finally:
-            _set(current, _OWN)
+            _set(current, _CURRENT)
     finally:
         os.close(current)
 

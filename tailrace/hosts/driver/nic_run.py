@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job's flows with NICs of our own, each on a packet socket."""
+"""Runs a job's flows with emulated NICs, each on a packet socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NicRun:
         """Opens all sockets; `stack` closes them.
 
         Raises:
-            ConfigError: flows that cannot be run.
+            ConfigError: a flow cannot be run.
             DeviceError: an interface cannot be used, or the codec in C cannot be compiled.
         """
         self._job = job
@@ -41,10 +41,10 @@ class NicRun:
         stack.callback(self._loop.close)
 
     def run(self, progress: Callable[[int], None]) -> None:
-        """Runs until all flows are complete, a signal comes, or the job's time is over.
+        """Runs until all flows are complete, a signal comes, or the job's timeout expires.
 
         Raises:
-            DeviceError: an interface went away.
+            DeviceError: an interface has disappeared or is down.
         """
 
         def poll(now_ns: int) -> None:
@@ -55,13 +55,13 @@ class NicRun:
         self._loop.run(self._job.timeout_ns, self._job.progress_ns, poll)
 
     def done(self) -> int:
-        """Flows that are complete at all ends that are here."""
+        """The number of flows that are complete at each of their hosts in this job."""
         return flows_done(self._ports)
 
     def lag_ns(self) -> int:
-        """The time that 99 % of the frames were not later than."""
+        """The 99th percentile of the frames' lateness."""
         return self._lag.quantile_ns(0.99)
 
     def result(self, ended_by: int | None) -> dict[str, Any]:
-        """Everything that the run found: see `hosts.driver.report.make_result`."""
+        """The result of the run: see `hosts.driver.report.make_result`."""
         return make_result(self._job, self._ports, self._loop, self._lag, ended_by)

@@ -20,7 +20,7 @@ _SO_RCVBUFFORCE = 33
 _ETH_P_ALL = 0x0003
 _STATISTICS = struct.Struct("=II")
 _BUFFER_BYTES = 8 << 20
-# What a full queue of the kernel says: sending the frame may be retried.
+# Errors of a full transmit queue: the frame may be sent again later.
 _FULL = (errno.EAGAIN, errno.ENOBUFS)
 
 
@@ -35,28 +35,29 @@ def _prepare(opened: socket.socket) -> None:
         try:
             opened.setsockopt(level, option, value)
         except OSError:
-            # an older kernel, or fewer rights: slower, not wrong (own frames are told by their type)
+            # an older kernel, or fewer rights: slower, but correct (`receive` drops outgoing frames, too)
             continue
 
 
 class PacketSocket:
-    """Frames of one interface, without blocking.
+    """A non-blocking packet socket on one interface.
 
     interface: its name.
-    dropped: frames that this program has not fetched in time, as of the last `count_dropped`.
+    dropped: frames that the kernel dropped because they were not read in time, as of the last
+        `count_dropped`.
     """
 
     def __init__(self, interface: str, netns: str | int | None) -> None:
         """Opens the socket inside the interface's namespace.
 
         Raises:
-            DeviceError: no such interface, or no right to do so.
+            DeviceError: there is no such interface, or the right to open the socket is missing.
         """
         self.interface = interface
         self.dropped = 0
         with inside(netns):
             try:
-                # protocol 0 takes nothing before it is bound, and so nothing of other interfaces
+                # with protocol 0 nothing is received before bind, so no frames of other interfaces
                 self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
             except OSError as error:
                 raise DeviceError(f"packet socket: {error.strerror}") from error
@@ -66,17 +67,17 @@ class PacketSocket:
                 self._socket.bind((interface, _ETH_P_ALL))
             except OSError as error:
                 self._socket.close()
-                raise self._gone(error) from error
+                raise self._failed(error) from error
 
-    def _gone(self, error: OSError) -> DeviceError:
+    def _failed(self, error: OSError) -> DeviceError:
         return DeviceError(f"interface {self.interface}: {error.strerror}")
 
     def fileno(self) -> int:
-        """The descriptor, to be waited for."""
+        """The descriptor, for select and epoll."""
         return self._socket.fileno()
 
     def count_dropped(self) -> None:
-        """Adds to `dropped` what the kernel dropped since the last call: it was not fetched in time."""
+        """Adds the frames that the kernel has dropped since the last call to `dropped`."""
         statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         _, dropped = _STATISTICS.unpack(statistics)
         self.dropped += dropped
@@ -86,7 +87,7 @@ class PacketSocket:
         self._socket.close()
 
     def receive(self) -> bytes | None:
-        """The next frame that came in; None: there is none.
+        """The next received frame; None: there is none.
 
         Raises:
             DeviceError: the interface is gone or down.
@@ -97,14 +98,14 @@ class PacketSocket:
             except BlockingIOError:
                 return None
             except OSError as error:
-                raise self._gone(error) from error
+                raise self._failed(error) from error
             if len(frame) > MAX_FRAME_BYTES:
                 self.dropped += 1
             elif address[2] != socket.PACKET_OUTGOING:
                 return frame
 
     def send(self, frame: bytes) -> bool:
-        """Whether the kernel took the frame; if not, its queue is full.
+        """Sends a frame; returns False if the kernel's queue is full.
 
         Raises:
             DeviceError: the interface is gone or down, or the frame is too long for it.

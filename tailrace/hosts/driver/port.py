@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One NIC on one socket: keeps the link's rate and delay."""
+"""One NIC on one socket: emulates the link's rate and delay."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS
 
-# A loop that comes late sends what it owes, but no more than this much of the link's time at once.
+# A late loop catches up by sending overdue frames back to back, but no more than for this time of the link.
 CATCH_UP_NS = 5_000_000
-# A frame that the kernel has no room for is tried again after this time.
+# A frame for which the kernel's queue has no space is sent again after this time.
 RETRY_NS = 100_000
 _BATCH_FRAMES = 64
 
@@ -23,7 +23,7 @@ class SocketPort:
     """A NIC, its socket, and the frames on their way along the link."""
 
     def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
-        """Args: lag: where the lateness of frames is counted.
+        """Args: lag: counts the lateness of frames.
 
         Raises:
             BuildError: the codec in C cannot be compiled.
@@ -34,13 +34,13 @@ class SocketPort:
         self.socket = socket
         self.refused = 0
         self._lag = lag
-        self._line: deque[tuple[int, bytes]] = deque()  # when a frame is at the far end, and the frame
-        self._free_ns = 0  # when the link takes another frame
-        self._next_ns: int | None = 0  # when the NIC is to be asked for one, unless something arrives
-        self._busy = False  # whether there was a frame when it was asked last
+        self._line: deque[tuple[int, bytes]] = deque()  # frames on the link, with their arrival times
+        self._free_ns = 0  # when the link is free for another frame
+        self._next_ns: int | None = 0  # when to ask the NIC for a frame, unless one arrives before
+        self._busy = False  # whether the NIC had a frame at the last request
 
     def receive(self, now_ns: int) -> None:
-        """Hands in what has arrived, up to some bound so that other ports have their turn."""
+        """Hands received frames to the NIC, a limited number at a time for the sake of other ports."""
         for _ in range(_BATCH_FRAMES):
             frame = self.socket.receive()
             if frame is None:
@@ -48,7 +48,7 @@ class SocketPort:
             self._port.arrive(now_ns, frame)
 
     def transmit(self, now_ns: int) -> int | None:
-        """Sends what is due.
+        """Sends the frames that are due.
 
         Returns:
             when this port wants to send next; None: only after something has arrived.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the driver found, and whether the machine kept up with it."""
+"""The result of a run of the driver, and whether the machine was fast enough for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BUSY_SHARE = 0.9
 
 
 def flows_done(ports: Sequence[SocketPort]) -> int:
-    """Flows that are complete at all ends that are here."""
+    """The number of flows that are complete at each of their hosts in this job."""
     open_flows = {seen.flow.id for seen in _observations(ports) if not _is_done(seen)}
     return len({seen.flow.id for seen in _observations(ports)} - open_flows)
 
@@ -37,7 +37,7 @@ def _is_done(seen: SenderObservation | ReceiverObservation) -> bool:
 
 
 def overload_lag_ns(job: HostsJob) -> int:
-    """How late 1 % of the frames may be before a run counts as overloaded."""
+    """The lateness of 1 % of the frames beyond which a run counts as overloaded."""
     if job.overload_lag_ns is not None:
         return job.overload_lag_ns
     slowest_bps = min(host.rate_bps for host in job.hosts)
@@ -46,7 +46,7 @@ def overload_lag_ns(job: HostsJob) -> int:
 
 
 def overload(job: HostsJob, ports: Sequence[SocketPort], loop: EventLoop, lag: Lag) -> list[str]:
-    """Why the numbers of this run are not to be trusted, one clear line each; empty: they are."""
+    """The reasons, one line each, why the results of this run cannot be trusted; empty if they can."""
     reasons: list[str] = []
     limit_ns = overload_lag_ns(job)
     late_ns = lag.quantile_ns(_LATE_SHARE)
@@ -62,23 +62,23 @@ def overload(job: HostsJob, ports: Sequence[SocketPort], loop: EventLoop, lag: L
     for port in ports:
         if port.socket.dropped:
             reasons.append(
-                f"host {port.host.name}: the kernel dropped {port.socket.dropped} frames, not fetched in time"
+                f"host {port.host.name}: the kernel dropped {port.socket.dropped} frames, not read in time"
             )
         if port.refused:
-            reasons.append(f"host {port.host.name}: the kernel had no room for a frame {port.refused} times")
+            reasons.append(f"host {port.host.name}: the kernel's send queue was full {port.refused} times")
     return reasons
 
 
 def make_result(
     job: HostsJob, ports: Sequence[SocketPort], loop: EventLoop, lag: Lag, ended_by: int | None
 ) -> dict[str, Any]:
-    """Everything that the run found, as it is written.
+    """The result of the run, as it is written to the result file.
 
-    flows: FlowRecords; overload: reasons, none if the machine kept up; counters: of each host's NIC;
-    lag_ns: how late frames left; gaps: those between data packets of a flow, of all hosts, as the least one
-    of each bin and how many, or null where nobody measured them; learned: T of each NIC that stretches gaps,
-    0 where it has not learnt it, and how often it has (hosts.gaps.hf2t); ended_by: the number of a signal, or
-    null.
+    flows: FlowRecords; overload: reasons, none if the machine was fast enough; counters: of each host's NIC;
+    lag_ns: how late frames left; gaps: bins of the gaps between data packets of a flow, over all hosts (lower
+    edge, count), or null if they were not measured; learned: for each NIC that stretches gaps T, 0 if it is
+    not learnt, and the number of trainings (hosts.gaps.hf2t); ended_by: the number of the signal that ended
+    the run, or null.
     """
     for port in ports:
         port.socket.count_dropped()

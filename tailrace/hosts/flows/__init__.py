@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows, what waits for what, and what was seen of them; interpreted."""
+"""Flows, their dependencies, and observations of them. These modules are not compiled."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that come after others (FlowSpec.after): whether a whole run's flows can all start at last.
+"""Dependencies between flows (FlowSpec.after): checks that every flow of a run can start.
 
-A flow may come after flows that have an end at its own source host, for nobody tells a NIC of others. It
-waits at most for the arrival of each of them, so a run without a cycle goes on to its end.
+A flow may only come after flows that have an end at its own source host, because a NIC does not know of
+others. It waits at most for the completion of each of them, so in a run without a cycle every flow starts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
     """Checks all flows of a run.
 
     Raises:
-        ConfigError: a flow comes after one that there is none of, or that has no end at its source host, or
-            after itself by way of others; or a number is given twice, though flows come after others.
+        ConfigError: a flow comes after a flow that does not exist or has no end at its source host, or after
+            itself via others; or two flows have the same id although there are dependencies.
     """
     every = list(flows)
     if not any(flow.after for flow in every):
@@ -29,7 +29,7 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
     by_id = {flow.id: flow for flow in every}
     if len(by_id) != len(every):
         twice = min(number for number, count in Counter(flow.id for flow in every).items() if count > 1)
-        raise ConfigError(f"flow {twice}: there are two flows of this number")
+        raise ConfigError(f"flow {twice}: there are two flows with this id")
     waits: dict[int, int] = {}
     dependents: dict[int, list[int]] = {}
     for flow in every:
@@ -47,13 +47,13 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
             if not waits[dependent]:
                 startable.append(dependent)
     if waits:
-        raise ConfigError(f"flow {_in_a_cycle(waits, by_id)}: it comes after itself, by way of other flows")
+        raise ConfigError(f"flow {_in_a_cycle(waits, by_id)}: it comes after itself, via other flows")
 
 
 def _in_order(flows: Sequence[FlowSpec]) -> bool:
-    """Whether flows are numbered from 1 and come after earlier ones, which they see: then nothing is wrong.
+    """Whether ids count from 1 and each flow comes only after earlier flows of its source: then all is valid.
 
-    So are those of workloads, which may be a million.
+    This quick test suffices for the flows of workloads, which may be a million.
     """
     for number, flow in enumerate(flows, start=1):
         if flow.id != number:
@@ -66,7 +66,7 @@ def _in_order(flows: Sequence[FlowSpec]) -> bool:
 
 def _check_visible(flow: FlowSpec, number: int, earlier: FlowSpec | None) -> None:
     if earlier is None:
-        raise ConfigError(f"flow {flow.id}: it comes after flow {number}, which there is none of")
+        raise ConfigError(f"flow {flow.id}: it comes after flow {number}, which does not exist")
     if flow.src not in (earlier.src, earlier.dst):
         raise ConfigError(
             f"flow {flow.id}: it comes after flow {number}, which {flow.src} neither sends nor receives"
@@ -74,7 +74,7 @@ def _check_visible(flow: FlowSpec, number: int, earlier: FlowSpec | None) -> Non
 
 
 def _in_a_cycle(waits: dict[int, int], by_id: dict[int, FlowSpec]) -> int:
-    """Steps back from a flow that never starts, to others that never start, until one comes again."""
+    """A flow of a cycle: follows dependencies from a flow that never starts, until a flow comes again."""
     number = min(waits)
     passed: set[int] = set()
     while number not in passed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flow to be sent, and what is known about it in the end."""
+"""A flow to be sent, and the record of what happened to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_START_NS = 1 << 60
 
 
 class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """One message of one queue pair. A run may have a million of them, so they are small.
+    """A flow: one message of one queue pair. A run may have a million of them, so they are small.
 
     id: number of the flow, unique in a run.
     src, dst: IPv4 addresses in dotted form, of two different hosts.
@@ -24,10 +24,11 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
     start_ns: when the source may send its first packet, at the earliest.
     qpn: queue pair number, 24 bits, the same at both ends; unique for a pair of hosts.
     sport: UDP source port, 1..65535.
-    after: numbers of other flows that must be complete at this flow's source first: flows that it sends,
-        acknowledged, and flows that it receives, arrived. `hosts.flows.dependencies` checks them.
-    steering: algorithm of SteeringConfig that chooses this flow's paths instead of the NIC's own; "":
-        that one. Such a flow's packets are steered whatever the network does with others.
+    after: ids of other flows that must be complete at this flow's source host before this flow starts: flows
+        that the host sends must be acknowledged, flows that it receives must have arrived. Checked by
+        `hosts.flows.dependencies`.
+    steering: algorithm of SteeringConfig for this flow's paths, in place of the NIC's; "": the NIC's. The
+        packets of such a flow are marked as steered, so that switches follow its choice of paths.
     """
 
     id: int
@@ -41,8 +42,8 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
     steering: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ConfigError on values that no packet could carry."""
-        # what is right is looked at once, and quickly
+        """Raises ConfigError on values that do not fit into packets."""
+        # one quick test for valid values; `_refuse` finds out which is invalid
         if not (
             1 <= self.bytes <= MAX_FLOW_BYTES
             and 0 <= self.start_ns <= MAX_START_NS
@@ -74,32 +75,32 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
 class FlowRecord:
     """What happened to a flow: one row of flows.parquet, before ideal times are added.
 
-    start_ns: when the source might send its first packet: FlowSpec.start_ns, or the moment when the last
-        of the flows that it comes after was complete there.
-    end_ns: when the receiving NIC had every byte in order; None: it never had.
+    start_ns: when the source was first allowed to send: FlowSpec.start_ns, or, if later, the time at which
+        the last flow of FlowSpec.after was complete there.
+    end_ns: when the receiving NIC had every byte in order; None: never.
     packets: data packets sent, retransmissions included.
-    retransmitted: those of them that were retransmissions.
+    retransmitted: retransmissions among them.
     out_of_order: see hosts.nic.order.
     ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
-    path_changes: first transmissions whose path tag differs from that of the one sent before, see there.
-    drains: times the flow was stopped so that it might change its path.
-    drained_ns: time it was stopped, in all.
+    path_changes: first transmissions whose path tag differs from the previous packet's, see hosts.nic.order.
+    drains: number of times the flow was paused so that it might change its path.
+    drained_ns: total time it was paused.
     received: data packets that arrived at the receiver, duplicates included.
     first_received: first transmissions among them.
-    out_of_order_raw: those of all of them whose PSN was not the one that the receiver's transport expected,
-        whatever was lost or retransmitted (Flowcut §III-C2, Spritz Fig. 6).
-    overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
+    out_of_order_raw: arrivals whose PSN was not the one that the receiver's transport expected, for any
+        reason, losses and retransmissions included (Flowcut §III-C2, Spritz Fig. 6).
+    overtaken: first transmissions that arrived after a later one; 0 if the order is kept.
     timeouts: retransmission timeouts.
-    ce_marked: data packets that arrived marked by ECN.
-    trimmed: data packets that arrived without their payload; not among the received ones.
-    nacks: NACKs for such packets at the source.
+    ce_marked: data packets that arrived with an ECN mark (CE).
+    trimmed: data packets that arrived without their payload; not counted in `received`.
+    nacks: NACKs for trimmed packets that the source received.
     explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
-    blocked: times a path was blocked after a timeout.
-    out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost.
-    cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
+    blocked: number of times a path was blocked after a timeout.
+    out_of_sequence: arrivals beyond the packet that the receiver expects, even if that packet was lost.
+    cnps_sent, cnps_received: CNPs that the receiver sent, and that the source received.
     stretched: gaps between its packets that the NIC stretched (HF2T §4).
-    stretched_ns: by how much, in all.
-    natural: gaps longer than the flowlet threshold by themselves; 0 where the NIC stretches none.
+    stretched_ns: by how much, in total.
+    natural: gaps longer than the flowlet threshold without stretching; 0 if the NIC stretches no gaps.
     """
 
     id: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two ends of a flow have seen of it, and how that becomes one record.
+"""Observations of a flow at its two ends, and how they are merged into one record.
 
-It is also all that is left of either end when the flow has ended, so it is small: numbers only, which the
-cycle collector need not know.
+An observation is also all that a NIC keeps of a complete flow, so it is small: numbers only, which the
+garbage collector need not track.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import msgspec
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 NO_TAG: Final = -1
-"""The path tag of a packet that has not come."""
+"""The path tag if no packet has arrived."""
 
 
 class SenderObservation(msgspec.Struct, frozen=True, gc=False):
-    """Seen at the source; by itself of a flow that has not started.
+    """The observation at the source; the defaults are those of a flow that has not started.
 
-    start_ns: when it might send its first packet, or might have at the earliest.
+    start_ns: when the source was first allowed to send.
     done: everything has been acknowledged.
     packets: data packets sent, retransmissions included.
-    drains, drained_ns: pauses by switches and drains of the NIC's own Flowcut.
-    reroutes: times the NIC's own Flowcut changed the source port.
+    drains, drained_ns: pauses by switches, and drains by Flowcut on the NIC.
+    reroutes: number of times Flowcut on the NIC changed the source port.
     pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
     timeouts: retransmission timeouts.
     congestion_notifications: CNPs received.
-    nacks: answers that told of a trimmed packet.
-    explored, reused, blocked: of its steering, see `hosts.steering.base`.
-    stretched, stretched_ns, natural: of its gaps, see `hosts.gaps.hf2t.Shaper`.
-    rtts_from_ns: NIC ACKs of packets that were sent before tell no round-trip time of its present path.
+    nacks: NACKs received for trimmed packets.
+    explored, reused, blocked: counters of its steering, see `hosts.steering.base`.
+    stretched, stretched_ns, natural: counters of its gaps, see `hosts.gaps.hf2t.Shaper`.
+    rtts_from_ns: NIC ACKs of packets sent before this time give no RTT sample of its current path.
     """
 
     flow: FlowSpec
@@ -57,20 +57,20 @@ class SenderObservation(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReceiverObservation(msgspec.Struct, frozen=True, gc=False):
-    """Seen at the destination; by itself of a flow of which nothing has arrived. How packets are counted as
-    out of order stands in hosts.nic.order.
+    """The observation at the destination; the defaults are those of a flow of which no packet has arrived.
+    See hosts.nic.order for the counters of reordering.
 
-    end_ns: when every byte was there in order; None: not yet.
+    end_ns: when every byte had arrived in order; None: not yet.
     packets: data packets that arrived, duplicates and retransmissions included.
-    bytes: payload taken, each byte once.
-    first_received: first transmissions among them.
-    out_of_order_raw: arrivals with another PSN than the transport expects, for whatever reason.
+    bytes: payload received, without duplicates.
+    first_received: first transmissions among `packets`.
+    out_of_order_raw: arrivals with a PSN other than the transport expected, for any reason.
     out_of_sequence: those of them with a larger PSN.
-    ce_marked: arrivals marked by ECN.
-    trimmed: arrivals without their payload, not among `packets`.
+    ce_marked: arrivals with an ECN mark (CE).
+    trimmed: arrivals without their payload, not counted in `packets`.
     cnps_sent: CNPs sent.
-    highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
-    tag: its path tag; NO_TAG: none did.
+    highest: the greatest index of a packet that arrived as a first transmission; -1: none did.
+    tag: the path tag of that packet; NO_TAG: none did.
     """
 
     flow: FlowSpec
@@ -95,9 +95,9 @@ Observation = SenderObservation | ReceiverObservation
 
 
 def merge(observations: Iterable[Observation]) -> list[FlowRecord]:
-    """One record for each flow that a source has told of, by flow number.
+    """One record for each flow with an observation of its source, sorted by flow id.
 
-    A flow whose receiver has told nothing counts as not finished.
+    A flow without an observation of its destination counts as not finished.
     """
     senders: list[SenderObservation] = []
     receivers: dict[int, ReceiverObservation] = {}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gaps between packets: how they are measured, learnt and stretched (HF2T). Compiled whole."""
+"""Gaps between packets: how they are measured, learnt and stretched (HF2T). All modules are compiled."""

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """HF2T: a NIC stretches a few gaps between a flow's packets so that switches begin new flowlets (HF2T §4).
 
-A gap is the time from when one data packet of a flow went to when the next one could go: the flow lets it
-(window, pace, pauses) and the link is free. What becomes of it, by the flowlet threshold and by T * alpha:
+A gap is the time from the departure of one data packet of a flow to the moment at which the next packet may
+be sent, that is, the flow may send (window, pacing, pauses) and the link is free. What happens to that packet
+depends on the flowlet threshold and on T * alpha:
 
-    gap > threshold                   it goes, and begins a flowlet by itself
-    T * alpha <= gap <= threshold     it is held until switches must take it for the first of a new flowlet
-    gap < T * alpha                   it goes
+    gap > threshold                   it is sent, and begins a flowlet without HF2T
+    T * alpha <= gap <= threshold     it is held until the gap is so long that switches begin a new flowlet
+    gap < T * alpha                   it is sent
 
-T is learnt by the NIC (`Learner`), from the gaps of all its flows as they would be without this; as long as
-it is not known nothing is held. alpha is eq. 1, of the number x of packets that the flow has sent since the
-last gap that was stretched, the packet after that gap included:
+The NIC learns T (`Learner`) from the gaps of all its flows, as they are before stretching; until T is known,
+no packet is held. alpha is eq. 1, where x is the number of packets that the flow has sent since the last
+stretched gap, the packet after that gap included:
 
     alpha = min_thr / x   for x <= min_thr
             1             for min_thr < x < max_thr
@@ -18,10 +19,10 @@ last gap that was stretched, the packet after that gap included:
 
 It is computed without division: gap * x >= T * min_thr, and so on.
 
-Flowlets are told apart by last bits, in ticks of the switch's clock. A packet is held until its last bit
-leaves `threshold + tick` after that of the one before it, and what a clock of whole ns cannot tell: 1 ns, and
-where packets differ in length 2. So a switch next to the NIC counts one more flowlet for each gap that was
-stretched. In real time a process is late, now more, now less: there a margin comes on top.
+A switch measures gaps between packets' last bits, in ticks of its clock. A packet is held until its last bit
+leaves `threshold + tick` after that of the previous packet, plus the rounding error of a clock of whole ns: 1
+ns, or 2 if the packets differ in length. So a switch next to the NIC counts one more flowlet for each
+stretched gap. In real time a process is late by varying times, so a margin is added there.
 """
 
 from __future__ import annotations
@@ -33,26 +34,26 @@ from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.spec.constants import NS_BITS
 
 UNKNOWN: Final = 0  # T is not learnt yet
-GO: Final = 0  # a packet may go
+GO: Final = 0  # a packet may be sent now
 _SHIFT_FACTOR: Final = 2
 _SHIFT_WINDOWS: Final = 2
 _LEAST_CHANGE: Final = 16
 
 
 class Learner:
-    """What one NIC takes for a long gap.
+    """Learns the threshold T for the gaps of one NIC.
 
-    T is the percentile of the first `train_gaps` gaps: the shortest gap such that no more than the rest, 1 %
-    say, are as long or longer (to 1/128: hosts.gaps.histogram). Each further `train_gaps` gaps are a window.
-    A window disagrees with T where
-        more than twice the rest are as long as T or longer, or
-        less than half of the rest are, and its own percentile is shorter than T by more than 1/16.
-    When two windows in a row do, T becomes the percentile of the second one. Chance in one window, or a
-    burst, does not move it; where very many gaps are equally long, as at the link's rate, fewer than the rest
-    may be longer, and windows agree all the same.
+    T is the percentile of the first `train_gaps` gaps: the shortest length such that at most the tail share,
+    for example 1 %, of the gaps are as long or longer (precise to 1/128: hosts.gaps.histogram). After that,
+    each `train_gaps` gaps are a window. A window disagrees with T if
+        more than twice the tail share of its gaps are as long as T or longer, or
+        less than half of the tail share are, and its own percentile is shorter than T by more than 1/16.
+    If two consecutive windows disagree, T becomes the percentile of the second one. So neither chance in one
+    window nor a burst changes T. If very many gaps are equally long, as at the link's rate, fewer than the
+    tail share may be longer; such windows agree because of the second condition.
 
-    t_ns: T; UNKNOWN as long as it is not learnt.
-    trainings: times that it was learnt.
+    t_ns: T; UNKNOWN until it is learnt.
+    trainings: number of times that T was learnt.
     """
 
     __slots__ = (
@@ -69,21 +70,21 @@ class Learner:
     )
 
     def __init__(self, config: Hf2tConfig) -> None:
-        """Nothing is known but what the settings say."""
+        """T is UNKNOWN, unless the settings give it."""
         self._permyriad: int = config.percentile
         self._train_gaps: int = config.train_gaps
-        # gaps of a window beyond T, times PERMYRIAD
+        # the tail share: expected number of gaps beyond T in a window, times PERMYRIAD
         self._rest = self._train_gaps * (PERMYRIAD - self._permyriad)
         self._learns: bool = config.t_ns is None
         self._retrain: bool = config.retrain
         self._gaps = GapHistogram()
-        self._above = 0  # of the window
-        self._disagreed = 0  # windows in a row
+        self._above = 0  # gaps of this window that are T or longer
+        self._disagreed = 0  # consecutive windows that disagree
         self.t_ns: int = UNKNOWN if config.t_ns is None else config.t_ns
         self.trainings = 0
 
     def add(self, gap_ns: int) -> None:
-        """A packet has gone, after a gap that was so long before it was stretched."""
+        """Adds the gap before a packet that was sent: its length before stretching."""
         if not self._learns:
             return
         gaps = self._gaps
@@ -123,10 +124,10 @@ class Learner:
 class Shaper:
     """Stretches the gaps of one flow.
 
-    stretched: gaps that were stretched.
-    stretched_ns: how much longer they were for it, in all.
-    natural: gaps longer than the threshold by themselves.
-    x: packets since the last gap that was stretched, or since the flow began.
+    stretched: number of stretched gaps.
+    stretched_ns: by how much they were stretched, in total.
+    natural: number of gaps that were longer than the threshold without stretching.
+    x: packets sent since the last stretched gap, or since the flow began.
     """
 
     __slots__ = (
@@ -149,8 +150,8 @@ class Shaper:
 
     def __init__(self, config: Hf2tConfig, learner: Learner, link_bps: int) -> None:
         """Args:
-        learner: the NIC's.
-        link_bps: rate of its link.
+        learner: the learner of the NIC.
+        link_bps: rate of the NIC's link.
         """
         self._learner = learner
         self._link_bps = link_bps
@@ -159,27 +160,27 @@ class Shaper:
         self._dynamic: bool = config.dynamic
         self._min_thr: int = config.min_thr
         self._max_thr: int = config.max_thr
-        self._frame_bytes = 0  # of the last packet that went
-        self._decided = False  # what becomes of the present gap
+        self._frame_bytes = 0  # of the last packet sent
+        self._decided = False  # whether it is decided to stretch the current gap or not
         self._stretches = False
-        self._gap_ns = 0  # as it was then
+        self._gap_ns = 0  # its length at the decision
         self.stretched = 0
         self.stretched_ns = 0
         self.natural = 0
         self.x = 0
 
     def hold_ns(self, now_ns: int, last_ns: int, frame_bytes: int) -> int:
-        """Asks for a packet that could go now; GO: it goes, and counts as gone.
+        """Decides on a packet that could be sent now.
 
         Args:
-            last_ns: when the flow's last packet went; of no meaning for its first one.
+            last_ns: when the flow's last packet was sent; ignored for its first packet.
             frame_bytes: length of the packet's frame.
 
         Returns:
-            Otherwise until when it is held: later than now.
+            GO: the packet is sent now, and counted as sent; or the time, after now, until which it is held.
         """
         if self.x == 0:
-            self._goes(frame_bytes)
+            self._on_sent(frame_bytes)
             return GO
         longer_ns = self._longer_ns(frame_bytes)
         if not self._decided:
@@ -197,14 +198,14 @@ class Shaper:
         elif self._gap_ns - longer_ns > self._threshold_ns:
             self.natural += 1
         self._learner.add(self._gap_ns)
-        self._goes(frame_bytes)
+        self._on_sent(frame_bytes)
         return GO
 
     def forget(self) -> None:
-        """The packet that was held is not to be sent any more: the gap is still open."""
+        """The held packet is no longer to be sent: the gap continues up to the next packet."""
         self._decided = False
 
-    def _goes(self, frame_bytes: int) -> None:
+    def _on_sent(self, frame_bytes: int) -> None:
         self._decided = False
         self._frame_bytes = frame_bytes
         self.x += 1
@@ -222,7 +223,7 @@ class Shaper:
         return gap_ns >= t_ns
 
     def _longer_ns(self, frame_bytes: int) -> int:
-        """How much longer a gap between the starts of packets must be than one between their last bits."""
+        """The difference between a gap measured by the packets' first bits and by their last bits."""
         before_bytes = self._frame_bytes
         if frame_bytes == before_bytes:
             return 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long gaps between packets are: a histogram of any length in bounded space.
+"""A histogram of the lengths of gaps between packets, in bounded memory.
 
-A gap below 2^8 ns has a bin of its own. Beyond, each power of two is divided into 2^7 bins, so a bin is at
-most 1/128 as wide as its least gap is long. There are no more than MOST_BINS of them, however many gaps are
-counted, and no gap moves another: the same gaps in any order make the same histogram.
+Each length below 2^8 ns has a bin of its own. Beyond that, each power of two is divided into 2^7 bins, so the
+width of a bin is at most 1/128 of its lower edge. There are at most MOST_BINS bins for any number of gaps,
+and the same gaps in any order make the same histogram.
 
-Integers only, so that it is the same on every machine, and a run with it: sketches of the libraries
-(t-digest, KLL, DDSketch) work in floating point, draw random numbers, or go by the order of the gaps.
+It uses integers only, so that runs are the same on every machine: the sketches of libraries (t-digest, KLL,
+DDSketch) use floating point or random numbers, or depend on the order of the gaps.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Final
 _FRACTION_BITS: Final = 7
 _EXACT_BITS: Final = _FRACTION_BITS + 1
 MOST_BITS: Final = 61
-"""Gaps are taken for at most 2^61 - 1 ns, which is 73 years."""
+"""Longer gaps are counted as 2^61 - 1 ns, which is 73 years."""
 
 MOST_GAP_NS: Final = (1 << MOST_BITS) - 1
 MOST_BINS: Final = (1 << _FRACTION_BITS) * (MOST_BITS - _FRACTION_BITS + 1)
 PERMYRIAD: Final = 10_000
-"""Shares of all gaps are in this many parts (permyriads)."""
+"""Shares of all gaps are integers in units of 1/10,000 (permyriads)."""
 
 
 Bin = tuple[int, int]
-"""The least gap of a bin in ns, and how many gaps are in it."""
+"""The lower edge of a bin in ns, and the number of gaps in it."""
 
 
 def merged_bins(histograms: Iterable[Iterable[Bin]]) -> list[Bin]:
-    """The bins of all histograms together, ascending."""
+    """The sum of several histograms, with ascending bins."""
     counts: dict[int, int] = {}
     for bins in histograms:
         for least_ns, count in bins:
@@ -39,7 +39,7 @@ def merged_bins(histograms: Iterable[Iterable[Bin]]) -> list[Bin]:
 
 
 def bin_of(gap_ns: int) -> int:
-    """The number of the bin of a gap, 0..MOST_GAP_NS; bins are numbered as gaps ascend."""
+    """The index of the bin of a gap, 0..MOST_GAP_NS; longer gaps have larger indices."""
     bits = gap_ns.bit_length()
     if bits <= _EXACT_BITS:
         return gap_ns
@@ -48,7 +48,7 @@ def bin_of(gap_ns: int) -> int:
 
 
 def low_ns(number: int) -> int:
-    """The least gap of a bin; that of the next bin is one more than the greatest."""
+    """The lower edge of the bin with this index."""
     shift = (number >> _FRACTION_BITS) - 1
     if shift <= 0:
         return number
@@ -58,18 +58,18 @@ def low_ns(number: int) -> int:
 class GapHistogram:
     """Counts gaps.
 
-    count: how many there are.
+    count: number of gaps.
     """
 
     __slots__ = ("_bins", "count")
 
     def __init__(self, counts: Iterable[int] = ()) -> None:
-        """Of as many gaps as `counts` says of each bin, from the first one on."""
-        self._bins: list[int] = list(counts)  # as many as the longest gap needs
+        """`counts`: number of gaps in each bin, by index."""
+        self._bins: list[int] = list(counts)  # up to the bin of the longest gap
         self.count = sum(self._bins)
 
     def add(self, gap_ns: int) -> None:
-        """One gap, 0 or more ns."""
+        """Adds a gap of 0 or more ns."""
         if gap_ns > MOST_GAP_NS:
             gap_ns = MOST_GAP_NS
         number = bin_of(gap_ns)
@@ -81,12 +81,12 @@ class GapHistogram:
         self.count += 1
 
     def quantile_ns(self, permyriad: int) -> int:
-        """The gap that so many of 10000 gaps do not reach: what is as long or longer is the rest at most.
+        """A quantile in 1/10000, from above: at most the remaining share of gaps are as long or longer.
 
         Returns:
-            The least bin's lower edge T with count(gap >= T) <= count * (1 - permyriad/10000): that is kept
-            exactly. The least number q that keeps it may be shorter: q <= T <= q * (1 + 1/128), and T is q
-            below 256 ns. 0 without any gap.
+            The smallest lower edge T of a bin with count(gap >= T) <= count * (1 - permyriad/10000), which
+            holds exactly. The smallest integer q for which this holds may be less than T: q <= T <= q * (1 +
+            1/128), and T = q below 256 ns. 0 if there is no gap.
         """
         rest = self.count * (PERMYRIAD - permyriad) // PERMYRIAD
         bins = self._bins
@@ -94,12 +94,12 @@ class GapHistogram:
         while number > 0 and rest >= bins[number - 1]:
             number -= 1
             rest -= bins[number]
-        # a bin that is empty holds nothing back, so what stands here is the end of one that is not
+        # the loop also passes empty bins, so it stops at the upper edge of a bin that is not empty
         return low_ns(number)
 
     def at_least(self, gap_ns: int) -> int:
-        """How many gaps are as long or longer, in whole bins: gaps from the first bin's edge on that is not
-        shorter, which is at most 1/128 longer.
+        """The number of gaps as long or longer, in whole bins: counted from the first lower edge that is not
+        shorter than `gap_ns`, and at most 1/128 longer.
         """
         bins = self._bins
         number = bin_of(min(gap_ns, MOST_GAP_NS))
@@ -108,7 +108,7 @@ class GapHistogram:
         return sum(bins[number:])
 
     def bins(self) -> list[Bin]:
-        """The least gap of each bin that is not empty, in ns, and how many gaps are in it; ascending."""
+        """The bins that are not empty, ascending."""
         return [(low_ns(number), count) for number, count in enumerate(self._bins) if count]
 
     def clear(self) -> None:

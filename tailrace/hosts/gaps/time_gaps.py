@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time gaps between a flow's packets (HF2T §4): measured, and elongated by HF2T."""
+"""The time gaps between a flow's packets (HF2T §4): measures them, and stretches them by HF2T."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from tailrace.hosts.options.nic import NicConfig
 
 
 class NicTimeGaps:
-    """What the flows of a NIC share of it.
+    """The state that all flows of a NIC share.
 
-    gaps: those of all flows as they really are; None: they are not counted.
-    learner: what is a long gap; None: none is stretched.
-    late_ns: the link has been free for so long before it asks for a packet, which counts as sent then.
+    gaps: histogram of the gaps of all flows, after stretching; None: they are not counted.
+    learner: learns which gaps are long; None: no gaps are stretched.
+    late_ns: the link has been free for this time when it asks for a packet; the packet counts as sent when
+        the link became free.
     """
 
     __slots__ = ("_config", "_link_bps", "gaps", "late_ns", "learner")
 
     def __init__(self, config: NicConfig) -> None:
-        """Nothing was sent."""
+        """There are no gaps yet."""
         self._config = config.hf2t
         self._link_bps: int = config.link_rate_bps
         self.gaps: GapHistogram | None = GapHistogram() if config.measure_gaps else None
@@ -27,7 +28,7 @@ class NicTimeGaps:
         self.late_ns = 0
 
     def of(self, flow_bytes: int) -> FlowTimeGaps | None:
-        """The gaps of a flow of this length; None: they are nobody's business."""
+        """The gaps of a flow of this length; None: they are neither counted nor stretched."""
         config, learner = self._config, self.learner
         shaper: Shaper | None = None
         if config is not None and learner is not None and flow_bytes > config.spare_bytes:
@@ -40,18 +41,18 @@ class NicTimeGaps:
 class FlowTimeGaps:
     """The gaps of one flow.
 
-    shaper: stretches them; None: they stay as they are.
+    shaper: stretches them; None: they are not stretched.
     """
 
     __slots__ = ("_last_ns", "_of_nic", "shaper")
 
     def __init__(self, of_nic: NicTimeGaps, shaper: Shaper | None) -> None:
         self._of_nic = of_nic
-        self._last_ns = -1  # when the last packet went; none did
+        self._last_ns = -1  # when the last packet was sent; -1: none was
         self.shaper = shaper
 
     def hold_ns(self, now_ns: int, frame_bytes: int) -> int:
-        """Asks for a packet that could go now; GO: it goes, and counts as gone; or until when it is held."""
+        """Decides on a packet that could be sent now: GO (and counted as sent), or until when it is held."""
         of_nic, shaper = self._of_nic, self.shaper
         leaves_ns = now_ns - of_nic.late_ns
         if shaper is not None:
@@ -64,6 +65,6 @@ class FlowTimeGaps:
         return GO
 
     def forget(self) -> None:
-        """There is nothing to send any more, for now."""
+        """There is no packet to send at present, so none is held."""
         if self.shaper is not None:
             self.shaper.forget()

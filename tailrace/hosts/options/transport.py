@@ -35,7 +35,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The fields of NicConfig that it sets, except `transport`; for a plug-in's transport `parameters`."""
+        """The fields of NicConfig that it sets, except `transport`; of a plug-in's transport `parameters`."""
         parameters = msgspec.to_builtins(self)
         return {"parameters": parameters} if parameters else {}
 

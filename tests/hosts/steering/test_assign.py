@@ -136,11 +136,11 @@ def test_a_flow_that_cannot_be_steered_is_refused():
     ("changes", "message"),
     [
         ({"evs": ()}, "it is empty"),
-        ({"evs": (1, 2)}, "2 EVs, 3 latencies and 3 weights, expected as many of each"),
+        ({"evs": (1, 2)}, "2 EVs, 3 latencies and 3 weights, expected the same number of each"),
         ({"weights": (1.0,)}, "3 EVs, 3 latencies and 1 weights"),
         ({"evs": (1, 0, 2)}, r"EV 0, expected 1\.\.65535"),
         ({"evs": (1, 65536, 2)}, r"EV 65536, expected 1\.\.65535"),
-        ({"evs": (1, 7, 7)}, "EV 7 is there twice"),
+        ({"evs": (1, 7, 7)}, "EV 7 is given twice"),
         ({"latencies_ps": (1, -2, 3)}, "latency -2 ps, expected 0 or more"),
         ({"weights": (1.0, -1.0, 0.0)}, "weight -1.0, expected 0 or more"),
         ({"weights": (1.0, float("inf"), 0.0)}, "weight inf, expected 0 or more"),
