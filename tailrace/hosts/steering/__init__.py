@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which path each packet takes: load balancing by the sender (Spritz §IV), and what it is compared with."""
+"""Steering: the sender chooses each packet's path. Spritz (§IV), and the algorithms it is compared with."""
 
 from __future__ import annotations
 

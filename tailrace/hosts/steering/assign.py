@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives each flow of a NIC its steering when it starts, and may keep it for the next one (Spritz §IV).
+"""Gives each flow of a NIC its steering when it starts, and may keep it for a later flow (Spritz §IV).
 
-What Scout and Spray know of the paths to a host can be kept between connections, and is stale after a while
-(§IV, Connection Established): what a flow knew in the end goes to the next one to the same host that starts
-within `keep_ns`.
+What Scout and Spray have learnt of the paths to a host can be kept between connections, and becomes stale
+after a while (§IV, Connection Established): the steering of a flow that has ended is given to the next flow
+to the same host, if that starts within `keep_ns`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ MAKERS: dict[str, Make] = {
     "flicr": Flicr,
     FLOWBENDER: FlowBender,
 }
-"""What steers one flow, by algorithm, but for hermes; hosts.extend adds those from outside. They do not
-look at SteeringConfig.algorithm.
+"""The class that steers one flow, by algorithm, except hermes; hosts.extend adds those of plug-ins. The
+classes ignore SteeringConfig.algorithm.
 """
 
 
 class SteeringFactory:
-    """Makes the steering of each flow of a NIC, and keeps what is known of paths for the next flow."""
+    """Makes the steering of each flow of a NIC, and keeps what was learnt of paths for later flows."""
 
     def __init__(
         self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random
@@ -60,17 +60,17 @@ class SteeringFactory:
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
-        # of flows that have ended, by algorithm and destination, with the time; the oldest first
+        # steerings of flows that have ended, with the time of their end; the oldest first
         self._kept: dict[str, tuple[int, Spritz]] = {}
-        # of Hermes, by destination and by the place where it is
+        # state of Hermes, by destination and by place (PathList.place)
         self._hermes_hosts: dict[str, HermesHost] = {}
         self._hermes_paths: dict[str, HermesPaths] = {}
 
     def algorithm(self, flow: FlowSpec) -> str:
-        """What steers a flow; "": nothing does.
+        """The steering algorithm of a flow; "": none.
 
         Raises:
-            ConfigError: it should be steered, and cannot be.
+            ConfigError: the flow is to be steered, but cannot be.
         """
         algorithm: str = flow.steering or self._own
         if not algorithm:
@@ -88,7 +88,7 @@ class SteeringFactory:
         """The steering of a flow that starts now; None: it is not steered.
 
         Args:
-            flow_hash: of its 5-tuple.
+            flow_hash: hash of its 5-tuple.
 
         Raises:
             ConfigError: as `algorithm`, or from the endpoint table.
@@ -108,7 +108,7 @@ class SteeringFactory:
         return MAKERS[algorithm](self._config, self._paths(flow.dst), flow_hash, self._rng)
 
     def _start_hermes(self, dst: str, paths: PathList) -> Hermes:
-        """A new flow, which shares what is known of the paths."""
+        """The steering of a new flow by Hermes; flows share the state of paths."""
         host = self._hermes_hosts.get(dst)
         if host is None:
             place = paths.place or dst
@@ -119,12 +119,12 @@ class SteeringFactory:
         return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
 
     def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
-        """A flow has ended, and needs its steering no more."""
+        """A flow has ended, and no longer needs its steering."""
         if not self._keep_ns or not isinstance(steering, Spritz):
             return
         key = f"{self.algorithm(flow)} {flow.dst}"
         if key in self._kept:
-            del self._kept[key]  # it goes to the end
+            del self._kept[key]  # so that it is re-inserted at the end
         self._kept[key] = (now_ns, steering)
         stale: list[str] = []
         for other, (ended_ns, _) in self._kept.items():

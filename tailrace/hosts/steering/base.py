@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a sender chooses the path of each packet: the framework of Spritz §IV.
 
-A path is an entropy value (EV), the packet's UDP source port. The transport asks for one whenever it sends a
-packet, and tells what has become of it: each packet has one of four outcomes.
+A path is identified by an entropy value (EV), the packet's UDP source port. The transport asks for an EV
+whenever it sends a packet, and later reports one of four outcomes of the packet.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from mypy_extensions import mypyc_attr
 
 from tailrace.hosts.flows.paths import PathList
 
-# What has become of a packet (Spritz §IV, Feedback Logic).
-ACK: Final = 0  # it has arrived
-ACK_ECN: Final = 1  # it has arrived and met congestion
-NACK: Final = 2  # a full queue has cut it
-TIMEOUT: Final = 3  # nothing was heard of it for too long
+# Outcomes of a packet (Spritz §IV, Feedback Logic).
+ACK: Final = 0  # it has arrived without a mark
+ACK_ECN: Final = 1  # it has arrived with an ECN mark
+NACK: Final = 2  # a full queue has trimmed it
+TIMEOUT: Final = 3  # it was not acknowledged within the timeout
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -26,7 +26,7 @@ class Steering(ABC):
     """Chooses the paths of one flow's packets.
 
     explored: packets whose path was drawn at random.
-    reused: packets that took a path known to be good, or the flow's own one.
+    reused: packets that took a path known to be good, or the flow's current path.
     blocked: times a path was blocked after a timeout.
     vlans: VLAN ID of packets with each EV; empty: they have no tag.
     """
@@ -34,7 +34,7 @@ class Steering(ABC):
     __slots__ = ("blocked", "explored", "reused", "vlans")
 
     def __init__(self, paths: PathList) -> None:
-        """Args: paths: the flow's."""
+        """Args: paths: paths of the flow."""
         self.vlans: dict[int, int] = dict(zip(paths.evs, paths.vlans, strict=True)) if paths.vlans else {}
         self.explored = 0
         self.reused = 0
@@ -46,9 +46,9 @@ class Steering(ABC):
 
     @abstractmethod
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """What has become of a packet.
+        """Handles the outcome of a packet.
 
         Args:
             feedback: ACK, ACK_ECN, NACK or TIMEOUT.
-            ev: the packet's; EVs that are on no path of the flow are ignored.
+            ev: the packet's EV; EVs of no path of the flow are ignored.
         """

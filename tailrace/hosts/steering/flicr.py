@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flicr: a flow keeps its path until that is congested, then draws another one (Spritz §V-A).
+"""Flicr: a flow keeps its path until the path is congested, then draws another one (Spritz §V-A).
 
-The paper names Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
-that little is reordered, yet they heed congestion. Assumptions:
+The paper uses Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
+that few packets are reordered, but they react to congestion. Assumptions:
 
-* Time is cut into epochs of `epoch_ns`, one round-trip time say. When more than `marked_share` of the
-  packets of the present path that were answered in an epoch were marked or trimmed, the flow draws another
+* Time is divided into epochs of `epoch_ns`, for example one round-trip time. If more than `marked_share` of
+  the current path's packets with an ACK or NACK in an epoch were marked or trimmed, the flow draws another
   path by weight. (Such epochs and the default of 5 % are those of FlowBender, CoNEXT'14, by one of Flicr's
   authors.)
-* A flow that has sent nothing for an epoch is a new flowlet: it draws a path, too.
+* A flow that has sent nothing for an epoch begins a new flowlet: it draws a path, too.
 * A timeout on the present path ends the epoch at once, with another path. No path is remembered as bad.
 """
 
@@ -25,7 +25,7 @@ from tailrace.hosts.steering.weights import Weights
 class Flicr(Steering):
     """One flow.
 
-    ev: the present path; 0: none yet.
+    ev: the current path; 0: none yet.
     """
 
     __slots__ = (
@@ -43,9 +43,9 @@ class Flicr(Steering):
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
-        paths: the flow's.
-        flow_hash: of its 5-tuple.
-        rng: draws among the paths.
+        paths: paths of the flow.
+        flow_hash: hash of its 5-tuple; not used.
+        rng: draws paths.
         """
         super().__init__(paths)
         self._rng = rng
@@ -60,7 +60,7 @@ class Flicr(Steering):
         self.ev = 0
 
     def next_ev(self, now_ns: int) -> int:
-        """The present path, or another one where a flowlet begins."""
+        """The current path, or another one if a flowlet begins."""
         if self.ev == 0 or now_ns - self._last_sent_ns > self._epoch_ns:
             self._draw(now_ns)
         else:
@@ -69,7 +69,7 @@ class Flicr(Steering):
         return self.ev
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Answers on other paths than the present one are old news."""
+        """Handles the outcome of a packet; outcomes on earlier paths are ignored."""
         if ev != self.ev:
             return
         if feedback == TIMEOUT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECMP over all paths, minimal or not: a flow has one, by the hash of its 5-tuple, for ever (Spritz §V-A)."""
+"""ECMP over all paths, minimal or not: the hash of a flow's 5-tuple chooses its only path (Spritz §V-A)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class FlowEcmp(Steering):
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
-        paths: the flow's.
-        flow_hash: of its 5-tuple.
-        rng: draws nothing.
+        paths: paths of the flow.
+        flow_hash: hash of its 5-tuple.
+        rng: not used.
         """
         super().__init__(paths)
         self._ev: int = paths.evs[flow_hash % len(paths.evs)]
@@ -28,4 +28,4 @@ class FlowEcmp(Steering):
         return self._ev
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Its path does not change."""
+        """Does nothing: the path does not change."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """FlowBender: a flow whose packets are marked takes another path (Kabbani et al., CoNEXT'14).
 
-A flow begins on the path of its hash. At the end of each epoch it knows which share of its packets on the
-present path was marked; after so many congested epochs in a row, and after a timeout at once, it changes what
-switches hash, and so its path. It does not know which path that will be, and may get the same one again.
+A flow begins on the path that its hash selects. An epoch is congested if too large a share of the flow's
+packets on the current path was marked. After `epochs` consecutive congested epochs, or at once after a
+timeout, the flow changes a field that switches hash, and so its path. The new path may be the same.
 
-DEVIATION: an epoch is a round-trip time of the idle network (the paper: of the flow, as DCTCP finds it). The
-paper adds a small number V to what is hashed; here the UDP source port changes, as a NIC without switches of
-its own can do it.
+DEVIATION: an epoch is a round-trip time of the idle network (the paper: of the flow, as DCTCP measures it).
+The paper adds a small number V to the hashed fields; here the UDP source port changes, which a NIC can do
+without changes to switches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
 class FlowBender(Steering):
     """One flow.
 
-    ev: the present source port.
+    ev: the current source port.
     """
 
     __slots__ = (
@@ -40,9 +40,9 @@ class FlowBender(Steering):
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
         """Args:
-        paths: the flow's; any of them may be any path of the network.
-        flow_hash: of its 5-tuple, chooses the first one.
-        rng: draws others.
+        paths: source ports of the flow; the network decides on the path of each.
+        flow_hash: hash of its 5-tuple, which chooses the first port.
+        rng: draws later ports.
         """
         super().__init__(paths)
         self._rng = rng
@@ -51,20 +51,20 @@ class FlowBender(Steering):
         self._marked_share: float = config.marked_share
         self._epochs: int = config.epochs
         self._epoch_ends_ns = 0
-        self._congested = 0  # epochs in a row
+        self._congested = 0  # consecutive congested epochs
         self._answered = 0
         self._marked = 0
         self.ev: int = paths.evs[flow_hash % len(paths.evs)]
 
     def next_ev(self, now_ns: int) -> int:
-        """The present path; its first packet begins the first epoch."""
+        """The current source port; the flow's first packet begins the first epoch."""
         if self._epoch_ends_ns == 0:
             self._begin_epoch(now_ns)
         self.reused += 1
         return self.ev
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Answers on other paths than the present one are old news."""
+        """Handles the outcome of a packet; outcomes of earlier source ports are ignored."""
         if ev != self.ev:
             return
         if feedback == TIMEOUT:

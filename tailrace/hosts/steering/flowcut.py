@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut on the NIC alone (Flowcut §II-D): a flow's bytes in flight, its round-trip times, and its draining.
+"""Flowcut on the NIC alone (Flowcut §II-D): a flow's bytes in flight, its RTTs, and when it drains its path.
 
-    following --congestion, and enough left--> draining
-    draining --nothing in flight--> following, by a new source port
-    draining --timeout (§IV-A)--> following, by the old source port
+    following --congestion, and enough packets unsent--> draining
+    draining --nothing in flight--> following, with a new source port
+    draining --timeout (§IV-A)--> following, with the old source port
 
-The path is what the switches' ECMP makes of the source port, so the order is kept as long as the port
-changes only when nothing of the flow is in the network. In flight is what was sent less what NIC ACKs have
-told of. Lost data and lost NIC ACKs would stay in flight for ever: what remains is forgotten `age_ns` after
-the last packet was sent, for then nothing can be under way any more. That is long; so a drain after a loss
-lasts that long.
+The switches' ECMP chooses the path by the source port, so the order is kept as long as the port changes only
+when no packet of the flow is in the network. The bytes in flight are the bytes sent minus those that NIC ACKs
+have reported. Lost data and lost NIC ACKs would count as in flight for ever, so the rest is set to 0 `age_ns`
+after the last packet was sent, when no packet can be under way any more. A drain after a loss lasts so long.
 
-A NIC ACK is for one packet, or with `ack_every` for several of one length and one hop count that came in
-order: it takes off the bytes of all, and its stamp is that of the last, moved on by the time for which the
-ACK was delayed, so that this is no part of the round-trip time. What is in flight when a drain begins may
-be delayed, too: the drain, and the age, last so much longer at most. The growth of the round-trip time is
-that for each packet.
+A NIC ACK is for one packet, or with `ack_every` for several packets with the same length and hop count that
+arrived in order: it reports the bytes of all of them. Its timestamp is that of the last packet plus the delay
+of the ACK, so that this delay is not part of the RTT. ACKs of packets in flight at the start of a drain may
+be delayed, too, so the drain and `age_ns` are longer by at most that delay. The RTT's growth is per packet.
 
-Round-trip times are normalised by r_min(h) + p·h·t (§II-B): r_min(h) is the smallest time seen for h hops,
-less the transmission time p·h·t of a packet of p bytes.
+RTTs are divided by r_min(h) + p·h·t (§II-B), where r_min(h) is the smallest RTT measured for h hops, minus
+the transmission time p·h·t of its packet of p bytes.
 """
 
 from __future__ import annotations
@@ -43,8 +41,8 @@ class MinRtt:
     def __init__(self, ns_per_byte: float, known_ns: tuple[int, ...] = (), full_bytes: int = 0) -> None:
         """Args:
         ns_per_byte: transmission time of a byte at one hop.
-        known_ns: r_min(h) by the hops h, where it need not be observed; 0: it must be.
-        full_bytes: length of the frames of which one NIC ACK may be for several; 0: of none.
+        known_ns: r_min(h) by the hops h; 0, or no entry: it is measured.
+        full_bytes: length of a full frame; only full frames share a NIC ACK. 0: none do.
         """
         self._ns_per_byte = ns_per_byte
         self._full_bytes = full_bytes
@@ -52,16 +50,16 @@ class MinRtt:
         self._min_ns: dict[int, float] = {}
 
     def packets(self, data_bytes: int) -> int:
-        """How many packets a NIC ACK of so many bytes is for, at least 1: only full ones share one."""
+        """The number of packets, 1 or more, that a NIC ACK of `data_bytes` acknowledges."""
         full_bytes = self._full_bytes
         if not full_bytes or data_bytes % full_bytes:
             return 1
         return max(1, data_bytes // full_bytes)
 
     def normalise(self, rtt_ns: int, frame_bytes: int, hops: int) -> float:
-        """A round-trip time over the smallest possible one: 1 or more."""
+        """An RTT divided by the smallest possible one: 1 or more."""
         transmission_ns = frame_bytes * hops * self._ns_per_byte
-        # the smallest time is at least 1, lest a rate that is set too low lead to a division by nothing
+        # at least 1, since with a `ns_per_byte` that is too large the result could be 0, a divisor below
         own_ns = max(1.0, rtt_ns - transmission_ns)
         smallest_ns = self._known_ns.get(hops, 0.0)
         if smallest_ns == 0:
@@ -70,7 +68,7 @@ class MinRtt:
         return max(1.0, rtt_ns / (smallest_ns + transmission_ns))
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int, from_ns: int) -> None:
-        """A NIC ACK of a flow that has ended; of a packet that was sent before `from_ns` it says nothing."""
+        """A NIC ACK of a flow that has ended; ignored if its packet was sent before `from_ns`."""
         rtt_ns = (now_ns - ticks) & TICKS_MASK
         if now_ns - rtt_ns >= from_ns:
             data_bytes = count >> COUNT_SHIFT
@@ -92,9 +90,9 @@ class FlowcutSender:
     ) -> None:
         """Args:
         min_rtt: shared by all flows of the NIC.
-        pause_timeout_ns: how long a drain lasts at most.
-        sport: the flow's own source port, and its first one on the wire.
-        rng: chooses the other ones.
+        pause_timeout_ns: maximum duration of a drain.
+        sport: the flow's original source port, with which it begins.
+        rng: chooses later source ports.
         held_ns: the maximum delay of a NIC ACK.
         """
         self._rtt_threshold = config.rtt_threshold
@@ -114,8 +112,8 @@ class FlowcutSender:
         self.timeouts = 0
         self._drain_since_ns: int | None = None
         self._last_sent_ns = 0
-        # NIC ACKs of packets sent before these moments do not count: for the bytes in flight (these were
-        # forgotten), and for the averages (another path).
+        # NIC ACKs of packets sent before these times are ignored: for the bytes in flight (set to 0 then),
+        # and for the averages (the packets took another path)
         self._counted_from_ns = 0
         self.sampled_from_ns = 0
         self._average = 1.0
@@ -124,7 +122,7 @@ class FlowcutSender:
 
     @property
     def draining(self) -> bool:
-        """Whether nothing of the flow may be sent."""
+        """Whether the flow is draining, so that no packet may be sent."""
         return self._drain_since_ns is not None
 
     def on_sent(self, now_ns: int, frame_bytes: int) -> None:
@@ -133,13 +131,13 @@ class FlowcutSender:
         self._last_sent_ns = now_ns
 
     def on_nic_ack(self, now_ns: int, *, data_bytes: int, hops: int, ticks: int, left: int) -> None:
-        """A NIC ACK of this flow.
+        """Handles a NIC ACK of this flow.
 
         Args:
-            data_bytes: length of the data frames that it is for.
-            hops: switches that they crossed.
-            ticks: the sending time of the last one, ns modulo 2^32, and the delay of the NIC ACK.
-            left: packets of the flow that have never been sent.
+            data_bytes: total length of the data frames that it acknowledges.
+            hops: number of switches that they crossed.
+            ticks: the sending time of the last frame plus the delay of the NIC ACK, in ns modulo 2^32.
+            left: number of packets of the flow that have not been sent yet.
         """
         rtt_ns = (now_ns - ticks) & TICKS_MASK
         sent_ns = now_ns - rtt_ns
@@ -155,13 +153,13 @@ class FlowcutSender:
             self._start_drain(now_ns)
 
     def deadline_ns(self) -> int:
-        """When a drain ends by itself; NEVER: there is none."""
+        """When a drain ends without a NIC ACK; NEVER: the flow is not draining."""
         if self._drain_since_ns is None:
             return NEVER
         return min(self._forget_ns(), self._drain_since_ns + self._pause_timeout_ns)
 
     def on_time(self, now_ns: int) -> None:
-        """A drain is over after its age, with a new path, or after the timeout, with the old one."""
+        """Ends a drain after `age_ns`, with a new path, or after the timeout, with the old path."""
         if self._drain_since_ns is None:
             return
         if now_ns >= self._forget_ns():
@@ -173,7 +171,7 @@ class FlowcutSender:
             self._resume(now_ns)
 
     def finish(self, now_ns: int) -> None:
-        """The flow has nothing left to send: a drain counts no further."""
+        """The flow has nothing left to send: ends the time counted as draining."""
         if self._drain_since_ns is not None:
             self._resume(now_ns)
 
@@ -185,9 +183,9 @@ class FlowcutSender:
         return self._last_sent_ns + self._age_ns
 
     def _sample(self, rtt: float, packets: int) -> None:
-        """Both averages of Flowcut §II-B; the first sample of a path is its average.
+        """Updates both averages of Flowcut §II-B; the first sample of a path becomes the average.
 
-        Args: packets: how many it stands for.
+        Args: packets: number of packets of the sample.
         """
         alpha = self._alpha
         if self._previous is None:
@@ -209,7 +207,7 @@ class FlowcutSender:
             self._reroute(now_ns)
 
     def _reroute(self, now_ns: int) -> None:
-        """Goes on by another source port."""
+        """Resumes with another source port."""
         old = self.wire_sport
         while self.wire_sport == old:
             self.wire_sport = self._rng.randint(FIRST_PORT, LAST_PORT)

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hermes: a flow leaves its path when it must, or when that pays (Zhang et al., SIGCOMM 2017, §3.2).
 
-The path of a flow is its UDP source port, which switches map to a next hop. For every packet:
+The path of a flow is selected by its UDP source port, which switches map to a next hop. For every packet:
 
-    the flow is new, has had a timeout, or its path has failed:
-        the good path on which this NIC sends least; else such a grey one; else any that has not failed
-    its path is congested, the flow has sent more than S bytes and sends at less than R:
-        of the good paths that are notably better the one on which this NIC sends least; else such a grey one;
-        else it stays. Notably better: by more than Delta_RTT and by more than Delta_ECN
+    if the flow is new, has had a timeout, or its path has failed:
+        the good path on which this NIC sends least; else the grey path on which it sends least; else any path
+        that has not failed
+    if its path is congested, and the flow has sent more than S bytes and sends at less than R:
+        the same among notably better paths (by more than Delta_RTT and by more than Delta_ECN): a good one,
+        else a grey one; else it stays
     otherwise it stays
 
-What the paths are like stands in `hosts.steering.hermes_paths`.
+`hosts.steering.hermes_paths` decides which paths are good, grey, congested or failed.
 
-Assumptions where the description leaves a choice: of equal paths one is drawn. Where all paths have failed,
-any of them is drawn. Frames count, from Ethernet to ICRC, retransmissions too.
+Assumptions where the description leaves a choice: among equal paths one is drawn at random. If all paths have
+failed, any of them is drawn. Bytes are those of frames, from Ethernet to ICRC, retransmissions included.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Hermes(Steering):
     """One flow.
 
     path: index of its path; negative: it has none yet.
-    sent_bytes: what it has sent.
+    sent_bytes: bytes that it has sent.
     """
 
     __slots__ = (
@@ -52,8 +53,8 @@ class Hermes(Steering):
         self, config: HermesNicConfig, paths: PathList, host: HermesHost, link_bps: int, rng: random.Random
     ) -> None:
         """Args:
-        paths: the flow's, from which `host` was made, too.
-        host: what the NIC knows of them.
+        paths: paths of the flow, the same as those of `host`.
+        host: the NIC's state of these paths to the flow's destination.
         link_bps: rate of the NIC's link.
         rng: draws among equal paths.
         """
@@ -118,13 +119,13 @@ class Hermes(Steering):
         return paths[0] if len(paths) == 1 else paths[int(self._rng.random() * len(paths))]
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """The packet that was sent just now has this length as a frame."""
+        """Tells the frame length of the packet that was just sent."""
         self.sent_bytes += frame_bytes
         self._meter.add(now_ns, frame_bytes)
         self._host.paths.on_frame(now_ns, self.path, frame_bytes)
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """The outcome of a packet; NACK: it must be retransmitted."""
+        """Handles the outcome of a packet; NACK means here that it must be retransmitted."""
         path = self._host.paths.find(ev)
         if path < 0:
             return

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a NIC knows of the paths to a place, as Hermes senses it (Zhang et al., SIGCOMM 2017, §3.1).
+"""The state of the paths to a place, as Hermes senses it at a NIC (Zhang et al., SIGCOMM 2017, §3.1).
 
     good         its share of marked packets is below T_ECN, and its RTT below T_RTT_low
     congested    its share of marked packets is above T_ECN, and its RTT above T_RTT_high
     grey         neither
-    failed       to one host: more than 3 timeouts, and nothing acknowledged meanwhile (a black hole);
-                 to all: more than 1 % of its packets within 10 ms went again, and it is not congested
+    failed       for one host: more than 3 timeouts, and nothing acknowledged meanwhile (a black hole);
+                 for all: more than 1 % of its packets within 10 ms were retransmitted while not congested
 
-All flows of a NIC to hosts at the same place share what they sense; a place is what PathList.place names.
+All flows of a NIC to hosts at the same place share this state. A place (PathList.place) is a set of hosts
+that are reached by the same paths.
 
-DEVIATION: there are no probes, and NICs of a rack do not tell each other. A path that this NIC has heard
-nothing of for `stale_ns` is taken for good, with the base RTT and no marks: nothing speaks against it.
+DEVIATION: there are no probes, and NICs of a rack do not exchange their state. A path from which this NIC has
+received no feedback for `stale_ns` counts as good, with the base RTT and no marks.
 
-Assumptions where the description leaves a choice: RTT and share of marks are moving averages with the weights
-that are usual for them, 1/8 (TCP) and 1/16 (DCTCP); after a silence the RTT is that of the first packet, and
-the share begins at 0. Shares of retransmissions are taken in intervals that follow each other; one that is
-over is judged when the next packet of the place is sent. One NAK or timeout is one retransmission, whatever
-goes again after it. Failures pass after `failed_ns`.
+Assumptions where the description leaves a choice: RTT and share of marks are moving averages with their usual
+weights, 1/8 (TCP) and 1/16 (DCTCP); after a silence of `stale_ns` the RTT is that of the first packet, and
+the share begins at 0. Shares of retransmissions are computed over consecutive intervals; an interval is
+evaluated when the next packet to the place is sent. A NAK or a timeout counts as one retransmission, however
+many packets follow it. A failed path can be used again after `failed_ns`.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ ECN_SHIFT: Final = 4  # weight 1/16
 SHARE_BITS: Final = 20  # shares are in parts of 2^-20
 SHARE_ONE: Final = 1 << SHARE_BITS
 _NEVER_HEARD: Final = -1
-_METER_SHIFT: Final = 3  # what a meter forgets at a time: 1/8
+_METER_SHIFT: Final = 3  # a meter decays by 1/8 in each step
 _METER_MOST: Final = 400  # after so many times nothing is left of 2^62 bytes
 
 
 class RateMeter:
-    """A sending rate: bytes of late, the discounting rate estimator of CONGA (SIGCOMM 2014).
+    """A sending rate as recently sent bytes: the discounting rate estimator of CONGA (SIGCOMM 2014).
 
-    They fall by 1/8 in every eighth of the averaging time, so that a steady rate shows as what it sends in
-    the whole of it.
+    The value decays by 1/8 in every eighth of the averaging time, so for a steady rate it is the number of
+    bytes sent during the averaging time.
     """
 
     __slots__ = ("_bytes", "_every_ns", "_since_ns")
@@ -61,7 +62,7 @@ class RateMeter:
         self._bytes = self.read(now_ns) + sent_bytes
 
     def read(self, now_ns: int) -> int:
-        """What is left of them."""
+        """The decayed number of bytes."""
         periods = (now_ns - self._since_ns) // self._every_ns
         if periods > 0:
             self._since_ns += periods * self._every_ns
@@ -100,7 +101,7 @@ class HermesPaths:
     )
 
     def __init__(self, config: HermesNicConfig, paths: PathList) -> None:
-        """Nothing is known of the paths."""
+        """There is no feedback from any path yet."""
         size = len(paths.evs)
         self._index: dict[int, int] = {ev: path for path, ev in enumerate(paths.evs)}
         self._learns: bool = config.base_rtt_ns == 0
@@ -125,10 +126,10 @@ class HermesPaths:
         self._meters: list[RateMeter] = [RateMeter(config.rate_ns) for _ in range(size)]
 
     def find(self, ev: int) -> int:
-        """The path of an EV; negative: none."""
+        """The index of an EV's path; negative: there is none."""
         return self._index.get(ev, -1)
 
-    # ---- what is sensed ----
+    # ---- sensing ----
 
     def on_frame(self, now_ns: int, path: int, frame_bytes: int) -> None:
         """A packet is sent."""
@@ -138,7 +139,7 @@ class HermesPaths:
         self._meters[path].add(now_ns, frame_bytes)
 
     def on_mark(self, now_ns: int, path: int, marked: bool) -> None:
-        """A packet was answered, and was marked or not."""
+        """A packet was acknowledged, with or without a mark."""
         self._hear(now_ns, path)
         ecn = self._ecn[path]
         self._ecn[path] = ecn + (((SHARE_ONE if marked else 0) - ecn) >> ECN_SHIFT)
@@ -152,7 +153,7 @@ class HermesPaths:
             self._base_rtt_ns = rtt_ns
 
     def on_lost(self, path: int) -> None:
-        """A packet goes again."""
+        """A packet is retransmitted."""
         self._lost[path] += 1
 
     def _hear(self, now_ns: int, path: int) -> None:
@@ -162,7 +163,7 @@ class HermesPaths:
         self._heard_ns[path] = now_ns
 
     def _judge(self, now_ns: int) -> None:
-        """An interval is over: which paths lose too much?"""
+        """At the end of an interval, marks the paths that lose too much as failed."""
         self._interval_ends_ns = now_ns + self._interval_ns
         for path in range(len(self._sent)):
             sent, lost = self._sent[path], self._lost[path]
@@ -171,7 +172,7 @@ class HermesPaths:
             if enough and lost > self._lost_share * sent and self.kind(now_ns, path) != CONGESTED:
                 self._failed_until_ns[path] = now_ns + self._failed_ns
 
-    # ---- what comes of it ----
+    # ---- classification ----
 
     def _known(self, now_ns: int, path: int) -> bool:
         heard_ns = self._heard_ns[path]
@@ -208,20 +209,20 @@ class HermesPaths:
         )
 
     def used_bytes(self, now_ns: int, path: int) -> int:
-        """How fast this NIC sends on a path, as a RateMeter has it."""
+        """How fast this NIC sends on a path, as the bytes of its RateMeter."""
         return self._meters[path].read(now_ns)
 
 
 class HermesHost:
-    """The same paths to one host at the place: a black hole takes the packets of pairs of hosts.
+    """The state of the paths for one host at the place, since a black hole can affect single pairs of hosts.
 
-    paths: what all hosts at the place have in common.
+    paths: the state for all hosts at the place.
     """
 
     __slots__ = ("_failed_ns", "_failed_until_ns", "_most_timeouts", "_timeouts", "paths")
 
     def __init__(self, config: HermesNicConfig, paths: HermesPaths, size: int) -> None:
-        """Args: size: how many paths there are."""
+        """Args: size: number of paths."""
         self.paths = paths
         self._most_timeouts: int = config.timeouts
         self._failed_ns: int = config.failed_ns
@@ -233,7 +234,7 @@ class HermesHost:
         return FAILED if now_ns < self._failed_until_ns[path] else self.paths.kind(now_ns, path)
 
     def on_feedback(self, now_ns: int, feedback: int, path: int) -> bool:
-        """What has become of a packet; whether the path has failed by that."""
+        """Handles the outcome of a packet; returns whether the path has failed because of it."""
         if feedback in (ACK, ACK_ECN):
             self._timeouts[path] = 0
             self.paths.on_mark(now_ns, path, feedback == ACK_ECN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oblivious packet spraying: every packet on a path drawn by weight, whatever becomes of it (Spritz §V-A)."""
+"""Oblivious packet spraying: every packet on a path drawn by weight, regardless of feedback (Spritz §V-A)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tailrace.hosts.steering.weights import Weights
 
 
 class Ops(Steering):
-    """One flow; with equal weights OPS (u), and Valiant's scheme as it was first defined."""
+    """One flow; with equal weights it is OPS (u), and Valiant's scheme in its original definition."""
 
     __slots__ = ("_evs", "_rng", "_weights")
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
-        paths: the flow's.
-        flow_hash: of its 5-tuple.
-        rng: draws among the paths.
+        paths: paths of the flow.
+        flow_hash: hash of its 5-tuple; not used.
+        rng: draws paths.
         """
         super().__init__(paths)
         self._evs: tuple[int, ...] = paths.evs
@@ -28,9 +28,9 @@ class Ops(Steering):
         self._rng = rng
 
     def next_ev(self, now_ns: int) -> int:  # noqa: ARG002  (part of the interface)
-        """A path by weight."""
+        """The EV of a path drawn by weight."""
         self.explored += 1
         return self._evs[self._weights.draw(self._rng)]
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """It is oblivious."""
+        """Does nothing: OPS ignores feedback."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spritz-Scout (Spritz §IV-A): looks for good paths, and stays on the shortest while it is good."""
+"""Spritz-Scout (Spritz §IV-A): looks for good paths, and uses the shortest while it is good."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tailrace.hosts.steering.spritz import Spritz
 
 
 class Scout(Spritz):
-    """One flow by Algorithms 1 and 2. Of equally long good paths the one found first is in front.
+    """One flow by Algorithms 1 and 2. Equally long good paths are in the order in which they were discovered.
 
-    It loses more than Spritz-Spray where many flows begin at once: the first acknowledgments send each
-    flow's whole window to a minimal path, and most of what is lost is lost in the first 30 µs (1056 hosts,
-    random and adversarial pairs). Marks are drawn, so that a path removed for them is back with its next
-    unmarked packet, mostly within 1 µs. None of these did clearly better on 72 hosts, where p99 is 1.6
-    times that of Spritz-Spray: another place or turns among equally long paths, marks counted for each flow
-    or reset, a wait before a path may return, an ECN threshold of 0.
+    It loses more packets than Spritz-Spray if many flows begin at once: after the first acknowledgments each
+    flow sends its whole window on a minimal path, and most losses occur in the first 30 µs (1056 hosts,
+    random and adversarial pairs). Marking is random, so a path that is removed because of marks returns with
+    its next unmarked packet, mostly within 1 µs. None of these variants was clearly better on 72 hosts, where
+    p99 is 1.6 times that of Spritz-Spray: another position or rotation among equally long paths, marks
+    counted per flow or reset, a wait before a path may return, an ECN threshold of 0.
     """
 
     __slots__ = ("_latencies_ps", "ecn_counts", "ecn_threshold")
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
         """Args:
-        paths: the flow's.
-        flow_hash: of its 5-tuple.
-        rng: draws among the paths.
+        paths: paths of the flow.
+        flow_hash: hash of its 5-tuple; not used.
+        rng: draws paths.
         """
         super().__init__(config, paths, flow_hash, rng)
         self._latencies_ps: tuple[int, ...] = paths.latencies_ps
-        self.ecn_counts: dict[int, int] = {}  # by index; 0 where there is none
+        self.ecn_counts: dict[int, int] = {}  # marks by index of the path; 0 if there is no entry
         self.ecn_threshold: int = config.ecn_threshold
 
     def _take_front(self) -> int:
@@ -62,7 +62,7 @@ class Scout(Spritz):
             self._block(now_ns, i)
 
     def _insert(self, ev: int) -> None:
-        """Into its place by latency."""
+        """Inserts a path into buffer_paths, sorted by latency."""
         i = self._find(ev)
         if i < 0:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spritz-Spray (Spritz §IV-B): uses each good path once, and again when that has been good again."""
+"""Spritz-Spray (Spritz §IV-B): uses a good path for one packet, and again after its unmarked ACK."""
 
 from __future__ import annotations
 

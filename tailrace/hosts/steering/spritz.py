@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Spritz-Scout and Spritz-Spray have in common (Spritz §IV): the send logic, and the paths' weights.
+"""The common part of Spritz-Scout and Spritz-Spray (Spritz §IV): the send logic, and the paths' weights w.
 
     w[i] = 0                 a packet on path i timed out (Algorithm 2 l. 21, Algorithm 3 l. 8)
     w[0] = min_bias_factor   nearly all packets are marked (Algorithm 2 l. 23-25, Algorithm 3 l. 10-12)
@@ -7,15 +7,15 @@
 
 Assumptions where the description leaves a choice:
 
-* ecn_rate is a moving average of the flow's acknowledgments, 1 for each marked one and 0 for each other one.
-* The timer has one length for all paths, and runs for each of them from its last change on, so that none
-  returns early; the bias to path 0 ends by the same timer, and begins anew while the marks go on.
-* min_bias_factor, of which the paper says nothing, is MIN_BIAS times the weight of eq. 1. A strong bias
-  overloads minimal paths that are the bottleneck already: with the sum of all weights, adversarial traffic on
+* ecn_rate is a moving average over the flow's acknowledgments: 1 for each marked one, 0 for each other one.
+* The timer has the same length for all paths, and runs for each path from its last change, so that no path
+  returns early; the bias to path 0 ends by the same timer, and begins again while the marks continue.
+* min_bias_factor, which the paper does not specify, is MIN_BIAS times the weight of eq. 1. A strong bias
+  overloads minimal paths that are already the bottleneck: with the sum of all weights, adversarial traffic on
   1056 hosts loses three times as many packets, and p99 is a sixth longer.
-* DEVIATION: a bias does not unblock path 0. As the lines stand, they would send half of a flow into a failed
-  minimal path while all others are congested.
-* When every path is blocked, paths are drawn by their weights of eq. 1.
+* DEVIATION: a bias does not unblock path 0. The algorithms' lines, taken literally, would send half of a flow
+  into a failed minimal path while all other paths are congested.
+* If every path is blocked, paths are drawn by their weights of eq. 1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tailrace.hosts.steering.base import ACK, ACK_ECN, Steering
 from tailrace.hosts.steering.weights import Weights
 
 MIN_BIAS: Final = 2
-"""Weight of path 0 under marks everywhere, in weights of eq. 1, where no min_bias_factor is given."""
+"""Default weight of path 0 while nearly all packets are marked, as a multiple of its weight of eq. 1."""
 
 
 class Spritz(Steering):
@@ -40,8 +40,8 @@ class Spritz(Steering):
     paths: EVs of the flow's paths.
     w: their weights.
     buffer_paths: EVs of good paths, the next one first.
-    packet_count: packets since a path was drawn because it was time to.
-    ecn_rate: share of marked acknowledgments, the newest ones counting most.
+    packet_count: packets since a path was last drawn because of explore_threshold.
+    ecn_rate: share of marked acknowledgments, a moving average.
     """
 
     __slots__ = (
@@ -64,9 +64,9 @@ class Spritz(Steering):
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
-        paths: the flow's.
-        flow_hash: of its 5-tuple.
-        rng: draws among the paths.
+        paths: paths of the flow.
+        flow_hash: hash of its 5-tuple; not used.
+        rng: draws paths.
         """
         super().__init__(paths)
         self._rng = rng
@@ -75,8 +75,8 @@ class Spritz(Steering):
         self._bias: float = config.min_bias_factor
         self._ecn_gain: float = config.ecn_gain
         self._ecn_limit: float = config.ecn_rate
-        self._index: dict[int, int] = {}  # of each EV; made when first needed
-        self._changed: dict[int, int] = {}  # weights that are not of eq. 1, and when they return; in order
+        self._index: dict[int, int] = {}  # index of each EV; filled when first needed
+        self._changed: dict[int, int] = {}  # changed weights by index, and when they are restored; in order
         self._restore_ns = NEVER
         self.paths: tuple[int, ...] = paths.evs
         self.w = Weights(paths.weights)
@@ -120,10 +120,10 @@ class Spritz(Steering):
 
     @abstractmethod
     def _learn(self, now_ns: int, feedback: int, ev: int) -> None:
-        """What the feedback says of its path."""
+        """Updates buffer_paths and weights by the outcome of a packet."""
 
     def _find(self, ev: int) -> int:
-        """The index i of an EV in `paths`; -1: it is not there."""
+        """The index i of an EV in `paths`; -1: it is not in the list."""
         if not self._index:
             self._index = {path: position for position, path in enumerate(self.paths)}
         return self._index.get(ev, -1)
@@ -147,13 +147,13 @@ class Spritz(Steering):
     def _set_timer(self, now_ns: int, i: int) -> None:
         changed = self._changed
         if i in changed:
-            del changed[i]  # it goes to the end
+            del changed[i]  # so that it is re-inserted at the end
         changed[i] = now_ns + self._timer_ns
         if self._restore_ns == NEVER:
             self._restore_ns = now_ns + self._timer_ns
 
     def _restore(self, now_ns: int) -> None:
-        """Weights return to eq. 1 whose time has come."""
+        """Restores the weights of eq. 1 whose timer has expired."""
         due: list[int] = []
         self._restore_ns = NEVER
         for i, until_ns in self._changed.items():

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gen(w) of Spritz's Algorithm 1: draws a number with given weights, any of which may change at any time.
+"""gen(w) of Spritz's Algorithm 1: draws an index by given weights, which may change at any time.
 
-The weights are whole numbers, so that one that is set back is what it was before, and 0 is never drawn. Sums
-of them lie in a binary indexed tree (Fenwick, 1994): drawing and changing take as many steps as the number of
-weights has bits.
+Weights are stored as integers, so that a restored weight is exactly what it was before, and a weight of 0 is
+never drawn. Their sums are in a binary indexed tree (Fenwick, 1994): drawing and changing take O(log n) steps.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from __future__ import annotations
 import random
 from typing import Final
 
-# What the largest of the first weights becomes: others are exact to a millionth of it.
+# The integer for the largest of the initial weights; others are exact to a millionth of it.
 UNIT: Final = 1 << 20
 
 
 class Weights:
     """A vector of weights.
 
-    total: the sum of all weights, in parts of which `unit` make 1.
+    total: the sum of all integer weights.
     """
 
     __slots__ = ("_first", "_now", "_size", "_tree", "_unit", "total")
@@ -40,11 +39,11 @@ class Weights:
         self.total: int = tree[size]
 
     def _parts(self, weight: float) -> int:
-        # however small a weight is, it is more than 0
+        # a weight above 0 must not be rounded to 0
         return max(1, int(weight * self._unit + 0.5)) if weight > 0 else 0
 
     def draw(self, rng: random.Random) -> int:
-        """An index, by the weights; by the first ones, if all are 0 now."""
+        """Draws an index by the current weights; by the initial ones if all are 0 now."""
         number: float = rng.random()
         if self.total == 0:
             return self._draw_first(number)
@@ -69,7 +68,7 @@ class Weights:
         return len(self._first) - 1
 
     def is_zero(self, index: int) -> bool:
-        """Whether this one is never drawn."""
+        """Whether this weight is 0."""
         return self._now[index] == 0
 
     def block(self, index: int) -> None:
@@ -80,11 +79,11 @@ class Weights:
         self._put(index, self._parts(weight))
 
     def put_first_times(self, index: int, factor: int) -> None:
-        """Sets a weight to a multiple of what it was first."""
+        """Sets a weight to a multiple of its initial value."""
         self._put(index, factor * self._first[index])
 
     def restore(self, index: int) -> None:
-        """Sets a weight to what it was first."""
+        """Sets a weight to its initial value."""
         self._put(index, self._first[index])
 
     def _put(self, index: int, parts: int) -> None:
