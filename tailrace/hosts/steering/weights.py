@@ -2,7 +2,7 @@
 """gen(w) of Spritz's Algorithm 1: draws an index by given weights, which may change at any time.
 
 Weights are stored as integers, so that a restored weight is exactly what it was before, and a weight of 0 is
-never drawn. Their sums are in a binary indexed tree (Fenwick, 1994): drawing and changing take O(log n) steps.
+never drawn. Their sums are in a binary indexed tree (Fenwick, 1994): a draw or a change takes O(log n) steps.
 """
 
 from __future__ import annotations

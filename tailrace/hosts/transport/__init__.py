@@ -32,16 +32,16 @@ ENDS: dict[str, tuple[MakeSender, MakeReceiver]] = {
     Dcqcn.name: (_without_rng(DcqcnSender), GoBackNReceiver),
     Tcp.name: (_without_rng(TcpSender), TcpReceiver),
 }
-"""The two ends of a flow by transport; hosts.extend adds those from outside."""
+"""Sender and receiver by transport; hosts.extend adds those of plug-ins."""
 
 
 def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random) -> Sender:
     """The sending side of a flow.
 
     Args:
-        packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port.
-        rng: chooses other ones (MP-RDMA §3).
+        packets: length of the flow in packets, 1 or more.
+        sport: the flow's original UDP source port.
+        rng: chooses other source ports (MP-RDMA §3).
     """
     return ENDS[config.transport][0](packets, config, sport, rng)
 

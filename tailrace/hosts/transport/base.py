@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all transports: a window of packets, cumulative acknowledgments, and a timeout.
+"""Base classes of all transports: a window of packets, cumulative acknowledgments, and a timeout.
 
-Packets of a flow are numbered from 0 without wrapping; the NIC turns numbers into PSNs and back.
-Transports from outside build on classes that allow interpreted subclasses.
+Packets of a flow have indices from 0, without wrapping; the NIC converts indices to PSNs and back.
+Plug-ins' transports subclass the classes that allow interpreted subclasses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tailrace.hosts.options.nic import NicConfig
 
 NOTHING: Final = -1  # no packet
 
-# What a receiver answers: nothing now; that it has everything before `expected`; that `expected` is missing;
-# that what has arrived was trimmed.
+# Responses of a receiver: none now; all packets before `expected` have arrived; `expected` is missing; the
+# packet that arrived was trimmed.
 SILENCE: Final = 0
 ACK: Final = 1
 NAK: Final = 2
@@ -30,11 +30,11 @@ class Sender(ABC):
     """The sending side of one flow.
 
     acked: packets 0..acked-1 have been acknowledged.
-    fresh: packets fresh.. have never been sent.
-    deadline_ns: when `on_time` has something to do.
-    sport: UDP source port of the packet that was sent or peeked at last.
-    packets: length of the flow.
-    timeouts: retransmission timeouts.
+    fresh: the first packet that has never been sent.
+    deadline_ns: when `on_time` must be called.
+    sport: UDP source port of the last packet that was sent, or returned by `peek`.
+    packets: length of the flow in packets.
+    timeouts: number of retransmission timeouts.
     """
 
     __slots__ = (
@@ -75,40 +75,40 @@ class Sender(ABC):
 
     @abstractmethod
     def peek(self) -> int:
-        """The packet to send next; NOTHING: none now."""
+        """The index of the packet to send next; NOTHING: none may be sent now."""
 
     @abstractmethod
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which was peeked at, is sent; `sport` is its source port then."""
+        """Packet `index`, which `peek` returned, is sent; sets `sport` to its source port."""
 
     @abstractmethod
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
         """Handles a response; stale and invalid ones are ignored.
 
         Args:
-            nak: it misses packet `expected`; otherwise it has everything before it.
-            arrived: the packet that it answers: with a NAK, or if the receiver reports arrivals; anything
-                otherwise.
-            sport: source port of the packet that it answers.
-            marked: that packet met congestion, or one before it that was not answered.
+            nak: packet `expected` is missing at the receiver; in any case all packets before it have arrived.
+            arrived: the packet that caused the response, if it is a NAK or the receiver reports arrivals;
+                otherwise without meaning.
+            sport: source port of the packet that caused the response.
+            marked: that packet, or one since the last response, had an ECN mark.
         """
 
     @abstractmethod
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """The receiver has got packet `arrived` without its payload; otherwise as `on_ack`."""
+        """Handles a NACK: packet `arrived` was trimmed; other arguments as in `on_ack`."""
 
     @abstractmethod
     def on_time(self, now_ns: int) -> None:
-        """Lets the timeout run off, if it is over."""
+        """Handles the timeout, if it has expired."""
 
     def window_open_after(self, index: int) -> bool:
-        """Whether the window lets a packet follow `index`."""
+        """Whether the window allows another packet after `index`."""
         next_index = index + 1
         return next_index < self.packets and next_index < self.acked + self._window_packets
 
     def asks_at(self, index: int) -> bool:
-        """Whether packet `index`, which was peeked at, asks for an ACK: the window closes behind it, and the
-        receiver may hold back the ACKs of all that is outstanding then.
+        """Whether packet `index`, which `peek` returned, requests an ACK: the window closes after it, and the
+        receiver might delay the ACKs of all outstanding packets.
         """
         outstanding = max(self.fresh, index + 1) - self.acked
         return outstanding < self._ack_every and not self.window_open_after(index)
@@ -116,13 +116,13 @@ class Sender(ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class OneTimerSender(Sender):
-    """A sender whose one timeout is for whatever is outstanding."""
+    """A sender with a single timeout for all outstanding packets."""
 
     __slots__ = ()
 
     @abstractmethod
     def _advance(self, index: int) -> None:
-        """Packet `index`, which was peeked at, has been sent."""
+        """Packet `index`, which `peek` returned, has been sent."""
 
     @abstractmethod
     def _on_progress(self) -> None:
@@ -130,18 +130,18 @@ class OneTimerSender(Sender):
 
     @abstractmethod
     def _on_nak(self, arrived: int) -> None:
-        """The receiver misses packet `acked`; `arrived`, which was sent later, it has seen."""
+        """Packet `acked` is missing at the receiver, and packet `arrived`, which follows it, has arrived."""
 
     @abstractmethod
     def _on_timeout(self) -> None:
-        """Nothing was acknowledged for too long, though packets are outstanding."""
+        """The timeout has expired: packets are outstanding, and none was acknowledged."""
 
     @abstractmethod
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """What the answer that was just handled echoes of the packet that caused it, as in `on_ack`."""
+        """Handles the echoes of the response that was just handled; arguments as in `on_ack`."""
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which was peeked at, is sent."""
+        """Packet `index`, which `peek` returned, is sent."""
         self._advance(index)
         if index >= self.fresh:
             self.fresh = index + 1
@@ -154,7 +154,7 @@ class OneTimerSender(Sender):
         self.on_echo(arrived, sport, marked)
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """Receivers of these senders take trimmed packets for lost ones, and do not speak of them."""
+        """Does nothing: receivers of these senders treat trimmed packets as lost and send no NACK."""
 
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
         """Handles a response, as in `on_ack`."""
@@ -170,7 +170,7 @@ class OneTimerSender(Sender):
             self._restart(now_ns)
 
     def on_time(self, now_ns: int) -> None:
-        """Lets the timeout run off, if it is over."""
+        """Handles the timeout, if it has expired."""
         if now_ns >= self.deadline_ns:
             self.timeouts += 1
             self._backoff = min(self._backoff + 1, self._rto_backoff)
@@ -186,12 +186,12 @@ class Receiver(ABC):
     """The receiving side of one flow. Its responses are SILENCE, ACK, NAK or TRIMMED.
 
     expected: packets 0..expected-1 have been delivered.
-    arrived: the packet that came last.
-    received: different packets that were taken.
-    deadline_ns: when `on_time` has something to do.
-    tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
-    uniform_marks: all packets that an ACK is for were marked, or none was. A packet with another mark, or a
-        trimmed one, releases the delayed ACK.
+    arrived: the packet that arrived last.
+    received: number of packets accepted, without duplicates.
+    deadline_ns: when `on_time` must be called.
+    reports_arrival: the MSN field of an ACK has the PSN of the packet that caused the ACK.
+    uniform_marks: either all packets of an ACK were marked or none. A packet with a different mark, or a
+        trimmed packet, releases the delayed ACK.
     """
 
     __slots__ = (
@@ -226,11 +226,11 @@ class Receiver(ABC):
         return self.expected == self._packets
 
     def resume(self) -> None:
-        """Everything has been delivered: a receiver that is made anew, for a packet that comes again."""
+        """Restores the state of a complete flow, of which a packet has arrived again."""
         self.expected = self.received = self._packets
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
-        """A packet has arrived; the response to send at once."""
+        """Handles an arriving packet; returns the response to send at once."""
         self.arrived = index
         if index == self.expected:
             self._deliver()
@@ -241,10 +241,10 @@ class Receiver(ABC):
 
     @abstractmethod
     def on_trimmed(self, index: int) -> int:
-        """A packet has arrived without its payload; the response to send at once."""
+        """Handles an arriving trimmed packet; returns the response to send at once."""
 
     def on_time(self, now_ns: int) -> int:
-        """The delayed ACK, when its delay is over."""
+        """Returns the delayed ACK, if its delay is over."""
         return self._respond(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @property
@@ -253,16 +253,16 @@ class Receiver(ABC):
         return self.deadline_ns != NEVER
 
     def release(self) -> int:
-        """The delayed ACK, as `on_time` would give it."""
+        """Returns the delayed ACK before its delay is over."""
         return self._respond(ACK)
 
     @abstractmethod
     def _deliver(self) -> None:
-        """Takes the expected packet."""
+        """Accepts the expected packet."""
 
     @abstractmethod
     def _beyond(self) -> int:
-        """What arrived is beyond the expected packet."""
+        """Handles a packet beyond the expected one; returns the response to send at once."""
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         self._unanswered += 1
@@ -273,7 +273,7 @@ class Receiver(ABC):
         return SILENCE
 
     def _respond(self, response: int) -> int:
-        """A response covers everything, so no ACK is delayed any more."""
+        """Returns a response; it is cumulative, so no ACK is delayed any more."""
         self._unanswered = 0
         self.deadline_ns = NEVER
         return response

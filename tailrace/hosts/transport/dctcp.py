@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dctcp: selective repeat with an ECN window, for packets that each take their own path (Spritz §IV-C, §V-A).
+"""dctcp: selective repeat with an ECN window, if each packet takes a path of its own (Spritz §IV-C, §V-A).
 
-* The receiver takes packets in any order within its bitmap and answers each of them at once: what it has in
-  order, the packet itself, its source port (the EV) and its mark. A trimmed packet is answered by a NACK.
-* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of
-  the last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window
-  grows and shrinks by each packet once, when it is first heard of; the steering hears of the port, once an
-  ACK. What is beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once: an
-  ACK names one packet beyond the expected one, so the others would seem to be under way still.
-* A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
-  has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
-* What was lost goes again before anything new, on another path if the steering chooses one.
-* The steering is told what has become of each packet: see `hosts.steering.base`.
+* The receiver accepts packets in any order within its bitmap and acknowledges each at once: the ACK has the
+  expected PSN, the packet's PSN, its source port (the EV) and its mark. For a trimmed packet it sends a NACK.
+* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing). It has the port of
+  the last of them and their common mark: a packet with a different mark releases the ACK (RFC 8257 §3.2). The
+  window changes once for each packet, at the first ACK that covers it; the steering gets the port of each
+  ACK. Packets beyond the expected one, duplicates, trimmed packets and the end of the flow are acknowledged
+  at once: an ACK names only one packet beyond the expected one, so others would still count as in flight.
+* A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has a timer of its
+  own. Arrivals of later packets mean nothing, because packets overtake each other.
+* Lost packets are sent before new ones, on another path if the steering chooses one.
+* The steering gets the outcome of each packet: see `hosts.steering.base`.
 
-Assumptions where the description leaves a choice: an answer that was overtaken by later ones counts as any
-other. The timeout doubles, `rto_backoff` times at most, when a packet times out that was sent after the last
-doubling, and nothing was heard since.
+Assumptions where the description leaves a choice: an ACK that arrives after later ones is handled as any
+other. The timeout doubles, at most `rto_backoff` times, if a packet times out that was sent after the last
+doubling, and nothing was acknowledged since.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver
 
 
 class DctcpSender(Sender):
-    """Sends what was lost first, then what is new, on the paths that the steering chooses.
+    """Sends lost packets first, then new ones, on the paths that the steering chooses.
 
-    steering: chooses source ports; None: the flow's own one.
-    window: how much may be in flight.
+    steering: chooses source ports; None: the flow's original port is used.
+    window: limits the packets in flight.
     """
 
     __slots__ = ("_backed_off_ns", "_flight", "_lost", "_timeout_is_loss", "steering", "window")
@@ -42,25 +42,25 @@ class DctcpSender(Sender):
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
         packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port.
+        sport: the flow's original UDP source port.
         """
         super().__init__(packets, config, sport)
-        # the receiver's bitmap bounds what may be outstanding, the window what is in flight
+        # the receiver's bitmap limits outstanding packets, `window` those in flight
         self._window_packets = config.bitmap_packets
-        self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
+        self._flight: dict[int, int] = {}  # sending time and source port of packets in flight, oldest first
         self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
-        self._backed_off_ns = 0  # packets sent before had half the timeout
+        self._backed_off_ns = 0  # packets sent before this have half the timeout
         self._timeout_is_loss: bool = config.timeout == LOSS
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 
     @property
     def in_flight(self) -> int:
-        """Packets under way."""
+        """The number of packets in flight."""
         return len(self._flight)
 
     def peek(self) -> int:
-        """A lost packet or the first fresh one, if the window lets it go."""
+        """A lost packet, or else the first fresh one, if the window allows it."""
         if len(self._flight) >= self.window.packets:
             return NOTHING
         if self._lost:
@@ -74,7 +74,7 @@ class DctcpSender(Sender):
         return self.window.packets <= in_flight < self._ack_every
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index` is sent, on a path of its own."""
+        """Packet `index` is sent, on a path that the steering chooses."""
         steering = self.steering
         if steering is not None:
             self.sport = steering.next_ev(now_ns)
@@ -87,7 +87,7 @@ class DctcpSender(Sender):
             self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """Packet `arrived` is there, and all before `expected`."""
+        """Handles an ACK: packet `arrived`, and all packets before `expected`, have arrived."""
         if nak or not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
             return
         flight = self._flight
@@ -97,19 +97,19 @@ class DctcpSender(Sender):
             del flight[arrived]
         elif self._lost and arrived in self._lost:
             del self._lost[arrived]
-        self._hear(now_ns, expected)
+        self._on_cumulative(now_ns, expected)
         if self.steering is not None:
             self.steering.on_feedback(now_ns, ACK_ECN if marked else GOOD, sport)
-        # where each packet has its own ACK, that counts, whatever one before it has said of the packet
+        # if each packet has its own ACK, each ACK counts, even if an earlier one has covered its packet
         news = waiting - len(flight) - len(self._lost) if self._ack_every > 1 else 1
         for _ in range(news):
             self.window.on_ack(now_ns, marked, len(flight))
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """Packet `arrived` must go again, if it is the one that was sent last under this number."""
+        """Handles a NACK: packet `arrived` is lost, unless it was already sent again with another port."""
         if not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
             return
-        self._hear(now_ns, expected)
+        self._on_cumulative(now_ns, expected)
         if self.steering is not None:
             self.steering.on_feedback(now_ns, NACK, sport)
         flight = self._flight
@@ -118,8 +118,8 @@ class DctcpSender(Sender):
             self._lost[arrived] = True
             self.window.on_loss(now_ns, len(flight))
 
-    def _hear(self, now_ns: int, expected: int) -> None:
-        """The receiver has everything before `expected`."""
+    def _on_cumulative(self, now_ns: int, expected: int) -> None:
+        """All packets before `expected` have arrived."""
         if self.acked < expected:
             flight, lost = self._flight, self._lost
             for index in range(self.acked, expected):
@@ -130,10 +130,10 @@ class DctcpSender(Sender):
             self.acked = expected
         if self._backoff:
             self._backoff = 0
-            self.deadline_ns = now_ns  # the clocks run shorter again
+            self.deadline_ns = now_ns  # the timeouts are shorter again
 
     def on_time(self, now_ns: int) -> None:
-        """What nothing was heard of for too long is lost."""
+        """Packets whose timeout has expired are lost."""
         if now_ns < self.deadline_ns:
             return
         self.deadline_ns = NEVER
@@ -168,7 +168,7 @@ class DctcpSender(Sender):
 
 
 class DctcpReceiver(MpRdmaReceiver):
-    """Takes packets in any order within its bitmap, and answers them, trimmed ones too."""
+    """Accepts packets in any order within its bitmap; sends ACKs, and NACKs of trimmed packets."""
 
     __slots__ = ()
 
@@ -178,11 +178,11 @@ class DctcpReceiver(MpRdmaReceiver):
         self.uniform_marks = True
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
-        # what fills a gap needs no haste: of each packet beyond it there was an ACK, so no window waits
+        # the ACK of a packet that fills a gap may be delayed: packets beyond it were already acknowledged
         return Receiver._coalesce(self, now_ns, ackreq)
 
     def on_trimmed(self, index: int) -> int:
-        """A NACK; of a packet that is here already, an acknowledgment."""
+        """Returns a NACK, or an ACK if the packet has already arrived."""
         if not 0 <= index < self._packets:
             return SILENCE
         self.arrived = index

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of the transport dctcp: DCTCP as MP-RDMA does it, QuickAdapt and FastIncrease (Spritz §IV-C).
+"""The window of the transport dctcp: DCTCP as in MP-RDMA, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
-* Every acknowledgment adds mtu²/cwnd bytes, every marked one takes mtu/2 off instead (MP-RDMA §3).
-* FastIncrease (SMaRTT, arXiv 2404.01630): when a whole window was acknowledged without a mark or a loss,
-  every further acknowledgment adds `increase_packets` packets, until there is one.
-* QuickAdapt (SMaRTT): a lost packet takes its bytes off. At the end of an interval of `adapt_rtts` round-trip
-  times in which packets were lost, the window falls to `adapt_scale` of the bytes that have arrived in it: so
-  much the network can carry. Whatever is answered of as many bytes as are in flight then speaks of the old
-  window, and changes nothing. The first interval begins with the first answer: nothing can have arrived
-  before, and a round trip of silence is no measure of what the network carries.
+* An ACK without a mark adds mtu²/cwnd bytes, an ACK with a mark subtracts mtu/2 (MP-RDMA §3).
+* FastIncrease (SMaRTT, arXiv 2404.01630): after a whole window was acknowledged without a mark or a loss,
+  each further ACK adds `increase_packets` packets, until the next mark or loss.
+* QuickAdapt (SMaRTT): a lost packet subtracts its bytes. At the end of an interval of `adapt_rtts` round-trip
+  times in which packets were lost, the window is set to `adapt_scale` times the bytes that arrived in it,
+  since the network can carry that much. ACKs and losses of the bytes that are in flight then relate to the
+  old window, and are ignored. The first interval begins with the first ACK or loss: before that nothing can
+  have arrived, and one silent round trip does not measure the network's capacity.
 
-Assumptions: SMaRTT asks for a round-trip time near the smallest one, too, before it increases fast; here
-marks alone count, because paths are of different lengths (§V-A). So a step of a whole packet overshoots:
-flows that share a link with it lose packets again and again, and with half a packet they do not. An interval
-that has lasted longer, because nothing was heard meanwhile, counts for its share only. Every packet counts
-as a full one. The window begins at its maximum, and never falls below one packet.
+Assumptions: SMaRTT's fast increase also requires an RTT near the minimum; here only marks count, because
+paths have different lengths (§V-A). With that, a step of a whole packet overshoots: flows that share a link
+lose packets repeatedly; with half a packet they do not. If an interval lasted longer, because no ACK arrived,
+its bytes are scaled down to the nominal length. Each packet counts as a full packet. The window begins at its
+maximum, and is at least one packet.
 
-Where queues trim what they cannot hold, timeouts are no losses (NicConfig.timeout), for they are
-there for "failures or corruption" (Spritz §V-A). Counted as losses, with 2 % of the links dead, they hold the
-window of OPS (w) down for as long as its flow lasts: on 342 hosts of a Dragonfly p99 is 59.7 ms instead of
-1.7 ms, 225 and 6.6 times that of Spritz-Spray; the authors publish 4.3 and 7.7 times.
+If queues trim packets for which they have no space, timeouts do not count as losses (NicConfig.timeout):
+there they mean "failures or corruption" (Spritz §V-A). If they counted as losses, with 2 % of the links dead,
+the window of OPS (w) would stay small for the whole flow: on 342 hosts of a Dragonfly p99 is 59.7 ms then
+instead of 1.7 ms, 225 instead of 6.6 times that of Spritz-Spray; the authors publish 4.3 and 7.7 times.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EcnWindow:
     )
 
     def __init__(self, config: NicConfig) -> None:
-        """Args: config: window_bytes, mtu_bytes and dctcp count."""
+        """Args: config: uses its window_bytes, mtu_bytes and dctcp."""
         dctcp = config.dctcp
         self._mtu_bytes: float = float(config.mtu_bytes)
         self._most_bytes: float = float(max(config.window_bytes, config.mtu_bytes))
@@ -63,10 +63,10 @@ class EcnWindow:
         self._adapt_scale: float = dctcp.adapt_scale
         self._learns: bool = dctcp.rtt_ns == 0
         self._interval_ns: int = NEVER if self._learns else max(1, int(dctcp.rtt_ns * dctcp.adapt_rtts))
-        self._interval_since_ns = NEVER  # no answer yet
+        self._interval_since_ns = NEVER  # no ACK or loss yet
         self._arrived_bytes = 0.0  # in this interval
-        self._lossy = False  # so was this interval
-        self._ignore_bytes = 0.0  # answers that speak of the window before QuickAdapt
+        self._lossy = False  # whether packets were lost in this interval
+        self._ignore_bytes = 0.0  # bytes of ACKs and losses to ignore, sent before QuickAdapt
         self._clear_bytes = 0.0  # acknowledged since the last mark or loss
         self._fast = False  # FastIncrease is on
         self.cwnd_bytes = 0.0
@@ -74,12 +74,12 @@ class EcnWindow:
         self._set(self._most_bytes)
 
     def learn(self, rtt_ns: int) -> None:
-        """A packet and its acknowledgment took so long."""
+        """Takes an RTT sample, if the minimum RTT is to be measured."""
         if self._learns:
             self._interval_ns = min(self._interval_ns, max(1, int(rtt_ns * self._adapt_rtts)))
 
     def on_ack(self, now_ns: int, marked: bool, in_flight: int) -> None:
-        """A packet was acknowledged; in_flight: packets that still are."""
+        """A packet was acknowledged; in_flight: number of packets that are still in flight."""
         mtu_bytes = self._mtu_bytes
         if self._interval_since_ns == NEVER:
             self._interval_since_ns = now_ns
@@ -100,7 +100,7 @@ class EcnWindow:
             self._set(cwnd_bytes + step)
 
     def on_loss(self, now_ns: int, in_flight: int) -> None:
-        """A packet is lost; in_flight: packets that still are."""
+        """A packet is lost; in_flight: number of packets that are still in flight."""
         if self._interval_since_ns == NEVER:
             self._interval_since_ns = now_ns
         self._disturb()
@@ -117,7 +117,7 @@ class EcnWindow:
         self._fast = False
 
     def _adapts(self, now_ns: int, in_flight: int) -> bool:
-        """An interval ends; whether QuickAdapt has set the window."""
+        """Ends an interval; returns whether QuickAdapt has set the window."""
         adapts = self._lossy
         if adapts:
             lasted_ns = now_ns - self._interval_since_ns

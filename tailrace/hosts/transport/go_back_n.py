@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Go-back-N, as RoCE NICs do a reliable connection (InfiniBand volume 1, §9.7).
+"""Go-back-N, as in reliable connections of RoCE NICs (InfiniBand volume 1, §9.7).
 
-The receiver takes packets in order only. The first one beyond the expected PSN is answered by one NAK,
-those after it by nothing, until the expected one has come; or, as public NS-3 models of RoCE have it, by
-another one whenever `nak_every_ns` have gone by since the last. The sender goes back to it and sends
-everything again.
+The receiver accepts packets in order only. For the first packet beyond the expected PSN it sends one NAK, and
+no further NAK until the expected packet has arrived; or, as in public NS-3 models of RoCE, it sends another
+NAK when `nak_every_ns` have passed since the last. The sender goes back to the expected PSN and sends all
+packets from there again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender,
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNSender(OneTimerSender):
-    """Sends from a position that NAKs and timeouts set back."""
+    """Sends packets from a position, which NAKs and timeouts set back."""
 
     __slots__ = ("_next",)
 
@@ -28,7 +28,7 @@ class GoBackNSender(OneTimerSender):
         self._next = 0
 
     def peek(self) -> int:
-        """The packet at the position, if the window lets it go."""
+        """The packet at the position, if the window allows it."""
         index = self._next
         return index if self.window_open_after(index - 1) else NOTHING
 
@@ -39,12 +39,12 @@ class GoBackNSender(OneTimerSender):
         self._next = max(self._next, self.acked)
 
     def _on_nak(self, arrived: int) -> None:
-        # what arrived was not kept: everything from the missing packet on goes again
+        # the receiver discarded packet `arrived`: all packets from the missing one are sent again
         if arrived < self._next:
             self._next = self.acked
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """One path and a window that does not change: there is nothing to learn."""
+        """Does nothing: the path and the window do not change."""
 
     def _on_timeout(self) -> None:
         self._next = self.acked
@@ -52,7 +52,7 @@ class GoBackNSender(OneTimerSender):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNReceiver(Receiver):
-    """Takes packets in order, and says when one is missing: once, or again and again."""
+    """Accepts packets in order, and sends a NAK of a missing packet, once or repeatedly."""
 
     __slots__ = ("_nak_every_ns", "_nak_sent", "_nak_until_ns")
 
@@ -61,10 +61,10 @@ class GoBackNReceiver(Receiver):
         super().__init__(packets, config)
         self._nak_every_ns: int = config.nak_every_ns
         self._nak_sent = False
-        self._nak_until_ns = NEVER  # no other one is sent before
+        self._nak_until_ns = NEVER  # time from which on the NAK may be repeated
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
-        """As all receivers; a NAK is repeated when it is time."""
+        """As Receiver.on_data, but a NAK is repeated after `nak_every_ns`."""
         if now_ns >= self._nak_until_ns:
             self._nak_sent = False
         response = super().on_data(now_ns, index, ackreq)
@@ -73,7 +73,7 @@ class GoBackNReceiver(Receiver):
         return response
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002
-        """As if it were lost."""
+        """Treats the trimmed packet as lost: no response."""
         return SILENCE
 
     def _deliver(self) -> None:

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MP-RDMA: one flow on many paths at once, steered by its acknowledgments (MP-RDMA §3, NSDI'18).
+"""MP-RDMA: one flow on many paths at once, chosen by its acknowledgments (MP-RDMA §3, NSDI'18).
 
-A path is a UDP source port: the switches' ECMP makes of it what it does. Nothing is kept for a path.
+A path is a UDP source port, which the switches' ECMP maps to a route. There is no state per path.
 
-* Congestion window, in packets (§3): every acknowledgment without ECN echo adds 1/cwnd, every one with it
-  takes 1/2 off.
-* ACK clocking (§3): an acknowledgment echoes the source port of its packet, and the packets that it lets go
-  take that port. So a path gets the next packet as fast as it delivered the last one, and one that marks
-  packets gets less. With probability `probe` a packet takes a new random port instead.
-* Out-of-order limit (§3): an acknowledgment of a packet more than `delta_packets` below the highest one that
-  has arrived takes 1 off the window, so that nothing follows on that slow path.
-* The receiver keeps a bitmap, takes packets in any order, and acknowledges every packet at once: what it has
-  in order, the packet itself, its port and its mark.
+* Congestion window, in packets (§3): an ACK without ECN echo adds 1/cwnd, an ACK with it subtracts 1/2.
+* ACK clocking (§3): an ACK echoes the source port of its packet, and the packets that it clocks out take
+  that port. So a path gets the next packet as fast as it delivered the last one, and a path that marks
+  packets gets fewer. With probability `probe` a packet takes a new random port instead.
+* Out-of-order limit (§3): an ACK of a packet more than `delta_packets` below the highest one that has arrived
+  subtracts 1 from the window, so that no packet follows on that slow path.
+* The receiver has a bitmap, accepts packets in any order, and acknowledges each at once: the ACK has the
+  expected PSN, the packet's PSN, its port and its mark.
 
-Assumptions where the description leaves a choice: the window begins with `initial_bytes`, every packet of it
-on a random port, and stays between one packet and the receiver's bitmap; where the NIC's own link holds
-packets back, the newest acknowledgments count; a packet is taken for lost as in
-selective repeat, when one `reorder_packets` later has arrived, or at a timeout; a timeout halves the window
-and begins anew on random ports. A flow is one message, so nothing needs the synchronise flag.
+Assumptions where the description leaves a choice: the window begins with `initial_bytes`, each packet of it
+on a random port, and is between one packet and the receiver's bitmap; if the NIC's link delays packets, the
+newest ACKs decide on ports; a packet counts as lost as in selective repeat, when one `reorder_packets` later
+has arrived, or at a timeout; a timeout halves the window and begins again on random ports. A flow is one
+message, so the synchronise flag is not needed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, S
 
 
 class MpRdmaSender(SelectiveRepeatSender):
-    """Sends on the paths that acknowledgments came from.
+    """Sends on the paths that acknowledgments echo.
 
     cwnd: congestion window in packets.
     """
@@ -42,7 +41,7 @@ class MpRdmaSender(SelectiveRepeatSender):
     def __init__(self, packets: int, config: NicConfig, sport: int, rng: random.Random) -> None:
         """Args:
         packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port, which it does not use.
+        sport: the flow's original UDP source port; not used.
         rng: chooses source ports.
         """
         super().__init__(packets, config, sport)
@@ -51,15 +50,15 @@ class MpRdmaSender(SelectiveRepeatSender):
         self._probe: float = config.mp_rdma.probe
         self._most: int = config.bitmap_packets
         self.cwnd = float(config.initial_packets)
-        # the receiver's bitmap bounds what may be outstanding, the congestion window what is in flight
+        # the receiver's bitmap limits outstanding packets, the congestion window those in flight
         self._window_packets = self._most
-        # source ports of the packets that may be sent; the newest goes first, for it knows best
+        # source ports of the packets that may be sent; the newest is used first, as the latest information
         self._paths: deque[int] = deque()
         self._spread()
 
     @property
     def in_flight(self) -> int:
-        """Packets that were sent and have neither arrived nor been taken for lost."""
+        """The number of packets that were sent and have neither arrived nor been declared lost."""
         waiting = 0
         for position in range(self._lost_at, len(self._lost)):
             index = self._lost[position]
@@ -68,7 +67,7 @@ class MpRdmaSender(SelectiveRepeatSender):
         return self.fresh - self.acked - len(self._arrived) - waiting
 
     def peek(self) -> int:
-        """A lost packet or the first fresh one, if there is a path for it."""
+        """A lost packet, or else the first fresh one, if there is a path for it."""
         if not self._paths:
             return NOTHING
         index = super().peek()
@@ -81,12 +80,12 @@ class MpRdmaSender(SelectiveRepeatSender):
         self._paths.pop()
 
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
-        """What the receiver has; an acknowledgment that was overtaken still tells of its own packet."""
+        """Handles an ACK; an ACK that arrives after later ones still reports its own packet."""
         expected = max(expected, self.acked)
         super().on_response(now_ns, nak or arrived > expected, expected, arrived)
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """Changes the window, and lets packets go on the path of the packet that has arrived."""
+        """Changes the window, and allows packets on the path of the packet that has arrived."""
         if not 0 <= arrived < self.fresh:
             return
         cwnd = self.cwnd + (-0.5 if marked else 1.0 / self.cwnd)
@@ -95,13 +94,13 @@ class MpRdmaSender(SelectiveRepeatSender):
         if slow:
             cwnd -= 1.0
         self.cwnd = min(max(cwnd, 1.0), float(self._most))
-        paths, room = self._paths, int(self.cwnd) - self.in_flight
+        paths, allowed = self._paths, int(self.cwnd) - self.in_flight
         if paths and not (slow or marked):
-            # the link has not kept up with the window: this path instead of the one that waits longest
+            # the link is slower than the window: this path replaces the one that has waited longest
             paths.append(self._next_port(sport))
-        while len(paths) < room:
+        while len(paths) < allowed:
             paths.append(self._next_port(sport))
-        while len(paths) > max(room, 0):
+        while len(paths) > max(allowed, 0):
             paths.popleft()
 
     def _on_timeout(self) -> None:
@@ -123,7 +122,7 @@ class MpRdmaSender(SelectiveRepeatSender):
 
 
 class MpRdmaReceiver(SelectiveRepeatReceiver):
-    """Takes packets in any order within its bitmap, and acknowledges each of them, or as NicConfig has it."""
+    """Accepts packets in any order within its bitmap, and acknowledges each, or by NicConfig.ack_every."""
 
     __slots__ = ()
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selective repeat, for networks that reorder: only missing packets are retransmitted.
 
-The receiver remembers packets beyond the expected one in a bitmap of bounded length. Each of them is
-answered by a NAK that names the expected PSN and, in the MSN field of the AETH, the PSN that has just come,
-so that the sender keeps the same bitmap. What fills a gap is acknowledged at once, for the window waits
-for it (RFC 5681 §4.2). A packet is taken for lost when one `reorder_packets` later has arrived, or at a
-timeout.
+The receiver records packets beyond the expected one in a bitmap of bounded length. For each of them it sends
+a NAK with the expected PSN and, in the MSN field of the AETH, the PSN that has just arrived, so that the
+sender has the same bitmap. A packet that fills a gap is acknowledged at once, since the window waits for it
+(RFC 5681 §4.2). A packet counts as lost when one `reorder_packets` later has arrived, or at a timeout.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender,
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SelectiveRepeatSender(OneTimerSender):
-    """Sends what was lost first, then what is new."""
+    """Sends lost packets first, then new ones."""
 
     __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
 
@@ -26,15 +25,15 @@ class SelectiveRepeatSender(OneTimerSender):
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config, sport)
         self._reorder_packets: int = config.reorder_packets
-        self._arrived: set[int] = set()  # beyond `acked`
-        self._lost: list[int] = []  # ascending; those from _lost_at on are still to be sent
+        self._arrived: set[int] = set()  # packets beyond `acked`
+        self._lost: list[int] = []  # ascending; those from position _lost_at on are still to be sent
         self._lost_at = 0
-        self._pruned = 0  # `_arrived` holds nothing before it
-        self._scanned = 0  # packets before it were looked at for losses
-        self._top = 0  # the greatest number that has arrived
+        self._pruned = 0  # `_arrived` has no packets before this one
+        self._scanned = 0  # packets before this one were checked for losses
+        self._top = 0  # the greatest index that has arrived
 
     def peek(self) -> int:
-        """A lost packet, or the first fresh one if the window lets it go."""
+        """A lost packet, or else the first fresh one, if the window allows it."""
         lost = self._next_lost()
         if lost != NOTHING:
             return lost
@@ -73,7 +72,7 @@ class SelectiveRepeatSender(OneTimerSender):
         self._scanned = max(self._scanned, end)
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """A window that does not change: there is nothing to learn."""
+        """Does nothing: the window does not change."""
 
     def _on_timeout(self) -> None:
         outstanding = range(self.acked, self.fresh)
@@ -84,7 +83,7 @@ class SelectiveRepeatSender(OneTimerSender):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SelectiveRepeatReceiver(Receiver):
-    """Takes packets in any order within its bitmap."""
+    """Accepts packets in any order within its bitmap."""
 
     __slots__ = ("_bitmap", "_bitmap_packets", "_fills")
 
@@ -92,11 +91,11 @@ class SelectiveRepeatReceiver(Receiver):
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
         self._bitmap_packets: int = config.bitmap_packets
-        self._bitmap = 0  # bit i: packet expected + 1 + i is here
-        self._fills = False  # the packet that came last was missing
+        self._bitmap = 0  # bit i: packet expected + 1 + i has arrived
+        self._fills = False  # whether the last packet filled a gap
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002
-        """As if it were lost."""
+        """Treats the trimmed packet as lost: no response."""
         return SILENCE
 
     def _deliver(self) -> None:
@@ -105,7 +104,7 @@ class SelectiveRepeatReceiver(Receiver):
         if not self._fills:
             self.expected += 1
             return
-        # the expected packet, and as many as follow it without a gap
+        # the expected packet, and the packets that follow it without a gap
         run = (~self._bitmap & self._bitmap + 1).bit_length()
         self.expected += run
         self._bitmap >>= run
@@ -117,7 +116,7 @@ class SelectiveRepeatReceiver(Receiver):
         return self._respond(NAK) if self._keep() else SILENCE
 
     def _keep(self) -> bool:
-        """Notes what arrived beyond the expected packet; whether the bitmap has room for it."""
+        """Records a packet beyond the expected one; returns whether the bitmap has space for it."""
         position = self.arrived - self.expected - 1
         if position >= self._bitmap_packets:
             return False

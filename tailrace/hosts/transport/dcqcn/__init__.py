@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DCQCN."""
+"""The transport dcqcn: go-back-N with the rate control DCQCN."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends one flow's frames at a rate: when the next one may go.
+"""Paces one flow's frames at a rate: computes when the next frame may be sent.
 
-A frame takes its length over the rate; the next one goes at the first whole nanosecond after that. What is
-rounded up is not lost: as long as no frame is late, the n-th one after the first goes at the time of n
-frames, rounded up once. A frame that goes late, because the link was taken or there was nothing to send,
-begins anew: nothing is saved up for a burst. A new rate counts for the whole frame that was sent last.
+A frame takes its length divided by the rate; the next frame may be sent at the first whole nanosecond after
+that. Rounding errors do not add up: as long as no frame is late, the n-th frame after the first is sent n
+frame times after it, rounded up once. After a late frame, because the link was busy or there was nothing to
+send, pacing starts again: no credit is saved for a burst. A new rate also applies to the whole last frame.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tailrace.spec.constants import NS_BITS
 
 
 class Pacer:
-    """One flow's.
+    """The pacer of one flow.
 
-    ready_ns: the next frame goes no earlier.
+    ready_ns: earliest time of the next frame.
     """
 
     __slots__ = ("_bytes", "_rate_bps", "_since_ns", "_since_part", "ready_ns")
@@ -23,8 +23,8 @@ class Pacer:
     def __init__(self) -> None:
         """Nothing was sent."""
         self._rate_bps = 0  # 0: there is no limit
-        self._bytes = 0  # of the last frame
-        self._since_ns = 0  # when it went, and parts of a nanosecond, of which the rate has as many as bits
+        self._bytes = 0  # length of the last frame
+        self._since_ns = 0  # when it was due, in ns, plus a fraction in units of 1/rate_bps ns
         self._since_part = 0
         self.ready_ns = 0
 
@@ -40,7 +40,7 @@ class Pacer:
         self._compute()
 
     def set_rate(self, rate_bps: int) -> None:
-        """From now on frames go at this rate; 0: at once."""
+        """Sets the rate from now on; 0: no limit."""
         if rate_bps != self._rate_bps:
             self._rate_bps = rate_bps
             self._since_part = 0

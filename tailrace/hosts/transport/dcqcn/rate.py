@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reaction point of DCQCN: the rate of one flow (Zhu et al., SIGCOMM 2015, §3.1).
 
-    RC rate now    RT rate to return to    alpha how bad it is    T, B rises so far by timer and by counter
+    RC current rate    RT target rate    alpha congestion estimate    T, B rises so far by timer, by counter
 
-    at line rate --CNP--> limited --RC is the line's rate again--> at line rate
+    at line rate --CNP--> limited --RC is the line rate again--> at line rate
 
 * a CNP (eq. 1):           RT = RC, RC = RC (1 - alpha/2), alpha = (1 - g) alpha + g;
-                           timer, counter, T and B begin anew
+                           timer, byte counter, T and B are reset
 * no CNP for K (eq. 2):    alpha = (1 - g) alpha
-* the timer has run off, or the counter has counted its bytes; T or B is the number of rises before this one:
+* the timer expires or the byte counter is full: a rise. With T and B before this rise:
       max(T, B) < F   fast recovery        RC = (RT + RC) / 2 (eq. 3)
       min(T, B) > F   hyper increase       RT = RT + R_HAI, RC = (RT + RC) / 2
       otherwise       additive increase    RT = RT + R_AI,  RC = (RT + RC) / 2 (eq. 4)
 
-There is no slow start: a flow begins at the rate of its link, and nothing is counted before its first CNP.
+There is no slow start: a flow begins at line rate, and timer and counter start at its first CNP.
 
-Assumptions where the description leaves a choice: alpha is 1 at the first CNP, whenever that comes. Neither
-rate exceeds the link's. At the link's rate timer and counter rest, while alpha goes on to fall. With F = 5
-there are five halvings, as the text has it, if one of timer and counter does them all.
+Assumptions where the description leaves a choice: alpha is 1 at the first CNP, at any time. Neither rate
+exceeds the line rate. At line rate timer and counter stop, while alpha continues to decrease. With F = 5
+there are five halvings, as the paper says, if either the timer or the counter causes all of them.
 
-Rates are whole bits per second: what is cut off is rounded down, halves are rounded up so that RC comes to
-RT. alpha is in parts of 2^-30. So all numbers are the same on every machine.
+Rates are integers in bit/s: a decrease is rounded down, a halving up, so that RC reaches RT. alpha is an
+integer in units of 2^-30. So all numbers are the same on every machine.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ONE: Final = 1 << ALPHA_BITS  # alpha = 1
 
 
 class DcqcnRate:
-    """One flow's.
+    """The rate of one flow.
 
     rate_bps: RC.
     target_bps: RT.
-    alpha: in parts of ONE, as it was at `alpha_ns`.
-    deadline_ns: when the timer runs off; NEVER: it rests.
+    alpha: in units of 1/ONE, as of its last update.
+    deadline_ns: when the timer expires; NEVER: it is stopped.
     cuts: CNPs so far.
     """
 
@@ -67,7 +67,7 @@ class DcqcnRate:
     )
 
     def __init__(self, config: DcqcnConfig, line_bps: int) -> None:
-        """Args: line_bps: rate of the flow's link."""
+        """Args: line_bps: line rate: the rate of the flow's link."""
         self._line_bps = line_bps
         self._gain: int = round(config.gain * ONE)
         self._alpha_every_ns: int = config.alpha_ns
@@ -132,7 +132,7 @@ class DcqcnRate:
             self._rises_by_counter += 1
 
     def on_time(self, now_ns: int) -> None:
-        """The timer runs off, as often as it was due."""
+        """Handles each expiry of the timer up to now."""
         while now_ns >= self.deadline_ns:
             self.deadline_ns += self._timer_ns
             self._rise()

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), by paths that Hermes chooses.
+"""dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), optionally on paths that Hermes
+chooses.
 
-Without a CNP a flow goes as fast as its link lets it, from its first packet on; PFC and a window, if there is
-one, hold it back as any other. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer`
-for what comes of it, `hosts.transport.dcqcn.cnp` for the receiver's part and `hosts.steering.hermes` for the
-paths.
+Without a CNP a flow sends at line rate, from its first packet on; PFC and a window, if there is one, limit it
+as any other flow. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for pacing,
+`hosts.transport.dcqcn.cnp` for the receiver and `hosts.steering.hermes` for the paths.
 
-What Hermes is told of a path: of each acknowledgment the mark, and the round-trip time of the packet that it
-answers, unless that was sent more than once (Karn's rule); of a NAK that makes the flow go back, and of a
-timeout, the path of the first packet that is missing. An acknowledgment that the receiver has delayed would
-be taken for a slow path, so with Hermes every packet is acknowledged (NicConfig.ack_every 1).
+Feedback to Hermes: of each ACK the mark, and the RTT of its packet unless that was sent more than once
+(Karn's rule); of a NAK that makes the flow go back, and of a timeout, the path of the first missing packet. A
+delayed ACK would look like a slow path, so with Hermes each packet is acknowledged (NicConfig.ack_every 1).
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from tailrace.hosts.transport.go_back_n import GoBackNSender
 
 
 class DcqcnSender(GoBackNSender):
-    """Sends from a position that NAKs and timeouts set back, no faster than DCQCN allows.
+    """Sends packets from a position, which NAKs and timeouts set back, no faster than DCQCN allows.
 
-    rate: what it allows.
-    pacer: when the next frame may go.
-    steering: chooses source ports; None: the flow's own one.
+    rate: the rate that DCQCN allows.
+    pacer: determines when the next frame may be sent.
+    steering: chooses source ports; None: the flow's original port is used.
     """
 
     __slots__ = ("_flight", "_now_ns", "_sent_twice", "_slower", "pacer", "rate", "steering")
@@ -36,7 +35,7 @@ class DcqcnSender(GoBackNSender):
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
         packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port.
+        sport: the flow's original UDP source port.
         """
         super().__init__(packets, config, sport)
         own_bps, link_bps = config.flow_rate_bps, config.link_rate_bps
@@ -45,14 +44,14 @@ class DcqcnSender(GoBackNSender):
         self.pacer = Pacer()
         self._pace()
         self.steering: Hermes | None = None
-        self._flight: dict[int, int] = {}  # time and source port of packets that are not acknowledged
-        self._sent_twice = 0  # so may be every packet before this one
+        self._flight: dict[int, int] = {}  # sending time and source port of unacknowledged packets
+        self._sent_twice = 0  # packets before this one may have been sent more than once
         self._now_ns = 0
 
     # ---- the rate ----
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """The packet that was sent just now has this length as a frame."""
+        """Tells the frame length of the packet that was just sent."""
         self.rate.on_sent(frame_bytes)
         self.pacer.on_sent(now_ns, frame_bytes)
         self._pace()
@@ -60,25 +59,25 @@ class DcqcnSender(GoBackNSender):
             self.steering.on_frame(now_ns, frame_bytes)
 
     def on_cnp(self, now_ns: int) -> None:
-        """The receiver has met congestion."""
+        """Handles a CNP: packets that arrived at the receiver were marked."""
         self.rate.on_cnp(now_ns)
         self._pace()
 
     def on_rate_time(self, now_ns: int) -> None:
-        """Lets the timer of the rate run off, if it is over."""
+        """Handles the timer of the rate, if it has expired."""
         if now_ns >= self.rate.deadline_ns:
             self.rate.on_time(now_ns)
             self._pace()
 
     def _pace(self) -> None:
-        # at the link's rate the link itself keeps it, to the picosecond
+        # at line rate no pacing is needed: the link itself limits the rate, to the picosecond
         rate = self.rate
         self.pacer.set_rate(rate.rate_bps if self._slower or rate.limited else 0)
 
-    # ---- what the paths are like ----
+    # ---- feedback on paths ----
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which was peeked at, is sent, on the flow's present path."""
+        """Packet `index`, which `peek` returned, is sent, on the path that the steering chooses."""
         steering = self.steering
         if steering is not None:
             self.sport = steering.next_ev(now_ns)
@@ -86,7 +85,7 @@ class DcqcnSender(GoBackNSender):
         super().on_sent(now_ns, index)
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """What the receiver says, and what it echoes."""
+        """Handles a response and its echoes, and passes feedback to the steering."""
         steering = self.steering
         if steering is None or not 0 <= expected <= self.fresh:
             super().on_ack(now_ns, nak, expected, arrived, sport, marked)
@@ -103,7 +102,7 @@ class DcqcnSender(GoBackNSender):
         super().on_ack(now_ns, nak, expected, arrived, sport, marked)
 
     def on_time(self, now_ns: int) -> None:
-        """Lets the timeout run off, if it is over."""
+        """Handles the timeout, if it has expired."""
         self._now_ns = now_ns
         super().on_time(now_ns)
 
@@ -117,7 +116,7 @@ class DcqcnSender(GoBackNSender):
         super()._on_timeout()
 
     def _blame(self, feedback: int) -> None:
-        """All that is not acknowledged goes again, for the first packet of it is missing."""
+        """Reports the path of the first missing packet; all unacknowledged packets are sent again."""
         self._sent_twice = self.fresh
         if self.steering is not None:
             self.steering.on_feedback(self._now_ns, feedback, self._flight[self.acked] & PORT_MASK)

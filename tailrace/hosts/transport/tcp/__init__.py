@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transport tcp, as RFCs 5681, 6298 and 6675 have it."""
+"""The transport tcp, by RFCs 5681, 6298 and 6675."""

@@ -3,33 +3,33 @@
 
     first sample     SRTT = R, RTTVAR = R / 2
     further ones     RTTVAR += (|SRTT - R| - RTTVAR) / 4, then SRTT += (R - SRTT) / 8
-    RTO              SRTT + 4 RTTVAR, at least the least one; it doubles with each timeout
+    RTO              SRTT + 4 RTTVAR, at least the minimum RTO; it doubles with each timeout
 
-Integers in eighths and quarters of a nanosecond, rounded down, so that every machine finds the same. Two
-assumptions: the least RTO is also the one before any sample (the RFC has 1 s, for networks that nobody
-knows), and the doubling ends with the first progress instead of the next sample, as Linux has it.
+SRTT and RTTVAR are integers in eighths and quarters of a nanosecond, rounded down, so that results are the
+same on every machine. Two assumptions: before any sample the RTO is the minimum RTO (the RFC has 1 s, for
+unknown networks), and the backoff ends with the first progress instead of the next sample, as in Linux.
 """
 
 from __future__ import annotations
 
 
 class RtoClock:
-    """One flow's.
+    """The retransmission timeout of one flow.
 
-    rto_ns: how long to wait for progress.
+    rto_ns: the current RTO.
     """
 
     __slots__ = ("_backoff", "_base_ns", "_least_ns", "_most_backoff", "_srtt_x8", "_var_x4", "rto_ns")
 
     def __init__(self, least_ns: int, most_backoff: int) -> None:
         """Args:
-        least_ns: the least RTO.
-        most_backoff: how many times it doubles at most.
+        least_ns: the minimum RTO.
+        most_backoff: maximum number of doublings.
         """
         self._least_ns = least_ns
         self._most_backoff = most_backoff
         self._backoff = 0
-        self._srtt_x8 = 0  # 0: there was no sample
+        self._srtt_x8 = 0  # 0: no sample yet
         self._var_x4 = 0
         self._base_ns = least_ns  # before it was doubled
         self.rto_ns = least_ns
@@ -40,7 +40,7 @@ class RtoClock:
         return self._backoff > 0
 
     def on_sample(self, rtt_ns: int) -> None:
-        """A packet that was sent once was acknowledged after this time."""
+        """Takes an RTT sample of a packet that was sent only once."""
         if self._srtt_x8 == 0:
             self._srtt_x8 = rtt_ns << 3
             self._var_x4 = rtt_ns << 1
@@ -52,13 +52,13 @@ class RtoClock:
         self._set()
 
     def on_progress(self) -> None:
-        """Something new was acknowledged."""
+        """New packets were acknowledged."""
         if self._backoff:
             self._backoff = 0
             self._set()
 
     def on_timeout(self) -> None:
-        """Nothing was, for the whole RTO."""
+        """The RTO has expired without progress."""
         self._backoff = min(self._backoff + 1, self._most_backoff)
         self._set()
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sender of the transport tcp knows of packets beyond the acknowledged ones (RFC 6675).
+"""The scoreboard of the transport tcp: the state of packets beyond the acknowledged ones (RFC 6675).
 
     sent, unknown --its ACK--> arrived
                   --enough later ones have arrived, or a timeout--> lost --retransmitted--> sent, unknown
 
-A packet is lost as soon as `duplicates` packets beyond it have arrived (IsLost); a retransmitted one is
-taken for lost once more at a timeout only.
+A packet is lost as soon as `duplicates` packets beyond it have arrived (IsLost); a retransmitted packet is
+declared lost again only at a timeout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailrace.hosts.transport.base import NOTHING
 
 
 class Scoreboard:
-    """One flow's.
+    """The scoreboard of one flow.
 
     lost: packets to be retransmitted, ascending.
     arrived: packets beyond the acknowledged ones that the receiver has.
@@ -25,10 +25,10 @@ class Scoreboard:
     __slots__ = ("_duplicates", "_highest", "_scanned", "arrived", "lost")
 
     def __init__(self, duplicates: int) -> None:
-        """Args: duplicates: arrivals beyond a packet that make it a lost one."""
+        """Args: duplicates: number of arrivals beyond a packet after which it is lost."""
         self._duplicates = duplicates
-        self._highest: list[int] = []  # the greatest arrivals, ascending, `duplicates` at most
-        self._scanned = 0  # whether packets before it were lost has been decided
+        self._highest: list[int] = []  # the `duplicates` greatest arrivals at most, ascending
+        self._scanned = 0  # packets before this one were already checked for loss
         self.arrived: set[int] = set()
         self.lost: dict[int, bool] = {}
 
@@ -48,7 +48,7 @@ class Scoreboard:
             self._scanned = expected
 
     def on_arrived(self, index: int) -> None:
-        """A packet beyond the acknowledged ones has arrived; takes those for lost that it shows to be."""
+        """A packet beyond the acknowledged ones has arrived; declares packets lost because of that."""
         if index in self.arrived:
             return
         self.arrived.add(index)

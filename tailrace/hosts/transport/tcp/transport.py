@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tcp: a sender that its window leads, in bursts, and answers in batches, as TCP on a host has it (HF²T §3).
+"""tcp: a window-based sender with bursts, and coalesced ACKs, like TCP on a host (HF²T §3).
 
-It is here to be compared with RDMA, in RDMA's own packets: what makes the gaps between a flow's packets is
-how TCP sends, not how its headers look.
+It is for comparison with RDMA and uses RDMA packets: the gaps between a flow's packets depend on how TCP
+sends, not on its headers.
 
 * Window: slow start from `initial_packets`, then Reno (`hosts.transport.tcp.window`). No pacing.
 * Segmentation offload: new packets leave in bursts of up to `burst_bytes`, back to back at the link's rate,
-  and nothing of the NIC's other flows goes between. As in Linux, a burst that the window would cut short
-  waits for more answers, unless it is a third of the window, or nothing is in flight, or something is lost.
-* Loss: a packet is lost when `duplicates` later ones have arrived; each answer tells which packet caused it,
-  as a first SACK block does. Then fast retransmit and recovery by what is in flight (RFC 6675), with limited
-  transmit before (RFC 3042). A timeout (`hosts.transport.tcp.rto`) takes everything outstanding for lost.
-* ECN, if data is sent with it: an answer that tells of a mark counts as a loss of which nothing is missing,
-  once in a window (RFC 3168 §6.1.2).
-* The receiver keeps what comes out of order. What comes in order it acknowledges after `ack_every` packets or
-  `ack_delay_ns`, whichever is first, as a NIC that gathers interrupts and a stack that merges packets
-  do; at once what comes out of order or twice, what fills a gap (RFC 5681 §4.2), and the end.
+  with no packets of other flows between them. As in Linux, a burst that the window would shorten waits for
+  more ACKs, unless it is a third of the window, or nothing is in flight, or a packet is lost.
+* Loss: a packet is lost when `duplicates` later ones have arrived; an ACK tells which packet caused it, like
+  a first SACK block. Then follow fast retransmit and recovery based on the packets in flight (RFC 6675);
+  before it, limited transmit (RFC 3042). At a timeout (hosts.transport.tcp.rto) all outstanding packets are
+  lost.
+* ECN, if data is sent as ECN-capable: an ACK with an ECN echo counts as a loss without a missing packet, once
+  per window (RFC 3168 §6.1.2).
+* The receiver stores out-of-order packets. It acknowledges packets in order after `ack_every` packets or
+  `ack_delay_ns`, whichever is first, as interrupt coalescing in a NIC and receive offload in a stack do. It
+  acknowledges at once an out-of-order or duplicate packet, a packet that fills a gap (RFC 5681 §4.2), and the
+  last one.
 
-Assumptions: no handshake; a flow always has something to send, so its window is never unused for want of
-data; packets are gathered for each flow by itself, though NICs do so for a whole queue; no tail loss probe,
-so a loss at a flow's end waits for the timeout; a retransmission that is lost does, too (RFC 6675).
+Assumptions: no handshake; a flow always has data to send, so its window is never limited by the application;
+packets are coalesced per flow, although NICs coalesce per queue; no tail loss probe, so a loss at a flow's
+end waits for the timeout, and so does a lost retransmission (RFC 6675).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from tailrace.hosts.transport.tcp.scoreboard import Scoreboard
 from tailrace.hosts.transport.tcp.window import RenoWindow
 
 DEFER_SHARE: Final = 3
-"""A burst goes out when it is the window divided by this: tcp_tso_win_divisor of Linux."""
+"""A burst may be sent if it is at least the window divided by this: tcp_tso_win_divisor of Linux."""
 
 OPEN: Final = 0  # nothing is known to be lost
 RECOVERY: Final = 1  # fast recovery
@@ -43,12 +45,12 @@ LOSS: Final = 2  # after a timeout
 
 
 class TcpSender(Sender):
-    """Sends what was lost first, then what is new, in bursts.
+    """Sends lost packets first, then new ones, in bursts.
 
     window: the congestion window.
-    rto: the timer.
-    state: OPEN, RECOVERY or LOSS; the latter two until all is acknowledged that was sent before.
-    burst_left: packets of the present burst that have not left.
+    rto: the retransmission timeout.
+    state: OPEN, RECOVERY or LOSS; the latter two until all packets sent before are acknowledged.
+    burst_left: packets of the current burst that are still to be sent.
     """
 
     __slots__ = (
@@ -67,14 +69,14 @@ class TcpSender(Sender):
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
         packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port.
+        sport: the flow's original UDP source port.
         """
         super().__init__(packets, config, sport)
         self._burst_packets: int = max(1, config.tcp.burst_bytes // config.mtu_bytes)
         self._board = Scoreboard(config.tcp.duplicates)
-        self._at_once = False  # the first packet of a recovery goes whatever is in flight
-        self._recover = 0  # the window was halved for what was sent before this packet
-        self._timed = NOTHING  # the packet whose round trip is measured, and when it was sent
+        self._at_once = False  # the first packet of a recovery is sent regardless of the window
+        self._recover = 0  # the window was already halved for packets before this one
+        self._timed = NOTHING  # the packet whose RTT is measured, and when it was sent
         self._timed_ns = 0
         self.burst_left = 0
         self.state = OPEN
@@ -83,35 +85,35 @@ class TcpSender(Sender):
 
     @property
     def in_flight(self) -> int:
-        """Packets that were sent and have neither arrived nor been lost (pipe, RFC 6675 §4)."""
+        """The number of packets sent that have neither arrived nor been lost (pipe, RFC 6675 §4)."""
         board = self._board
         return self.fresh - self.acked - len(board.arrived) - len(board.lost)
 
     def window_open_after(self, index: int) -> bool:  # noqa: ARG002
-        """No packet asks for its answer: the receiver decides alone."""
+        """Always True, so that no packet requests an ACK: the receiver alone decides when to send ACKs."""
         return True
 
     def peek(self) -> int:
-        """A lost packet or the first fresh one, if the window lets it go."""
+        """A lost packet, or else the first fresh one, if the window allows it."""
         lost = self._board.first_lost()
         if lost != NOTHING:
             return lost if self._at_once or self.in_flight < self.window.packets else NOTHING
         return self.fresh if self.burst_left > 0 or self._burst() > 0 else NOTHING
 
     def _burst(self) -> int:
-        """Packets of the burst that may begin now; 0: none."""
+        """The number of packets of a burst that may begin now; 0: none may."""
         in_flight, fresh = self.in_flight, self.fresh
-        left = self.packets - fresh
-        room = min(self.window.packets - in_flight, left, self.acked + self._window_packets - fresh)
-        if room <= 0:
+        unsent = self.packets - fresh
+        allowed = min(self.window.packets - in_flight, unsent, self.acked + self._window_packets - fresh)
+        if allowed <= 0:
             return 0
-        worthwhile = min(self._burst_packets, max(1, self.window.packets // DEFER_SHARE), left)
-        if room < worthwhile and in_flight > 0 and self.state == OPEN:
+        worthwhile = min(self._burst_packets, max(1, self.window.packets // DEFER_SHARE), unsent)
+        if allowed < worthwhile and in_flight > 0 and self.state == OPEN:
             return 0
-        return min(room, self._burst_packets)
+        return min(allowed, self._burst_packets)
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which was peeked at, is sent."""
+        """Packet `index`, which `peek` returned, is sent."""
         if index == self.fresh:
             if self.burst_left == 0:
                 self.burst_left = self._burst()
@@ -122,18 +124,18 @@ class TcpSender(Sender):
         else:
             self._board.on_retransmitted(index)
             self._at_once = False
-            # Karn: an answer may be that of either transmission, or have waited for it
+            # Karn's rule: an ACK may be for either transmission, or may have waited for this one
             self._timed = NOTHING
         if self.deadline_ns == NEVER:
             self.deadline_ns = now_ns + self.rto.rto_ns
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:  # noqa: ARG002
-        """What the receiver has in order, and the packet that it answers."""
+        """Handles an ACK: all packets before `expected`, and packet `arrived`, have arrived."""
         if nak or not 0 <= expected <= self.fresh:
             return
         if self.acked < expected:
             self._on_progress(now_ns, expected)
-        # an answer that was overtaken tells of its packet all the same
+        # an ACK that arrives after later ones still reports its packet
         if self.acked < arrived < self.fresh:
             self._board.on_arrived(arrived)
         if self.state == OPEN:
@@ -160,7 +162,7 @@ class TcpSender(Sender):
         self.deadline_ns = now_ns + self.rto.rto_ns if expected < self.fresh else NEVER
 
     def _halve(self) -> bool:
-        """Lowers the window, unless it was for something that was sent no earlier; whether it did."""
+        """Reduces the window, at most once per window of packets; returns whether it did."""
         self.burst_left = 0
         if self.acked < self._recover:
             return False
@@ -168,10 +170,10 @@ class TcpSender(Sender):
         return True
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """Its receivers take trimmed packets for lost ones, and do not speak of them."""
+        """Does nothing: receivers treat trimmed packets as lost and send no NACK."""
 
     def on_time(self, now_ns: int) -> None:
-        """Lets the timeout run off, if it is over."""
+        """Handles the timeout, if it has expired."""
         if now_ns < self.deadline_ns:
             return
         self.timeouts += 1
@@ -187,7 +189,7 @@ class TcpSender(Sender):
 
 
 class TcpReceiver(SelectiveRepeatReceiver):
-    """Takes packets in any order within its bitmap, and gathers its answers where nothing is missing."""
+    """Accepts packets in any order within its bitmap, and coalesces ACKs while no packet is missing."""
 
     __slots__ = ()
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The congestion window of the transport tcp, in packets (RFC 5681).
 
-* Slow start, below the threshold: what an acknowledgment covers is added to the window.
-* Congestion avoidance: the window grows by one packet for each window that was acknowledged.
-* A loss, or a mark, once in a window: threshold and window become half of what is outstanding, 2 at least.
-* A timeout: the threshold likewise, unless there was no progress since the last one; the window becomes 1.
+* Slow start, below ssthresh: the number of packets that an ACK newly acknowledges is added to the window.
+* Congestion avoidance: the window grows by one packet for each acknowledged window of packets.
+* A loss or a mark, once per window: ssthresh and window become half of the outstanding packets, at least 2.
+* A timeout: the same for ssthresh, unless there was no progress since the last timeout; the window becomes 1.
 
-An acknowledgment counts for all packets that it covers, as in Linux (RFC 3465 without its limit L):
-receivers gather dozens of packets into one answer, and a window that counted answers would hardly open.
+The window grows by the packets that an ACK acknowledges, not by ACKs, as in Linux (RFC 3465 without its limit
+L): receivers coalesce dozens of packets into one ACK, so a window that counted ACKs would hardly grow.
 
-Reno rather than CUBIC: with round trips of microseconds CUBIC is in its Reno-friendly region all the time
-(RFC 9438 §4.3), because its own curve is a matter of seconds, so that the two differ by factors only.
+Reno instead of CUBIC: with RTTs of microseconds CUBIC is always in its Reno-friendly region (RFC 9438 §4.3),
+because its cubic curve takes seconds; the two then differ by constant factors only.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _LEAST_THRESHOLD: Final = 2
 
 
 class RenoWindow:
-    """One flow's.
+    """The congestion window of one flow.
 
-    packets: that may be in flight, 1 or more.
-    threshold: where slow start ends.
+    packets: number of packets that may be in flight, 1 or more.
+    threshold: ssthresh, at which slow start ends.
     """
 
     __slots__ = ("_credit", "_most", "packets", "threshold")
 
     def __init__(self, initial: int, most: int) -> None:
         """Args:
-        initial: packets to begin with.
-        most: packets that the receiver has room for.
+        initial: initial window in packets.
+        most: maximum window in packets, by the receiver's buffer.
         """
         self._most = most
         self._credit = 0  # packets acknowledged since the window grew last, in congestion avoidance
@@ -40,7 +40,7 @@ class RenoWindow:
         self.threshold = most
 
     def on_acked(self, count: int) -> None:
-        """So many packets more were acknowledged."""
+        """`count` more packets were acknowledged."""
         packets = self.packets
         if packets < self.threshold:
             added = min(count, self.threshold - packets)
@@ -54,17 +54,17 @@ class RenoWindow:
         self.packets = packets
 
     def on_loss(self, outstanding: int) -> None:
-        """A packet was lost or marked while so many were outstanding."""
+        """A packet was lost or marked while `outstanding` packets were outstanding."""
         self._lower(outstanding)
         self.packets = self.threshold
 
     def on_timeout(self, outstanding: int, *, again: bool) -> None:
-        """Nothing was heard while so many packets were outstanding; again: nor was since the last timeout."""
+        """A timeout with `outstanding` packets outstanding; again: no progress since the last timeout."""
         if not again:
             self._lower(outstanding)
         self.packets = 1
 
     def _lower(self, outstanding: int) -> None:
-        # what limited transmit has sent beyond the window does not count (RFC 5681 §3.2)
+        # packets that limited transmit has sent beyond the window do not count (RFC 5681 §3.2)
         self.threshold = max(min(outstanding, self.packets) // 2, _LEAST_THRESHOLD)
         self._credit = 0
