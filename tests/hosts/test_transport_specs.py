@@ -101,7 +101,9 @@ def test_who_cannot_share_acks_says_so() -> None:
     with pytest.raises(KeyProblemError, match=r"^transport mp-rdma: ack_every must be 1: [^\n]*, found '2'$"):
         make({"scheme": "ecmp", "transport": "mp-rdma:ack_every=2"})
     assert 1 == planned(scheme="hermes", transport="dcqcn:ack_every=1").ack_every
-    with pytest.raises(SpecError, match=r"^NIC settings: ack_every is 2, expected 1: hermes measures the RTT"):
+    with pytest.raises(
+        SpecError, match=r"^NIC settings: ack_every is 2, expected 1: hermes measures the RTT"
+    ):
         planned(scheme="hermes", transport="dcqcn:ack_every=2")
     with pytest.raises(ConfigError, match=r"expected 1: transport mp-rdma acknowledges each packet$"):
         NicConfig(transport="mp-rdma", ack_every=2)
