@@ -39,9 +39,9 @@ SKIPPED = 1
 """The work of skipping an entry."""
 ENTITY = 8
 """The work of reading or writing an entity."""
-COPIES_OF_WORK = 8
+COPIES_PER_WORK = 8
 """Copies of members changed that are as much work as SKIPPED."""
-TOKENS_OF_WORK = 40
+TOKENS_PER_WORK = 40
 """Tokens of constraints evaluated that are as much work as SKIPPED."""
 
 Work = Generator[int, None, None]

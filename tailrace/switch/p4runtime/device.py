@@ -371,7 +371,7 @@ class Device:
             return
         if atomicity not in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
             raise invalid(f"atomicity {atomicity} is not known")
-        yield from in_quanta(state.make_room())
+        yield from in_quanta(state.sweep_if_nearly_full())
         steps = state.write_all_or_none(updates, results, role, refusal)
         if atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
             yield from steps

@@ -145,7 +145,7 @@ class PacketIo:
                 continue
             what = f"packet_out: metadata '{field.name}'"
             names = field.sdn.names
-            number = field.sdn.to_wire(data, what) if names is None else names.known(data)
+            number = field.sdn.to_wire(data, what) if names is None else names.look_up(data)
             if number is None:
                 raise invalid(f"{what}: the string stands for no number")
             value |= number << field.shift

@@ -15,13 +15,13 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import (
-    COPIES_OF_WORK,
+    COPIES_PER_WORK,
     DELETE,
     ENTITY,
     INSERT,
     MODIFY,
     SKIPPED,
-    TOKENS_OF_WORK,
+    TOKENS_PER_WORK,
     Work,
 )
 from tailrace.switch.p4runtime.state import ForwardingState, all_of
@@ -45,8 +45,8 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
             if error is not None:
                 raise error
         constraints = new.schema.constraints
-        asked = 0 if constraints is None else constraints.evaluated // TOKENS_OF_WORK
-        yield ENTITY + asked + (new.context.copies - copies) // COPIES_OF_WORK
+        asked = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
+        yield ENTITY + asked + (new.context.copies - copies) // COPIES_PER_WORK
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():

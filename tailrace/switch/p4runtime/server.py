@@ -158,13 +158,13 @@ class Server:
         """The counts of the device's ports and buffer, and of notifications dropped for slow clients."""
         return {**self.service.device.statistics(), "clients": self.service.statistics()}
 
-    def takes(self, put: InjectFrame) -> None:
+    def enable_injection(self, inject: InjectFrame) -> None:
         """Enables traces of sent packets; `put` is called in a thread."""
-        self._traces.put[self.service.device.settings.device_id] = put
+        self._traces.injectors[self.service.device.settings.device_id] = inject
 
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
         """Delivers events, timeouts and port status until `stop`; enables traces of sent packets."""
-        self.takes(plane.inject)
+        self.enable_injection(plane.inject)
         asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
         self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
 

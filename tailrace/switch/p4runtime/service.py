@@ -280,13 +280,13 @@ class P4RuntimeService:
             async for message in request_iterator:
                 if stream.client.role is None and message.WhichOneof("update") == "arbitration":
                     late.cancel()
-                    self._make_room(message.arbitration)
+                    self._evict_backup(message.arbitration)
                 if self._takes_over(stream, message) and self._writes[message.arbitration.role.name]:
                     async with self._lock.hold(most_s=TAKEOVER_S):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)
-                await stream.room()
+                await stream.drain()
             await self._finish(stream, writer)
         except P4RtError:
             await self._finish(stream, writer)
@@ -327,7 +327,7 @@ class P4RuntimeService:
     def _open(self) -> list[ClientStream]:
         return [stream for stream in self.streams.values() if stream.error is None]
 
-    def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
+    def _evict_backup(self, message: p4r.MasterArbitrationUpdate) -> None:
         """Evicts a backup for a new primary when all places are taken; other clients get none.
 
         The backup has the lowest election id of its role; for the default role's primary, of all roles.
@@ -422,11 +422,11 @@ class P4RuntimeService:
             if stream is not None:
                 stream.send(p4r.StreamMessageResponse(arbitration=update))
 
-    def _offer(self, message: p4r.StreamMessageResponse, owner: int = 0) -> None:
+    def _offer(self, message: p4r.StreamMessageResponse, object_id: int = 0) -> None:
         """Sends a notification to the primaries of all roles that have access to its object."""
         octets, roles = message.SerializeToString(), self.device.roles
         for client in self.device.arbiter.primaries():
-            if roles is None or roles.allows(client.role or DEFAULT_ROLE, owner):
+            if roles is None or roles.allows(client.role or DEFAULT_ROLE, object_id):
                 self.streams[client].offer(octets)
 
     # ---- events ----

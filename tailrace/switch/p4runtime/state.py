@@ -12,14 +12,14 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found, without_frames
 from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.context import (
-    COPIES_OF_WORK,
+    COPIES_PER_WORK,
     DELETE,
     ENTITY,
     INSERT,
     MODIFY,
     QUANTUM,
     SKIPPED,
-    TOKENS_OF_WORK,
+    TOKENS_PER_WORK,
     Context,
     Responses,
     Undo,
@@ -77,7 +77,7 @@ class AnyUpdate(Protocol):
 MAX_IDLE = 1000
 """Entries in one idle timeout notification."""
 
-_BYTES_OF_WORK = 2
+_BYTES_PER_WORK = 2
 """Bytes of a large message, such as a group, that are a unit of work."""
 _ENTITY_BYTES = 48
 """Estimated bytes of an entity, or a member or replica within one, in a response."""
@@ -264,7 +264,7 @@ class ForwardingState:
         undo = Undo()
         complete, attempted, self._done = False, 0, 0
         mark = None if self._strings is None else self._strings.begin()
-        self.schema.types.keep()
+        self.schema.types.count_batch()
         try:
             for position, update in enumerate(updates):
                 attempted += 1
@@ -285,7 +285,7 @@ class ForwardingState:
                         raise refused
             complete = True
         finally:
-            self.schema.types.keep(-1)
+            self.schema.types.count_batch(-1)
             if not complete:
                 with self.context.memory.unlimited():
                     undo.roll_back()
@@ -300,9 +300,9 @@ class ForwardingState:
         """Drops interned entries: they refer to strings."""
         self.schema.interned.clear()
 
-    def make_room(self) -> Work:
+    def sweep_if_nearly_full(self) -> Work:
         """Sweeps strings, if few are left, before a batch that may be rolled back: it cannot sweep itself."""
-        if self._strings is not None and self._strings.short() and self._strings.may_sweep():
+        if self._strings is not None and self._strings.nearly_full() and self._strings.may_sweep():
             yield from self._sweep()
 
     def _sweep(self) -> Work:
@@ -316,7 +316,7 @@ class ForwardingState:
             for entity in self._everything():
                 if self.context.port_names is not None:
                     for port in _ports(entity):
-                        self.context.port_names.known(port)
+                        self.context.port_names.look_up(port)
                 yield ENTITY
 
     def _everything(self) -> Iterator[p4r.Entity]:
@@ -326,7 +326,7 @@ class ForwardingState:
                 entity = p4r.Entity()
                 if entry is not None:
                     if entry.interned is not None:
-                        entry.interned.shown = None  # has the old strings
+                        entry.interned.read_entity = None  # has the old strings
                     self.reader.fill(table, entry, p4r.TableEntry(), entity)
                 yield entity
         for request in map(all_of, _WITH_STRINGS):
@@ -361,9 +361,9 @@ class ForwardingState:
                     undo.count_tokens(constraints.evaluated)
         except (P4RtError, StateError) as error:
             result = self._rejected(error, mark)
-        self._done += ENTITY + (context.copies - copies) // COPIES_OF_WORK
+        self._done += ENTITY + (context.copies - copies) // COPIES_PER_WORK
         if constraints is not None:
-            self._done += constraints.evaluated // TOKENS_OF_WORK
+            self._done += constraints.evaluated // TOKENS_PER_WORK
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
@@ -408,10 +408,10 @@ class ForwardingState:
             if table is None:
                 raise no_table(message.table_id)
             if table.profile is not None:
-                self._done += message.ByteSize() // _BYTES_OF_WORK
+                self._done += message.ByteSize() // _BYTES_PER_WORK
             table.write(kind, message, undo)
             return None
-        self._done += entity.ByteSize() // _BYTES_OF_WORK
+        self._done += entity.ByteSize() // _BYTES_PER_WORK
         if which == "extern_entry":
             raise self._no_extern(entity.extern_entry)
         writer = self._writers.get(which)

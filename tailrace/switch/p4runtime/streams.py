@@ -97,7 +97,7 @@ class ClientStream:
         self._closing = True
         self._readable.set()
 
-    async def room(self) -> None:
+    async def drain(self) -> None:
         """Waits until the client has taken most messages that must arrive."""
         while self._must_arrive >= RESUME_RESPONSES:
             self._taken.clear()

@@ -57,7 +57,7 @@ class TraceService:
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
-        self.put: dict[int, InjectFrame] = {}
+        self.injectors: dict[int, InjectFrame] = {}
         """Injects a frame into a device that runs in real time, by device id."""
         self._ended = threading.Event()
 
@@ -146,8 +146,8 @@ class TraceService:
         def made() -> Iterator[Trace | TraceNeeds]:
             switch, now_ns = device.running()
             if request.send:
-                put = self._put(device, request.port)
-                yield send_packet(switch, put, request.port, frame, ended=self._ended, describe=written)
+                inject = self._injector(device, request.port)
+                yield send_packet(switch, inject, request.port, frame, ended=self._ended, describe=written)
                 return
             runs = dry_runs(switch, request.port, frame, at_ns=now_ns, describe=written)
             trace, steps = next(runs)
@@ -164,12 +164,12 @@ class TraceService:
                 return
             yield trace
 
-    def _put(self, device: Device, port: int) -> InjectFrame:
-        put = self.put.get(device.settings.device_id)
-        if put is None:
+    def _injector(self, device: Device, port: int) -> InjectFrame:
+        inject = self.injectors.get(device.settings.device_id)
+        if inject is None:
             raise TraceError(
                 "the switch runs in virtual time: no packet comes to it but those of its network"
             )
         if not device.has_port(port):
             raise TraceError(f"the switch has no port {port}")
-        return put
+        return inject

@@ -12,7 +12,7 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import SwitchProgram, load_program
-from tailrace.switch.p4runtime.context import COPIES_OF_WORK, QUANTUM, Undo
+from tailrace.switch.p4runtime.context import COPIES_PER_WORK, QUANTUM, Undo
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import ForwardingState, Result
@@ -84,7 +84,7 @@ def test_copies_are_work(state: ForwardingState) -> None:
         results: list[Result] = []
         works = list(state.write([one_shot(kind, number) for number in range(3)], results))
         assert not any(results) and len(works) == 3
-        assert min(works) >= TOUCHED[kind] // COPIES_OF_WORK >= 4 * QUANTUM
+        assert min(works) >= TOUCHED[kind] // COPIES_PER_WORK >= 4 * QUANTUM
 
 
 def test_copies_of_members_are_work(state: ForwardingState) -> None:
@@ -93,7 +93,7 @@ def test_copies_of_members_are_work(state: ForwardingState) -> None:
     results: list[Result] = []
     works = [sum(state.write([update], results)) for update in (*updates, group(DELETE, 2), group(DELETE, 1))]
     assert not any(results)
-    few = WEIGHT // COPIES_OF_WORK
+    few = WEIGHT // COPIES_PER_WORK
     assert [work // few for work in works] == [0, 2, 1, 1, 1, 0, 1]
 
 
@@ -111,7 +111,7 @@ def test_to_carry_them_over_is_work(state: ForwardingState) -> None:
         works = list(transfer(state, new))
     finally:
         new.context.switch.close()
-    assert sum(work >= TOUCHED[INSERT] // COPIES_OF_WORK for work in works) == 3
+    assert sum(work >= TOUCHED[INSERT] // COPIES_PER_WORK for work in works) == 3
 
 
 @pytest.mark.parametrize("way", ["many", "again", "members", "order"])

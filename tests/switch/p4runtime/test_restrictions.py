@@ -9,7 +9,7 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import load_program
-from tailrace.switch.p4runtime.context import QUANTUM, TOKENS_OF_WORK, Undo, in_quanta
+from tailrace.switch.p4runtime.context import QUANTUM, TOKENS_PER_WORK, Undo, in_quanta
 from tailrace.switch.p4runtime.entities.schema import build_schema
 from tailrace.switch.p4runtime.pins import restrictions
 from tailrace.switch.p4runtime.pins.restrictions import MAX_BYTES, MAX_TOKENS
@@ -56,7 +56,7 @@ def test_entries_that_satisfy_and_that_violate(rig):
         "does not hold: dst_port is 0x01..0x02, protocol is 0x01"
     )
     assert message_of(rig, acl(rig, 9, src=(b"\x10", b"\xf0"))).endswith("src is 0x10 &&& 0xf0")
-    assert message_of(rig, acl(rig, 9, ports=ports)).endswith("protocol is not given")
+    assert message_of(rig, acl(rig, 9, ports=ports)).endswith("protocol is omitted")
     assert message_of(rig, acl(rig, 0x7FFF)).endswith("::priority is 32767")
 
 
@@ -174,10 +174,10 @@ def test_structured_annotations_and_several(rig):
         ("tables/mac", f'{ENTRY}("dst == 1" && "true")', "strings in double quotes"),
         ("tables/mac", ENTRY, "strings in double quotes"),
         ("tables/mac", f'{ENTRY}("")', "expected a key"),
-        ("tables/mac", f'{ENTRY}("' + "(" * 1000 + '")', "parentheses within each other"),
+        ("tables/mac", f'{ENTRY}("' + "(" * 1000 + '")', "nested parentheses"),
         ("tables/mac", f'{ENTRY}("' + " " * MAX_BYTES + ' true")', f"more than {MAX_BYTES} bytes"),
         ("actions/send", f'{ACTION}("dst == 1")', "action 'AllIngress.send', @action_restriction, line 1"),
-        ("actions/send", f'{ACTION}("::priority == 1")', "no attribute 'priority': there is none"),
+        ("actions/send", f'{ACTION}("::priority == 1")', "no attribute 'priority': there is no attribute"),
         ("actions/send", f'{ACTION}("port::value == 1")', "bit<9> has no parts, not 'value'"),
     ],
 )
@@ -235,7 +235,7 @@ def test_the_tokens_of_a_pipeline_are_bounded(rig):
     fits = MAX_TOKENS // (6 * 500 + 2)
     push(rig, {"tables/mac": [f'{ENTRY}("{clause}")'] * fits})
     said = refused(rig, {"tables/mac": [f'{ENTRY}("{clause}")'] * (fits + 1)})
-    assert f"all constraints of a pipeline have {MAX_TOKENS} tokens at most" in said
+    assert f"tokens; the limit is {MAX_TOKENS}" in said
 
 
 def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
@@ -245,7 +245,7 @@ def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
     shots = [hop(rig, one_shot=[(1, 1, 0)] * count, prefix=count) for count in (8, 9)]
     assert rig.write(*shots) == [OK, Code.RESOURCE_EXHAUSTED]
     assert message_of(rig, shots[1]) == (
-        "an update asks constraints of at most 1000 tokens, for all actions of a one-shot"
+        "an update may evaluate at most 1000 tokens of constraints, over all actions of a one-shot"
     )
     monkeypatch.setattr(Undo, "MOST_TOKENS", 2000)
     assert rig.write(hop(rig, prefix=8, kind=DELETE)) == [OK]
@@ -274,7 +274,7 @@ def test_constraints_are_work():
     made = states.new_state(loaded, build_schema(info, loaded.model))
     try:
         works = list(made.write([mac_entry(number) for number in range(1, 20)], []))
-        assert min(works) >= 4000 // TOKENS_OF_WORK
+        assert min(works) >= 4000 // TOKENS_PER_WORK
         assert max(in_quanta(made.write([mac_entry(number) for number in range(20, 60)], []))) < 2 * QUANTUM
     finally:
         made.context.switch.close()

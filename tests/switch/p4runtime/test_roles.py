@@ -71,10 +71,10 @@ def test_a_role_writes_what_it_has(rig):
     ]
     assert (
         message_of(rig, mac(rig, 2), role="other")
-        == "role 'other' has no access to 'AllIngress.mac', but 'sdn'"
+        == "role 'other' has no access to 'AllIngress.mac', which belongs to 'sdn'"
     )
     assert message_of(rig, member(rig, 9, profile="marks"), role="sdn").endswith(
-        "'AllIngress.marks', but the default role"
+        "'AllIngress.marks', which belongs to the default role"
     )
 
 

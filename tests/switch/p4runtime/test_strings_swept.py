@@ -35,7 +35,7 @@ def strings(make_rig: RigMaker) -> Rig:
     rig = make_rig()
     rig.primary()
     string_keys(rig)
-    rig.in_server(lambda: setattr(types(rig)._room, "left", ROOM))
+    rig.in_server(lambda: setattr(types(rig)._quota, "remaining", ROOM))
     return rig
 
 
@@ -50,7 +50,7 @@ def test_a_successor_has_room(strings: Rig, atomicity: int) -> None:
     kept = entries(rig, INSERT, "kept", 1)
     assert rig.write(*kept) == [Code.OK]
     before = rig.read(*everything_of("table_entry"))
-    number = rig.in_server(lambda: next(iter(types(rig)._names.values())).known(b"kept0"))
+    number = rig.in_server(lambda: next(iter(types(rig)._names.values())).look_up(b"kept0"))
     for first in "abc":
         batch = entries(rig, INSERT, first, ROOM - 2)
         assert set(rig.write(*batch, atomicity=atomicity)) == {Code.OK}
@@ -60,7 +60,7 @@ def test_a_successor_has_room(strings: Rig, atomicity: int) -> None:
             update.type = p4r.Update.DELETE
         assert set(rig.write(*batch, atomicity=atomicity)) == {Code.OK}
     assert rig.read(*everything_of("table_entry")) == before
-    assert rig.in_server(lambda: next(iter(types(rig)._names.values())).known(b"kept0")) == number
+    assert rig.in_server(lambda: next(iter(types(rig)._names.values())).look_up(b"kept0")) == number
 
 
 def test_room_is_made_within_a_write(strings: Rig) -> None:
@@ -110,7 +110,7 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
     watched.entity.action_profile_group.members[0].watch_port = b"watched"
     assert rig.write(multicast, clone, member(rig, 1), watched) == [Code.OK] * 4
     names = (b"replica", b"backup", b"mirror", b"watched")
-    numbers = rig.in_server(lambda: [state_of(rig).context.port_names.known(name) for name in names])
+    numbers = rig.in_server(lambda: [state_of(rig).context.port_names.look_up(name) for name in names])
     assert None not in numbers
     other = p4r.Update(type=MODIFY)
     other.CopyFrom(watched)
@@ -121,4 +121,6 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
         assert rig.write(other) == [Code.OK]
         other.type = p4r.Update.DELETE
         assert rig.write(other) == [Code.OK]
-    assert numbers == rig.in_server(lambda: [state_of(rig).context.port_names.known(name) for name in names])
+    assert numbers == rig.in_server(
+        lambda: [state_of(rig).context.port_names.look_up(name) for name in names]
+    )

@@ -103,7 +103,7 @@ def test_packets_that_are_sent_hold_up_no_traces(rig: Rig, monkeypatch: pytest.M
         return Trace(program="p", steps=())
 
     monkeypatch.setattr(trace_service, "send_packet", follow)
-    rig.in_server(lambda: rig.server.takes(lambda port, data: None))
+    rig.in_server(lambda: rig.server.enable_injection(lambda port, data: None))
     sent = msgspec.json.encode(TraceRequest(1, 1, FRAME.hex(), send=True, election_id=1))
     with client(rig) as first, client(rig) as other:
         calls = [first(sent, timeout=LONG_S) for _ in range(trace_service.MAX_SENT)]

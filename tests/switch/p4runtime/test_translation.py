@@ -256,7 +256,7 @@ def test_reads_and_refused_writes_leave_room_for_strings(strings, monkeypatch):
     """The room is that of all types together."""
     rig = strings
     types = rig.device._live.state.schema.types
-    monkeypatch.setattr(types._room, "left", 4)
+    monkeypatch.setattr(types._quota, "remaining", 4)
     for number in range(20):
         assert rig.read(*asking(rig, b"%d" % number)) == []
         bad = string_entry(rig, 1, b"x%d" % number, b"y%d" % number)
@@ -326,7 +326,7 @@ def test_the_longest_string():
 
 
 def test_all_types_share_the_room_for_strings():
-    room = StringQuota(left=3)
+    room = StringQuota(remaining=3)
     first, second = SdnStrings("a", 9, room), SdnStrings("b", 9, room)
     assert [first.to_wire(b"x", "x"), first.to_wire(b"y", "x"), second.to_wire(b"x", "x")] == [1, 2, 1]
     for names in (first, second):

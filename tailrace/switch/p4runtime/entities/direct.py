@@ -95,7 +95,7 @@ class EntryStore:
             self.set_colours(entry, NOTHING_COUNTED, undo)
 
 
-def says_direct(message: p4r.TableEntry) -> bool:
+def has_direct_fields(message: p4r.TableEntry) -> bool:
     """Whether a TableEntry has direct resources."""
     return (
         message.HasField("counter_data")

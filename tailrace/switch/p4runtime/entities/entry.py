@@ -35,8 +35,8 @@ TargetSpec = ActionSpec | IndirectSpec
 class ParsedEntry:
     """A valid TableEntry message to insert; `identity`: its key among the entries of its table.
 
-    `encoded`: an action for the switch core, once it was made. `shown`: the entity in the response to a Read
-    of key, priority and action, once it was made.
+    Two caches, filled at the first use: `encoded`, the action as the switch core takes it; `read_entity`, the
+    entity with key, priority and action in responses to Reads.
     """
 
     identity: Identity
@@ -49,7 +49,7 @@ class ParsedEntry:
     timeout_ns: int
     counter: p4r.CounterData | None
     encoded: EncodedTarget | None = None
-    shown: p4r.Entity | None = None
+    read_entity: p4r.Entity | None = None
 
 
 Interned = dict[bytes, ParsedEntry]

@@ -82,7 +82,7 @@ class MatchField(Width):
         self.sdn: Callable[[bytes], bytes] = shortest
         """From packed bytes to the value in messages."""
 
-    def ask(self, data: bytes) -> bytes:
+    def pack_for_lookup(self, data: bytes) -> bytes:
         """As `pack`, for lookups."""
         return self.pack(data)
 
@@ -105,13 +105,13 @@ class NamedField(MatchField):
         """The number of a string, allocated if needed (P4RtError: translation.py)."""
         return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
 
-    def ask(self, data: bytes) -> bytes:
+    def pack_for_lookup(self, data: bytes) -> bytes:
         """The number of a string; none is allocated.
 
         Raises:
             _UnknownError: the string has no number.
         """
-        number = self.names.known(data)
+        number = self.names.look_up(data)
         if number is None:
             raise _UnknownError
         return number.to_bytes(self.nbytes, "big")
@@ -159,7 +159,7 @@ class KeyPlan:
                 value = match.exact.value
                 if not value and not match.HasField("exact"):
                     raise _wrong_kind(field)
-                keys[position] = field.ask(value) if lookup else field.pack(value)
+                keys[position] = field.pack_for_lookup(value) if lookup else field.pack(value)
                 masks[position] = field.full
             elif kind is _LPM:
                 prefix_bits, keys[position], masks[position] = _lpm(field, match)
@@ -171,7 +171,7 @@ class KeyPlan:
                 if not match.HasField("optional"):
                     raise _wrong_kind(field)
                 value = match.optional.value
-                keys[position] = field.ask(value) if lookup else field.pack(value)
+                keys[position] = field.pack_for_lookup(value) if lookup else field.pack(value)
                 masks[position] = field.full
         if self.required & ~seen:
             raise self._missing(seen)

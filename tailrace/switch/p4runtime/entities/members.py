@@ -111,18 +111,18 @@ class OneShotSpec(IndirectSpec):
         self,
         message: p4r.ActionProfileActionSet,
         actions: list[tuple[ActionSpec, WeightedMember]],
-        first: ActionSpec | None,
+        group_action: ActionSpec | None,
         size: int,
     ) -> None:
         self.mode = message.action_selection_mode
         self.semantics = message.size_semantics
         self.actions = actions
-        self.first = first
+        self.group_action = group_action
         self.size = size
         self.handle = -1
         self.handles: list[list[int]] = []
         self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)
-        if first is not None:
+        if group_action is not None:
             self.bytes += memory.MEMBER
 
     def reference(self) -> GroupRef:
@@ -138,7 +138,7 @@ class OneShotSpec(IndirectSpec):
             spec.fill_action(item.action)
             item.weight = weighted.weight
             weighted.watch.fill(item)
-        if self.first is not None:
-            first = p4r.Action()
-            self.first.fill_action(first)
-            write_group_action(first, action_set)
+        if self.group_action is not None:
+            message = p4r.Action()
+            self.group_action.fill_action(message)
+            write_group_action(message, action_set)

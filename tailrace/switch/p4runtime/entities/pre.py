@@ -111,7 +111,7 @@ class ReplicationState:
             if after is not None:
                 references.check(after.needs, what)
             elif before is not None:
-                references.check_leaving(before.keys, before.needs, what)
+                references.check_deletion(before.keys, before.needs, what)
         if kind == INSERT and stored is self._groups and len(stored) >= self._context.limits.multicast_groups:
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"there are {len(stored)} multicast groups already")
         self._store(stored, key, after)

@@ -149,7 +149,7 @@ class ProfileState:
             for spec, weighted in target.actions:
                 target.handles.append(self._new_copies(spec, weighted.copies))
             drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
-            target.handle = self._new_group(drawn=drawn, first=target.first)
+            target.handle = self._new_group(drawn=drawn, first=target.group_action)
             self._set_one_shot(target)
         except (P4RtError, StateError) as error:
             self._drop_one_shot(target)

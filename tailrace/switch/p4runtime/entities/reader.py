@@ -94,8 +94,8 @@ class TableReader:
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
         """Writes an entry as inserted into an empty message."""
         interned = entry.unchanged_interned()
-        if interned is not None and interned.shown is not None:
-            out.CopyFrom(interned.shown)
+        if interned is not None and interned.read_entity is not None:
+            out.CopyFrom(interned.read_entity)
             return
         item = out.table_entry
         self.fill_key(table, entry, item)
@@ -104,8 +104,8 @@ class TableReader:
         elif entry.handle == DEFAULT_HANDLE:
             item.ClearField("action")
         if interned is not None:
-            interned.shown = p4r.Entity()
-            interned.shown.CopyFrom(out)
+            interned.read_entity = p4r.Entity()
+            interned.read_entity.CopyFrom(out)
 
     @staticmethod
     def fill_key(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -> None:

@@ -29,7 +29,7 @@ from tailrace.switch.p4runtime.context import (
 )
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.counts import check_counter
-from tailrace.switch.p4runtime.entities.direct import EntryStore, says_direct
+from tailrace.switch.p4runtime.entities.direct import EntryStore, has_direct_fields
 from tailrace.switch.p4runtime.entities.entry import (
     DEFAULT_HANDLE,
     MOST_BYTES,
@@ -302,7 +302,7 @@ class TableState(EntryStore):
         if entry.is_const:
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what}: a constant entry cannot be deleted")
         if self._references is not None:
-            self._references.check_leaving(entry.keys, entry.needs, self._what)
+            self._references.check_deletion(entry.keys, entry.needs, self._what)
         if undo is not None:
             counter = self._switch.entry_counter(self.plan.index, entry.handle) if self.plan.counter else None
             colours = self.colours(entry) if self.plan.meter is not None else None
@@ -333,7 +333,7 @@ class TableState(EntryStore):
             self._assign(entry, (spec, message.metadata, message.controller_metadata, 0, needs))
         else:
             initial = self.initial_default()
-            if not self.has_direct(initial) and says_direct(message):
+            if not self.has_direct(initial) and has_direct_fields(message):
                 raise self.no_direct()
             if self.has_direct(entry):
                 # first, as the entry is deleted if the program has no default action
@@ -412,7 +412,7 @@ class TableState(EntryStore):
         actions = [target] if isinstance(target, ActionSpec) else []
         if isinstance(target, OneShotSpec):
             actions = [spec for spec, _ in target.actions]
-            actions += [] if target.first is None else [target.first]
+            actions += [] if target.group_action is None else [target.group_action]
         plan = self._references.plan
         needs = plan.of_entry(self.plan.id, packed, actions)
         self._references.check(needs, self._what)

@@ -63,7 +63,7 @@ class Translations:
     batches: int = 0
     stale: bool = False
     _names: dict[str, SdnStrings] = field(default_factory=dict)
-    _room: StringQuota | None = None
+    _quota: StringQuota | None = None
     _writes: int = 0
 
     def has_strings(self) -> bool:
@@ -72,14 +72,14 @@ class Translations:
 
     def refused(self) -> bool:
         """Whether a string was rejected since the last call."""
-        if self._room is None:
+        if self._quota is None:
             return False
-        full, self._room.full = self._room.full, False
+        full, self._quota.full = self._quota.full, False
         return full
 
-    def short(self) -> bool:
+    def nearly_full(self) -> bool:
         """Whether a type is short of numbers."""
-        return any(names.short for names in self._names.values())
+        return any(names.nearly_full for names in self._names.values())
 
     def may_sweep(self) -> bool:
         """Whether a sweep is possible and may free numbers."""
@@ -98,13 +98,13 @@ class Translations:
         finally:
             self._writes += 1  # batches that began before cannot roll strings back by count
             for names in self._names.values():
-                names.sweep(none=not done)
+                names.sweep(cancel=not done)
 
-    def keep(self, more: int = 1) -> None:
+    def count_batch(self, more: int = 1) -> None:
         """Starts or (-1) ends a batch that may be rolled back: deleted entities keep their strings."""
         self.batches += more
         for names in self._names.values():
-            names.sweep(none=True)
+            names.sweep(cancel=True)
 
     def begin(self) -> Savepoint:
         """Starts a write, which may allocate numbers."""
@@ -164,6 +164,6 @@ class Translations:
         from tailrace.switch.p4runtime.pins.strings import SdnStrings, StringQuota
 
         if type_name not in self._names:
-            self._room = self._room or StringQuota()
-            self._names[type_name] = SdnStrings(type_name, bits, self._room)
+            self._quota = self._quota or StringQuota()
+            self._names[type_name] = SdnStrings(type_name, bits, self._quota)
         return self._names[type_name]

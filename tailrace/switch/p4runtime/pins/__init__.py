@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PINS asks for beyond the specification: constraints, references, roles by annotation; and strings.
+"""PINS's extensions of P4Runtime: constraints, references, and roles by annotation; and translated strings.
 
-A program that has none of them does not load this folder.
+A program that uses none of these features does not import this package.
 """

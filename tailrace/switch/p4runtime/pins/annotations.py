@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of P4Info as p4c writes them: `@name(...)` as in the program, or `@name[...]` parsed."""
+"""Reads P4Info's annotations: unstructured ones, `@name(...)`, and structured ones, `@name[...]`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Annotated(Protocol):
 
 
 def _bodies(entity: Annotated, name: str) -> Iterator[tuple[str, str | None]]:
-    """The text after each annotation of a name, and the text within its parentheses; None: one is missing."""
+    """Per annotation `@name`: the text after the name, and the text in its parentheses (None: malformed)."""
     for annotation in entity.annotations:
         text = annotation.strip()
         rest = text[len(name) + 1 :]
@@ -43,7 +43,7 @@ def _structured(entity: Annotated, name: str) -> Iterator[list[tuple[str, str]]]
 
 
 def texts(entity: Annotated, name: str) -> Iterator[str | None]:
-    """The string argument of each annotation; adjacent strings are lines. None: another argument."""
+    """The string argument of each annotation; adjacent strings become lines. None: it is not a string."""
     for _, body in _bodies(entity, name):
         yield None if body is None else _text(body)
     for pairs in _structured(entity, name):
@@ -63,10 +63,13 @@ def _text(body: str) -> str | None:
 
 
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each annotation that takes names; of a structured one `keys` gives their order.
+    """The arguments of each annotation whose arguments are names.
 
-    p4c writes blanks between the tokens of a name, and may quote it. A malformed annotation has one argument:
-    the text after its name, or the keys of a structured annotation.
+    p4c writes blanks between the tokens of a name, and may quote it. For a malformed annotation the only
+    element is the text after its name or, if it is structured, its keys.
+
+    Args:
+        keys: the keys of a structured annotation, in the order in which their values are returned.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The language of @entry_restriction and @action_restriction: parsed once, evaluated for each entry.
 
-Source: p4lang/p4-constraints, docs/language-specification.md; conversions and a `;` at the end, which it
-leaves open, follow its type checker and interpreter. Lowest precedence first: `;`, `->`, `||`, `&&`,
-comparisons, `!` and `-`, `::`. Integer literals have any size: compared with a bit<W> they are taken modulo
-2^W, compared with a key they are an exact match. An extension: a string (sdn_string) compares with 0, the
-empty string, as SAI's programs write `vrf_id != 0`.
+Source: p4lang/p4-constraints, docs/language-specification.md. It does not define conversions and a final `;`;
+both follow p4-constraints' type checker and interpreter here. Precedence, lowest first: `;`, `->`, `||`,
+`&&`, comparisons, `!` and `-`, `::`. Integer literals have any size: compared with a bit<W> they are taken
+modulo 2^W, compared with a key they are an exact match. An extension: a string (sdn_string) can be compared
+with 0, which is the empty string, as SAI's programs write `vrf_id != 0`.
 
-The text is untrusted: nesting, tokens and digits are bounded, and only the closures made here are evaluated.
+The constraint is untrusted: nesting, tokens and digits are bounded; only closures made here are evaluated.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from tailrace.p4rt.status import P4RtError, invalid
 
 MAX_TOKENS = 4096
-"""Of one constraint, which is evaluated for each entry that is written."""
+"""Tokens of one constraint, which is evaluated for each entry that is written."""
 MAX_NESTING = 32
 """Depth of nested parentheses."""
 MAX_DIGITS = 1024
-"""Of a number; Python is slow with thousands of decimal digits, or rejects them."""
+"""Digits of a number; Python converts thousands of decimal digits slowly, or rejects them."""
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r\n\f]+|//[^\r\n]*|/\*.*?\*/)"
@@ -82,12 +82,15 @@ _PARTS: dict[str, dict[str, tuple[int, str]]] = {
     EXACT_STRING: {"value": (0, "string")},
     OPTIONAL_STRING: {"value": (0, "string"), "mask": (1, "bit")},
 }
-"""The fields of matches, selected by `::`: which of the two values, and its type."""
+"""Per kind of match, the fields that `::` selects: the index of the value in the match, and its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names in a constraint: keys or parameters (`what`), and attributes; by name: position and type."""
+    """The names that a constraint may use, each with the index of its value and its type.
+
+    `what`: the kind of `names`, "key" or "parameter". `attributes`: names after `::`, such as `::priority`.
+    """
 
     what: str
     names: Mapping[str, tuple[int, Type]]
@@ -96,9 +99,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """A conjunct of a constraint; `names`: used in it, attributes with `::`.
+    """A conjunct of a constraint. `names`: the names it uses, attributes with their `::`.
 
-    Evaluation takes some 0.25 µs for each of its `tokens`.
+    `holds` evaluates it, which takes some 0.25 µs for each of its `tokens`.
     """
 
     text: str
@@ -115,7 +118,11 @@ class _ConstraintToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """An expression: its type, its value for given keys, its tokens; `literal`: of an integer literal."""
+    """A parsed expression.
+
+    `value`: computes its value from the keys or parameters. `first`, `last`: its tokens, `last` excluded.
+    `parts`: the conjuncts of `&&` or `;`. `literal`: the value of an integer literal, else None.
+    """
 
     type: Type
     value: Callable[[Values], Value]
@@ -129,7 +136,7 @@ def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
     """The conjuncts of a constraint.
 
     Args:
-        what: names the constraint in errors.
+        what: the constraint's name in errors.
 
     Raises:
         P4RtError: INVALID_ARGUMENT, with line, column and the expected tokens.
@@ -142,7 +149,7 @@ class _ConstraintParser:
         self._text, self._scope, self._what = text, scope, what
         self._tokens = list(self._split())
         self._at = self._nesting = 0
-        self._named: list[tuple[int, str]] = []  # names by their first token
+        self._named: list[tuple[int, str]] = []  # names with the index of their first token
 
     # ---- tokens ----
 
@@ -209,7 +216,7 @@ class _ConstraintParser:
             yield Conjunct(self._shown(part), tuple(names), part.value, part.last - part.first + 1)
 
     def _shown(self, node: _Expression) -> str:
-        """The text of an expression without comments."""
+        """An expression as in the source, without comments."""
         tokens = self._tokens[node.first : node.last]
         spaced = (f" {t.text} " if t.kind == "sign" and t.text in _LEVELS else t.text for t in tokens)
         return "".join(spaced)
@@ -224,7 +231,7 @@ class _ConstraintParser:
                 right = self._expression(level)
                 if self._next.kind == "sign" and _LEVELS.get(self._next.text) == level:
                     raise self._error(
-                        self._next.at, "needs parentheses: which of the two operators is first?"
+                        self._next.at, "needs parentheses: the operators '->' and comparisons do not chain"
                     )
                 left = self._implies(left, right) if level == _IMPLIES else self._compare(left, sign, right)
             else:
@@ -264,7 +271,7 @@ class _ConstraintParser:
         node = self._postfix()
         for sign in reversed(signs):
             self._want(BOOL if sign == "!" else INT, node)
-        if len(signs) % 2 == 0:  # all signs are the same, as the types fit
+        if len(signs) % 2 == 0:  # the types allow no mix of ! and -, so the operators cancel in pairs
             return node
         value = node.value
         if signs[0] == "!":
@@ -301,7 +308,7 @@ class _ConstraintParser:
         if token.kind == "sign" and token.text == "(":
             self._nesting += 1
             if self._nesting > MAX_NESTING:
-                raise self._error(token.at, f"more than {MAX_NESTING} parentheses within each other")
+                raise self._error(token.at, f"more than {MAX_NESTING} nested parentheses")
             node = self._expression(0)
             self._expect(")")
             self._nesting -= 1
@@ -324,14 +331,14 @@ class _ConstraintParser:
         names = [token.text]
         while self._sees("."):
             self._take()
-            names.append(self._identifier("a name behind '.'"))
+            names.append(self._identifier("a name after '.'"))
         return self._resolved(".".join(names), self._scope.names, self._scope.what, token, first)
 
     def _resolved(
         self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _ConstraintToken, first: int
     ) -> _Expression:
         if name not in known:
-            allowed = f"one of {', '.join(known)}" if known else "there is none"
+            allowed = f"expected one of {', '.join(known)}" if known else f"there is no {what}"
             raise self._error(token.at, f"no {what} '{name}': {allowed}")
         index, type_ = known[name]
         self._named.append((first, name if token.kind == "word" else f"::{name}"))
@@ -371,7 +378,7 @@ class _ConstraintParser:
             return self._compare_string(left, sign, right)
         common = _common(left.type, right.type)
         if common is None:
-            raise self._error(sign.at, f"'{sign.text}' between {left.type} and {right.type}, which differ")
+            raise self._error(sign.at, f"'{sign.text}' between different types, {left.type} and {right.type}")
         if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
             raise self._error(sign.at, f"'{sign.text}' between values of type {common}, which have no order")
         left_value, right_value = _cast(left, common), _cast(right, common)
@@ -396,7 +403,7 @@ def _part(match: Callable[[Values], Value], index: int) -> Callable[[Values], Va
 
 
 def _common(left: Type, right: Type) -> Type | None:
-    """The common type: int converts to any number, bit<W> to a match of W bits."""
+    """The type to compare in: int converts to any type with bits, bit<W> to a match of W bits."""
     if left == right:
         return left
     for low, high in ((left, right), (right, left)):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """@refers_to and @referenced_by: referential integrity between entries.
 
-This is beyond P4Runtime's specification and follows SAI's programs (sonic-pins, p4_pdpi/references.cc). All
-values of an entry's key and of one action that refer to a table must be in one entry of that table. A second
-value for the same field starts another reference. Omitted optional fields refer to nothing. The program's
-initial entries can be referred to, and refer to nothing.
+P4Runtime's specification does not have them; the rules are those of sonic-pins (p4_pdpi/references.cc). All
+values of an entry's key and of one action that refer to the same table must be in one entry of that table,
+the target. A second value for the same field starts another reference. Omitted optional fields refer to
+nothing. The program's initial entries can be targets, and refer to nothing.
 
-An index counts, for each tuple of values, the entries that have it and the entries that refer to it. So
+An index counts, for each tuple of values, the entries that contain it and the entries that refer to it. So
 neither inserts nor deletions scan a table.
 """
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.schema import ParamPlan, Schema, TablePlan
 
 MULTICAST = 0
-"""Id of the table of multicast groups, which P4Info does not have."""
+"""Id that stands for the table of multicast groups, which P4Info does not have."""
 MULTICAST_TABLE = "builtin::multicast_group_table"
 MAX_REFERENCES = 16
-"""References of one key, or one action."""
+"""@refers_to annotations of one key, or of one action."""
 MAX_OPTIONAL = 4
-"""References of optional fields of one key."""
+"""@refers_to annotations of the optional fields of one key."""
 MAX_SHAPES = 16
-"""Sets of fields of one table that are referred to together: each entry is counted for all."""
+"""Sets of fields of one table that are referred to together (shapes); each entry is counted once a shape."""
 
 _REPLICA = ("replica.port", "replica.instance")
 
 
 class Reference(NamedTuple):
-    """Values of a table's fields, by position, that one of its entries must have."""
+    """Values that an entry of table `target` must have in the fields at the positions `fields`."""
 
     target: int
     fields: tuple[int, ...]
@@ -53,9 +53,9 @@ References = tuple[Reference, ...]
 
 
 class _ReferencePart(NamedTuple):
-    """A field or parameter, at `place` of its key or action, and the field that it refers to."""
+    """A field at `position` of a key (or a parameter of an action), and the field that it refers to."""
 
-    place: int
+    position: int
     target: int
     field: int
 
@@ -69,7 +69,7 @@ class _Target:
 
 
 def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
-    """The references of an entry: one for each table, or as many as there are values for a field."""
+    """The references made of these parts: one per target table, or more if a field is referred to twice."""
     groups: dict[int, list[dict[int, bytes]]] = {}
     for part, value in parts:
         of_target = groups.setdefault(part.target, [])
@@ -112,9 +112,9 @@ class ReferencePlan:
         """The references of an entry with one action, none, or a set of actions."""
         fields = self.fields.get(table_id, ())
         key = [
-            (part, _value(fields[part.place], packed))
+            (part, _value(fields[part.position], packed))
             for part in self.keys.get(table_id, ())
-            if _is_given(fields[part.place], packed)
+            if _is_given(fields[part.position], packed)
         ]
         if not actions:
             return _grouped(key)
@@ -122,12 +122,12 @@ class ReferencePlan:
         return tuple(dict.fromkeys(references))
 
     def of_action(self, spec: ActionSpec) -> References:
-        """The references of an action without a key: of members, and of default entries."""
+        """The references of an action that has no key: of a member's, or of a default entry's."""
         return _grouped(self._of_action(spec))
 
     def _of_action(self, spec: ActionSpec) -> Iterator[tuple[_ReferencePart, bytes]]:
         for part in self.actions.get(spec.plan.id, ()):
-            number, names_ = spec.call.data[part.place], spec.plan.ordered[part.place].names
+            number, names_ = spec.call.data[part.position], spec.plan.ordered[part.position].names
             yield part, encode(number) if names_ is None else names_.to_sdn(number)
 
     def of_group(self, group: p4r.MulticastGroupEntry) -> References:
@@ -143,7 +143,7 @@ class ReferencePlan:
         references = (
             reference
             for pair in pairs
-            for reference in _grouped((part, pair[part.place]) for part in self.replicas)
+            for reference in _grouped((part, pair[part.position]) for part in self.replicas)
         )
         return tuple(dict.fromkeys(references))
 
@@ -154,7 +154,7 @@ class ReferencePlan:
             return ()
         fields = self.fields[table_id]
         return tuple(
-            Reference(table_id, shape, tuple(_value(fields[place], packed) for place in shape))
+            Reference(table_id, shape, tuple(_value(fields[position], packed) for position in shape))
             for shape in sorted(target.shapes)
         )
 
@@ -166,8 +166,8 @@ class ReferencePlan:
         """A reference as text, for errors."""
         target = self.targets[reference.target]
         parts = (
-            f"{target.fields[place]} {_shown(value, string=place in target.strings)}"
-            for place, value in zip(reference.fields, reference.values, strict=True)
+            f"{target.fields[position]} {_shown(value, string=position in target.strings)}"
+            for position, value in zip(reference.fields, reference.values, strict=True)
         )
         return f"'{target.name}' with {', '.join(parts)}"
 
@@ -175,13 +175,14 @@ class ReferencePlan:
 class ReferenceIndex:
     """The targets and references of one forwarding state.
 
-    While it is `deferred`, nothing is rejected, so entries come in any order; `unmet` has the errors.
+    While `deferred` is set, `check` rejects nothing, so entries may be added in any order; afterwards `unmet`
+    yields the errors.
     """
 
     def __init__(self, plan: ReferencePlan) -> None:
         self.plan = plan
         self.deferred = False
-        self._counts: dict[Reference, list[int]] = {}  # targets, references
+        self._counts: dict[Reference, list[int]] = {}  # entries with the values, entries that refer to them
 
     def check(self, needs: References, what: str) -> None:
         """Rejects references without a target.
@@ -193,7 +194,7 @@ class ReferenceIndex:
             if reference not in self._counts or not self._counts[reference][0]:
                 raise invalid(f"{what}: @refers_to: there is no entry in {self.plan.shown(reference)}")
 
-    def check_leaving(self, keys: References, needs: References, what: str) -> None:
+    def check_deletion(self, keys: References, needs: References, what: str) -> None:
         """Rejects the deletion of an entry that other entries refer to.
 
         Raises:
@@ -204,27 +205,27 @@ class ReferenceIndex:
             referring = wanted - needs.count(reference)
             if has == 1 and referring > 0:
                 shown = self.plan.shown(reference)
-                raise invalid(f"{what}: {referring} refer (@refers_to) to the entry in {shown}")
+                raise invalid(f"{what}: {referring} entries refer (@refers_to) to the entry in {shown}")
 
     def add(self, keys: References, needs: References) -> None:
-        """Counts an entry."""
+        """Counts an entry that was added: the tuples it contains (`keys`), and its references (`needs`)."""
         self._count(keys, 0, 1)
         self._count(needs, 1, 1)
 
     def remove(self, keys: References, needs: References) -> None:
-        """Uncounts an entry."""
+        """Takes a removed entry off the counts."""
         self._count(keys, 0, -1)
         self._count(needs, 1, -1)
 
-    def _count(self, references: References, place: int, more: int) -> None:
+    def _count(self, references: References, column: int, change: int) -> None:
         for reference in references:
             counts = self._counts.setdefault(reference, [0, 0])
-            counts[place] += more
+            counts[column] += change
             if counts == [0, 0]:
                 del self._counts[reference]
 
     def unmet(self) -> Iterator[P4RtError | None]:
-        """Looks for references without a target; None: the reference has one."""
+        """For each reference the error that it has no target, or None if it has one."""
         for reference, (has, wanted) in self._counts.items():
             missing = wanted and not has
             shown = self.plan.shown
@@ -236,7 +237,7 @@ def _is_given(key: MatchField, packed: PackedKey) -> bool:
 
 
 def _value(key: MatchField, packed: PackedKey) -> bytes:
-    """A value as in messages, which does not depend on the field's width."""
+    """A value as in messages: canonical, so that fields of different widths can be compared."""
     return key.sdn(packed.key[key.offset : key.offset + key.nbytes])
 
 
@@ -248,10 +249,10 @@ def _shown(value: bytes, *, string: bool) -> str:
 
 
 def reference_plan(schema: Schema) -> ReferencePlan | None:
-    """The references of a pipeline whose tables are known; None: it has none.
+    """The reference annotations of a pipeline, whose schema must have its tables; None: there are none.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: an annotation names an object that is unknown or no valid target.
+        P4RtError: INVALID_ARGUMENT: an annotation names an unknown object, or one that cannot be a target.
     """
     return _AnnotationReader(schema).read()
 
@@ -281,9 +282,9 @@ class _AnnotationReader:
             what = f"action '{action.preamble.name}'"
             parts = [
                 part
-                for place, (param, ours) in enumerate(given)
+                for position, (param, plan_) in enumerate(given)
                 for part in self._parts(
-                    param, place, f"{what}, parameter '{param.name}'", ours.names is not None
+                    param, position, f"{what}, parameter '{param.name}'", plan_.names is not None
                 )
             ]
             if parts:
@@ -297,10 +298,10 @@ class _AnnotationReader:
     def _read_key(self, table: p4i.Table, plan: TablePlan) -> None:
         what = f"table '{table.preamble.name}'"
         parts: list[_ReferencePart] = []
-        for place, (match, field_) in enumerate(zip(table.match_fields, plan.key.fields, strict=True)):
+        for position, (match, field_) in enumerate(zip(table.match_fields, plan.key.fields, strict=True)):
             of_field = f"{what}, field '{match.name}'"
             string = isinstance(field_, NamedField)
-            refers = list(self._parts(match, place, of_field, string))
+            refers = list(self._parts(match, position, of_field, string))
             if refers and field_.kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
                 raise invalid(f"P4Info: {of_field}: @refers_to is for exact and optional fields")
             parts += refers
@@ -312,14 +313,14 @@ class _AnnotationReader:
                         f"not {target} and {name}"
                     )
                 if name == "replica.instance" and string:
-                    raise invalid(f"P4Info: {of_field}: instances are numbers, and this is a string")
-                self._check_target(plan, place, of_field)
-                replica = _ReferencePart(_REPLICA.index(name), plan.id, place)
+                    raise invalid(f"P4Info: {of_field}: an instance is a number, but the field is a string")
+                self._check_target(plan, position, of_field)
+                replica = _ReferencePart(_REPLICA.index(name), plan.id, position)
                 self._plan.replicas += (replica,)
-        optional = sum(plan.key.fields[part.place].kind is MatchKind.OPTIONAL for part in parts)
+        optional = sum(plan.key.fields[part.position].kind is MatchKind.OPTIONAL for part in parts)
         if optional > MAX_OPTIONAL:
             raise invalid(
-                f"P4Info: {what} refers with {optional} optional fields; the limit is {MAX_OPTIONAL}"
+                f"P4Info: {what} has @refers_to on {optional} optional fields; the limit is {MAX_OPTIONAL}"
             )
         if parts:
             self._plan.keys[plan.id] = self._bounded(parts, what)
@@ -340,10 +341,13 @@ class _AnnotationReader:
             yield given[0], given[1]
 
     def _parts(self, entity: Annotated, place: int, what: str, string: bool) -> Iterator[_ReferencePart]:
+        """The parts made by @refers_to of the field or parameter at position `place`."""
         for name, of_target in self._arguments(entity, "refers_to", what):
             if name == MULTICAST_TABLE:
                 if of_target != "multicast_group_id" or string:
-                    raise invalid(f"P4Info: {what}: groups have numbers, in the field multicast_group_id")
+                    raise invalid(
+                        f"P4Info: {what}: @refers_to {name} takes the field multicast_group_id, a number"
+                    )
                 self._plan.targets.setdefault(
                     MULTICAST, _Target(MULTICAST_TABLE, ("multicast_group_id",), frozenset())
                 )
@@ -363,14 +367,14 @@ class _AnnotationReader:
             self._check_target(target, position, what)
             if isinstance(target.key.fields[position], NamedField) is not string:
                 raise invalid(
-                    f"P4Info: {what}: @refers_to between a string and a number ('{name}.{of_target}')"
+                    f"P4Info: {what}: @refers_to mixes a string and a number ('{name}.{of_target}')"
                 )
             yield _ReferencePart(place, target.id, position)
 
     def _check_target(self, table: TablePlan, position: int, what: str) -> None:
         fields = table.key.fields
         if fields[position].kind is not MatchKind.EXACT:
-            raise invalid(f"P4Info: {what}: only exact fields can be referred to")
+            raise invalid(f"P4Info: {what}: @refers_to can only name exact fields")
         if table.id not in self._plan.targets:
             strings = frozenset(n for n, key in enumerate(fields) if isinstance(key, NamedField))
             self._plan.targets[table.id] = _Target(
@@ -378,7 +382,7 @@ class _AnnotationReader:
             )
 
     def _find_shapes(self) -> None:
-        """Collects the sets of fields that are referred to together, for all keys with all actions."""
+        """Collects the sets of fields that are referred to together, over all pairs of key and action."""
         plan = self._plan
         for table in self._schema.tables.values():
             actions = {plan.actions.get(action_id, ()) for action_id in table.actions} | {()}
@@ -391,10 +395,10 @@ class _AnnotationReader:
 
     def _keys_of(self, table: TablePlan) -> Iterator[tuple[_ReferencePart, ...]]:
         parts, fields = self._plan.keys.get(table.id, ()), table.key.fields
-        optional = sorted({p.place for p in parts if fields[p.place].kind is MatchKind.OPTIONAL})
+        optional = sorted({p.position for p in parts if fields[p.position].kind is MatchKind.OPTIONAL})
         for count in range(len(optional) + 1):
             for left_out in combinations(optional, count):
-                yield tuple(part for part in parts if part.place not in left_out)
+                yield tuple(part for part in parts if part.position not in left_out)
 
     def _note(self, parts: Iterable[_ReferencePart]) -> None:
         for reference in _grouped((part, b"") for part in parts):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """@entry_restriction of tables and @action_restriction of actions (p4lang/p4-constraints).
 
-They are beyond P4Runtime's specification. They apply to entries and actions that clients insert or modify,
-not to the program's initial entries or to deletions. The language: constraints.py.
+P4Runtime's specification does not have them. They apply to entries and actions that clients insert or modify,
+not to the program's initial entries or to deletions. constraints.py parses their language.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ from tailrace.switch.p4runtime.pins.constraints import INT, STRING, Conjunct, Sc
 from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 MAX_BYTES = 1 << 18
-"""Of all constraints of a pipeline, which are parsed in one quantum."""
+"""Bytes of all constraints of a pipeline, which are parsed in one quantum."""
 MAX_TOKENS = 1 << 14
-"""Of all constraints of a pipeline: an entry may need them all."""
+"""Tokens of all constraints of a pipeline; one entry may need all of them to be evaluated."""
 MAX_EVALUATED = 1 << 19
-"""Tokens that one update may evaluate, for example of a one-shot with many actions: some 0.1 s."""
+"""Tokens evaluated for one update, for example for a one-shot with many actions; they take some 0.1 s."""
 MAX_EVALUATED_IN_WRITE = 1 << 24
-"""The same for a Write, whose further updates are rejected: it holds locks meanwhile."""
+"""Tokens evaluated for one Write, which holds a lock; beyond them its other updates are rejected."""
 MAX_SHOWN = 120
-"""Characters of a constraint in an error."""
+"""Characters of a constraint that an error message quotes."""
 
 
 @dataclass(slots=True)
 class ConstraintSet:
     """The constraints of one pipeline; `evaluated`: tokens evaluated for the current update."""
 
-    left: int = MAX_BYTES
+    remaining_bytes: int = MAX_BYTES
     tokens: int = 0
     evaluated: int = 0
     actions: dict[int, ActionRestriction | None] = field(default_factory=dict)
-    """By action id, shared by tables."""
+    """The restrictions of actions by action id; tables share them."""
 
     def parse(self, entity: Annotated, annotation: str, scope: Scope, owner: str) -> list[Conjunct]:
         """The conjuncts of a table's or an action's constraints.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT: it is malformed, or the constraints are too long.
+            P4RtError: INVALID_ARGUMENT: a constraint is malformed, or the pipeline's are too long.
         """
         conjuncts: list[Conjunct] = []
         what = f"P4Info: {owner}, @{annotation}"
         for text in texts(entity, annotation):
             if text is None:
-                raise invalid(f"{what}: the constraint has to be one or more strings in double quotes")
-            self.left -= len(text)
-            if self.left < 0:
-                raise invalid(f"{what}: all constraints together have more than {MAX_BYTES} bytes")
+                raise invalid(f"{what}: expected one or more strings in double quotes")
+            self.remaining_bytes -= len(text)
+            if self.remaining_bytes < 0:
+                raise invalid(f"{what}: the constraints of the pipeline have more than {MAX_BYTES} bytes")
             parsed = constraints.parse(text, scope, what)
             self.tokens += sum(conjunct.tokens for conjunct in parsed)
             if self.tokens > MAX_TOKENS:
                 raise invalid(
-                    f"{what}: all constraints of a pipeline have {MAX_TOKENS} tokens at most; "
-                    f"with this one they have {self.tokens}"
+                    f"{what}: with this constraint the pipeline's constraints have {self.tokens} tokens; "
+                    f"the limit is {MAX_TOKENS}"
                 )
             conjuncts += parsed
         return conjuncts
 
     def of_table(self, table: p4i.Table, key: KeyPlan) -> EntryRestriction | None:
-        """The restriction of a table; `key` has its fields in P4Info's order.
+        """The restriction of a table; `key` has the table's fields in P4Info's order. None: it has none.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: the constraint is malformed.
@@ -88,7 +88,10 @@ class ConstraintSet:
     def of_action(
         self, action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]]
     ) -> ActionRestriction | None:
-        """The restriction of an action; `params` has name, bits and strings of each parameter.
+        """The restriction of an action; None: it has none.
+
+        Args:
+            params: name, width in bits, and strings (None: it is a number) of each parameter.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: the constraint is malformed.
@@ -99,10 +102,10 @@ class ConstraintSet:
 
     @staticmethod
     def refusal(evaluated: int) -> P4RtError | None:
-        """Why a Write that has evaluated so many tokens is not continued; None: it is."""
+        """The error for the rest of a Write that has evaluated this number of tokens; None: it may go on."""
         if evaluated < MAX_EVALUATED_IN_WRITE:
             return None
-        return exhausted(f"a Write asks constraints of at most {MAX_EVALUATED_IN_WRITE} tokens")
+        return exhausted(f"a Write may evaluate at most {MAX_EVALUATED_IN_WRITE} tokens of constraints")
 
     def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
         """The first conjunct that does not hold.
@@ -114,8 +117,8 @@ class ConstraintSet:
             self.evaluated += conjunct.tokens
             if self.evaluated > MAX_EVALUATED:
                 raise exhausted(
-                    f"an update asks constraints of at most {MAX_EVALUATED} tokens, "
-                    "for all actions of a one-shot"
+                    f"an update may evaluate at most {MAX_EVALUATED} tokens of constraints, "
+                    "over all actions of a one-shot"
                 )
             if not conjunct.holds(values):
                 return conjunct
@@ -133,10 +136,10 @@ class EntryRestriction:
     constraints: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
-        """Rejects an entry.
+        """Checks the key and priority of an entry.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT, with the violated conjunct and the values.
+            P4RtError: INVALID_ARGUMENT: the entry violates a conjunct; with the conjunct and the values.
         """
         values: list[Value] = [_match_value(field_, packed) for field_ in self.fields]
         values.append(priority)
@@ -167,10 +170,10 @@ class ActionRestriction:
     constraints: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
-        """Rejects the parameters of a call.
+        """Checks the parameters of an action call.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT, with the violated conjunct and the values.
+            P4RtError: INVALID_ARGUMENT: they violate a conjunct; with the conjunct and the values.
         """
         values: Sequence[Value] = [
             number if names is None else names.to_sdn(number)
@@ -208,11 +211,11 @@ def _match_type(field_: MatchField) -> Type:
 
 
 def _match_value(field_: MatchField, packed: PackedKey) -> tuple[Value, int]:
-    """The two values of a field in constraints; an omitted field has those of "don't care"."""
+    """The two values of a field in constraints, such as value and mask; an omitted field is don't-care."""
     end = field_.offset + field_.nbytes
     octets = packed.key[field_.offset : end]
     mask = int.from_bytes(packed.mask[field_.offset : end], "big")
-    # bits above the width in P4Info are the data plane's
+    # the data plane's field may be wider than P4Info's; constraints see P4Info's bits
     full = (1 << field_.bits) - 1
     if isinstance(field_, NamedField):
         return (field_.sdn(octets) if mask else b""), mask & full
@@ -227,7 +230,7 @@ def _match_shown(field_: MatchField, value: tuple[Value, int]) -> str:
     if field_.kind is MatchKind.RANGE:
         return f"is {_shown(number)}..{_shown(second)}"
     if field_.kind is not MatchKind.EXACT and not second:
-        return "is not given"
+        return "is omitted"
     shown = f"is {_shown(number)}"
     if field_.kind is MatchKind.LPM:
         return f"{shown}/{second}"
@@ -242,4 +245,4 @@ def _violation(what: str, annotation: str, conjunct: Conjunct, shown: Sequence[s
     text = conjunct.text
     if len(text) > MAX_SHOWN:
         text = text[: MAX_SHOWN - 3] + "..."
-    return invalid(f"{what}: @{annotation} '{text}' does not hold: {', '.join(shown) or 'for any values'}")
+    return invalid(f"{what}: @{annotation} '{text}' does not hold: {', '.join(shown) or 'it is never true'}")

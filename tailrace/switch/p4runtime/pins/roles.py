@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access of roles to entities: @p4runtime_role in P4Info.
 
-The specification leaves the access of roles to role.config (section 5); SAI's programs, sonic-pins and 4ward
-use the annotation. Without any in P4Info, every role has the full pipeline. With one, a table or an action
-profile belongs to the roles that it names, or else to the default role alone. A profile without roles belongs
-to those of its tables, direct resources to those of their table. All other objects without roles, such as the
-headers of packet-in and packet-out, belong to every role, as do multicast groups and clone sessions. The
-default role has everything.
+The specification defines access by role.config (section 5); SAI's programs, sonic-pins and 4ward use the
+annotation. If P4Info has no such annotation, every role has access to the full pipeline. If it has one, a
+table or an action profile belongs to the roles in its annotation. A table without it belongs to the default
+role alone, a profile without it to the roles of its tables, a direct resource to the roles of its table. All
+other objects without it, such as the packet-in and packet-out headers, belong to every role, as do multicast
+groups and clone sessions. The default role has access to everything.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tailrace.switch.p4runtime.pins.annotations import texts
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of one pipeline, by P4Info id: `owners` of objects that do not belong to every role, `names`.
+    """The roles of one pipeline.
 
-    `packet_in` and `packet_out` are the ids of the controller headers, 0: none.
+    `owners`: by P4Info id of an object, the roles that have access to it; an object that is not a key belongs
+    to every role. `names`: the objects' names by id. `packet_in`, `packet_out`: ids of the headers; 0: none.
     """
 
     owners: dict[int, frozenset[str]]
@@ -33,21 +34,22 @@ class Roles:
     packet_in: int
     packet_out: int
 
-    def allows(self, role: str, owner: int) -> bool:
+    def allows(self, role: str, object_id: int) -> bool:
         """Whether a role has access to an object."""
-        owners = self.owners.get(owner)
+        owners = self.owners.get(object_id)
         return owners is None or role == DEFAULT_ROLE or role in owners
 
-    def check(self, role: str, owner: int) -> None:
+    def check(self, role: str, object_id: int) -> None:
         """Rejects a role without access to an object.
 
         Raises:
             P4RtError: PERMISSION_DENIED.
         """
-        if not self.allows(role, owner):
-            owners = ", ".join(f"'{name}'" for name in sorted(self.owners[owner])) or "the default role"
+        if not self.allows(role, object_id):
+            owners = ", ".join(f"'{name}'" for name in sorted(self.owners[object_id])) or "the default role"
+            name = self.names[object_id]
             raise P4RtError(
-                Code.PERMISSION_DENIED, f"role '{role}' has no access to '{self.names[owner]}', but {owners}"
+                Code.PERMISSION_DENIED, f"role '{role}' has no access to '{name}', which belongs to {owners}"
             )
 
     def only(self, role: str, response: p4r.ReadResponse) -> p4r.ReadResponse:
@@ -58,7 +60,7 @@ class Roles:
 
 
 def roles_of(info: p4i.P4Info) -> Roles | None:
-    """The roles that P4Info names; None: none, and every role has everything.
+    """The roles that P4Info names; None: it names none, so every role has access to everything.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: an annotation has no string argument.

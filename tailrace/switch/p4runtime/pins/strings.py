@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strings of types with @p4runtime_translation to sdn_string (P4Runtime specification 8.4.6 and 18).
 
-A string gets a number with the first successful write that has it: a decimal number its value if free, the
-empty string 0, all others the lowest free number from 1 on. So ports can be called by their numbers, and VRFs
-by any names. A number without a string is read as a decimal number. When the quota is used up, the numbers of
-strings that no entity has are freed (mark and sweep: state.py).
+The first successful write with a string maps it to a number, the value in the data plane: a decimal string to
+its value, if that is free; the empty string to 0; any other string to the lowest free number from 1 on. So
+clients can name ports by their numbers, and VRFs by any name. A number without a string is sent to clients as
+its decimal string. If the quota is used up, numbers whose strings no entity uses are freed by mark and sweep
+(state.py).
 """
 
 from __future__ import annotations
@@ -14,34 +15,36 @@ from dataclasses import dataclass
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 MAX_BITS = 512
-"""Width of types with strings: numbers are shown in decimal, which is slow for wider ones."""
+"""Largest width of a translated type: its numbers are converted to decimal, which is slow for wider ones."""
 MAX_NAME = 256
-"""Bytes of a string."""
+"""Largest length of a string, in bytes."""
 MAX_NAMES = 1 << 18
-"""Strings of all types of a pipeline."""
+"""Largest number of strings of a pipeline, over all types."""
 
 
 @dataclass(slots=True)
 class StringQuota:
-    """How many more strings fit; `full`: one was rejected."""
+    """How many more strings a pipeline may have; `full`: a string was rejected since the flag was cleared."""
 
-    left: int = MAX_NAMES
+    remaining: int = MAX_NAMES
     full: bool = False
 
 
 class SdnStrings:
     """The strings of one type and their numbers; `bits`: width in the data plane."""
 
-    __slots__ = ("_free", "_marked", "_names", "_numbers", "_room", "bits", "type_name")
+    __slots__ = ("_free", "_marked", "_names", "_numbers", "_quota", "bits", "type_name")
 
-    def __init__(self, type_name: str, bits: int, room: StringQuota | None = None) -> None:
+    def __init__(self, type_name: str, bits: int, quota: StringQuota | None = None) -> None:
         """Raises:
         P4RtError: INVALID_ARGUMENT: the type is too wide.
         """
         if bits > MAX_BITS:
-            raise invalid(f"P4Info: type {type_name} has {bits} bits; strings stand for {MAX_BITS} at most")
+            raise invalid(
+                f"P4Info: type {type_name} has {bits} bits; types of sdn_string have {MAX_BITS} at most"
+            )
         self.type_name = type_name
-        self._room = room or StringQuota()
+        self._quota = quota or StringQuota()
         self.bits = bits
         self._numbers: dict[bytes, int] = {}
         self._names: dict[int, bytes] = {}
@@ -49,13 +52,13 @@ class SdnStrings:
         self._marked: set[int] | None = None
 
     def mark(self) -> None:
-        """Starts marking the numbers that are used, until `sweep`."""
+        """Starts marking numbers when they are used; `sweep` ends it."""
         self._marked = set()
 
-    def sweep(self, *, none: bool) -> None:
-        """Frees the numbers of all strings not used since `mark`; with `none`, of none."""
+    def sweep(self, *, cancel: bool = False) -> None:
+        """Finishes marking, and frees the numbers not used since `mark`; with `cancel` it frees none."""
         marked, self._marked = self._marked, None
-        if marked is not None and not none:
+        if marked is not None and not cancel:
             for name, number in tuple(self._numbers.items()):
                 if number not in marked:
                     self._forget(name, number)
@@ -64,15 +67,15 @@ class SdnStrings:
         self._numbers.pop(name)
         del self._names[number]
         self._free = min(self._free, number or self._free)
-        self._room.left += 1
+        self._quota.remaining += 1
 
     def _used(self, number: int) -> int:
         if self._marked is not None:
             self._marked.add(number)
         return number
 
-    def known(self, name: bytes) -> int | None:
-        """The number of a string, for lookups: allocated before, or its decimal value; None: neither."""
+    def look_up(self, name: bytes) -> int | None:
+        """The number of a string, without allocating one: its number, or its decimal value; None: neither."""
         number = self._numbers.get(name)
         if number is None and len(name) <= MAX_NAME:
             number = self._preferred(name)
@@ -89,7 +92,7 @@ class SdnStrings:
         if known is not None:
             return self._used(known)
         if len(name) > MAX_NAME:
-            raise invalid(f"{what}: the string has {len(name)} bytes, at most {MAX_NAME} are taken")
+            raise invalid(f"{what}: the string has {len(name)} bytes; the limit is {MAX_NAME}")
         try:
             name.decode()
         except UnicodeDecodeError as error:
@@ -97,10 +100,10 @@ class SdnStrings:
         number = self._preferred(name)
         if number is None or number in self._names:
             number = self._lowest_free(what)
-        if self._room.left <= 0:
-            self._room.full = True
-            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{what}: there are {MAX_NAMES} strings already")
-        self._room.left -= 1
+        if self._quota.remaining <= 0:
+            self._quota.full = True
+            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{what}: the pipeline has {MAX_NAMES} strings already")
+        self._quota.remaining -= 1
         self._numbers[name] = number
         self._names[number] = name
         return self._used(number)
@@ -111,27 +114,27 @@ class SdnStrings:
         return self._names.get(number) or (b"" if number in self._names else b"%d" % number)
 
     @property
-    def short(self) -> bool:
+    def nearly_full(self) -> bool:
         """Whether 7/8 of the numbers, or of the quota, are used."""
-        most = min(1 << self.bits, MAX_NAMES)
-        return 8 * min(most - len(self._names), self._room.left) < most
+        limit = min(1 << self.bits, MAX_NAMES)
+        return 8 * min(limit - len(self._names), self._quota.remaining) < limit
 
     @property
     def count(self) -> int:
-        """Strings with a number."""
+        """How many strings have a number."""
         return len(self._numbers)
 
     def roll_back(self, count: int) -> None:
-        """Frees the numbers of all strings but the first `count`; no entity may have them."""
+        """Frees the numbers of all strings but the oldest `count`; no entity may use the freed ones."""
         while len(self._numbers) > count:
             last = next(reversed(self._numbers))
             self._forget(last, self._numbers[last])
 
     def adopt(self, other: SdnStrings) -> None:
-        """Copies the strings of another pipeline's type, if it has none."""
+        """Copies the strings of another pipeline's type of this width, if this type has no strings yet."""
         if not self._numbers and other.bits == self.bits:
             self._numbers, self._names, self._free = dict(other._numbers), dict(other._names), other._free
-            self._room.left -= len(self._numbers)
+            self._quota.remaining -= len(self._numbers)
 
     def _preferred(self, name: bytes) -> int | None:
         """The preferred number of a string: 0 if empty, or its decimal value."""
@@ -150,8 +153,8 @@ class SdnStrings:
             number = 0 if self._free >> self.bits else self._free
             if number not in self._names:
                 return number
-        self._room.full = True
+        self._quota.full = True
         raise P4RtError(
             Code.RESOURCE_EXHAUSTED,
-            f"{what}: there are {len(self._names)} strings of type {self.type_name} already",
+            f"{what}: type {self.type_name} has {len(self._names)} strings already, and no free number",
         )
