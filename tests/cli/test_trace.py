@@ -87,7 +87,7 @@ def test_for_real_beside_a_controller(tailrace: Command, fabric: Fabric) -> None
     with Primary(leaf) as primary:
         result = tailrace(*asked)
         assert result.status == 1
-        assert "under its election id" in result.err
+        assert "needs its election id" in result.err
         assert len(result.err.strip().splitlines()) == 1
         assert leaf.plane.take() == []
         request = TraceRequest(leaf.device_id, 1, "00" * 60, send=True, election_id=primary.election_id)

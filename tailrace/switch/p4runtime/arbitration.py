@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
 
-The server remembers the highest election id of each role: of the default role for ever, of another role as
-long as it has a stream. The live client with this id is the primary, all others are backups. When the primary
-disconnects, no backup is promoted: a client must announce an id that is at least as high.
+The server remembers the highest election id that each role has seen: for the default role for ever, for
+another role as long as it has a stream. The connected client with this id is the primary, all others are
+backups. When the primary disconnects, no backup is promoted: a client must send an id at least as high.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ROLE_BYTES = 256
 
 @dataclass(eq=False, slots=True)
 class ArbitrationClient:
-    """The client of one stream; `role` is None until its first update. Without an id it is never primary."""
+    """The client of one stream; `role` is None until its first update. Without election id it is a backup."""
 
     role: str | None = None
     election_id: int | None = None
@@ -31,7 +31,11 @@ class ArbitrationClient:
 
 @dataclass(slots=True)
 class _Role:
-    """`term` numbers the last takeover, counted over all roles; a Write of an earlier term is rejected."""
+    """A role and its clients.
+
+    `highest`: the highest election id so far. `term`: the number of the role's last takeover, that is, change
+    of primary, counted over all roles; a Write that began in an earlier term is rejected.
+    """
 
     highest: int | None = None
     primary: ArbitrationClient | None = None
@@ -39,20 +43,21 @@ class _Role:
     clients: list[ArbitrationClient] = field(default_factory=list)
 
     def elect_live(self) -> None:
-        """Makes the live client with the highest election id primary."""
+        """Makes the connected client with the highest election id primary."""
         live = {c.election_id: c for c in self.clients if c.election_id is not None}
         self.highest = max(live, default=None)
         self.primary = None if self.highest is None else live[self.highest]
 
 
 Notices = list[tuple[ArbitrationClient, p4r.MasterArbitrationUpdate]]
+"""Arbitration updates to send, each with the client that gets it."""
 
 
 class Arbiter:
     """The primary client of each role of one device.
 
-    `lenient` follows simple_switch_grpc: role.config is ignored, election ids are forgotten with their
-    clients, the client with the next highest id is promoted, and a missing election id is 0.
+    `lenient` follows simple_switch_grpc: role.config is ignored; an election id is forgotten when its client
+    disconnects, and the client with the next highest id is promoted; a missing election id is 0.
     """
 
     def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
@@ -63,10 +68,10 @@ class Arbiter:
         self._terms = 0
 
     def update(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> Notices:
-        """Handles an arbitration update of `client`; the notifications to send, in this order.
+        """Handles an arbitration update of `client`; returns the notifications to send, in this order.
 
         Raises:
-            P4RtError: the stream has to end with this error.
+            P4RtError: the update is invalid; the stream must end with this error.
         """
         name = self._check(client, message)
         election_id = self._election_id(message)
@@ -97,7 +102,7 @@ class Arbiter:
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
-        """Whether `update` would make the client primary instead of another client, connected or not."""
+        """Whether `update` would make a client primary that is not, as far as election ids tell."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
             return False
@@ -112,9 +117,9 @@ class Arbiter:
         return known is None or election_id >= known
 
     def term(self, role: str) -> int:
-        """The number of the role's last takeover; 0: none.
+        """The number of the role's last takeover; 0: there was none.
 
-        Writes continue when their primary disconnects or changes its id, and stop at a takeover.
+        A Write continues if its client disconnects or changes its election id, and stops at a takeover.
         """
         state = self._roles.get(role)
         return 0 if state is None else state.term
@@ -124,14 +129,14 @@ class Arbiter:
         return election_of(message.election_id) if given else None
 
     def disconnect(self, client: ArbitrationClient) -> Notices:
-        """Removes a client whose stream has ended; the notifications to send."""
+        """Removes a client whose stream has ended; returns the notifications to send."""
         if client.role is None:
             return []
         name, client.role = client.role, None
         role = self._roles[name]
         role.clients.remove(client)
         if not role.clients and name != DEFAULT_ROLE:
-            del self._roles[name]  # clients choose the names: memory stays bounded
+            del self._roles[name]  # clients choose role names: bounds the memory for roles
             return []
         if role.primary is not client:
             return []
@@ -145,11 +150,11 @@ class Arbiter:
         return client.role is not None and self._roles[client.role].primary is client
 
     def primaries(self) -> list[ArbitrationClient]:
-        """The live primaries of all roles."""
+        """The connected primaries of all roles."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
     def highest(self) -> int | None:
-        """The highest election id that the default role has seen; None: none."""
+        """The highest election id that the default role has seen; None: it has seen none."""
         return self._roles[DEFAULT_ROLE].highest
 
     def no_streams(self) -> bool:

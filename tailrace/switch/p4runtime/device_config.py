@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """p4_device_config: its two encodings, and the error for a program that cannot be loaded.
 
-It is BMv2 JSON, or BMv2 JSON in a p4.tmp.P4DeviceConfig message. P4DeviceConfig (p4lang/PI,
-proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and bytes `device_data` (3);
-only the last one matters here. It is decoded by hand, as no package registry has its module.
+It is BMv2 JSON, either plain or in a p4.tmp.P4DeviceConfig message. P4DeviceConfig (p4lang/PI,
+proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and bytes `device_data` (3),
+which is the JSON. The message is decoded by hand, as no package on PyPI contains its Python module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory accounting: the memory of programs and entities is estimated and reserved against one limit.
+"""Memory accounting: the memory of programs and entities is estimated, and reserved within one limit.
 
-The kernel overcommits memory and kills the process when it is used, so allocations do not fail in time.
+The kernel overcommits memory: allocations do not fail, and the process is killed when it uses the memory.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from tailrace.p4rt.status import exhausted
 from tailrace.switch.compiler.model import Model
 
-# Bytes of each object, measured on CPython 3.11 with the core's part, rounded up.
+# Bytes of each object in Python and in the switch core, measured on CPython 3.11 and rounded up.
 ENTRY = 2048
-KEY_BYTE = 8  # of an entry: copies in the message and the entry, and hash table slots
+KEY_BYTE = 8  # for each byte of an entry's key: copies in message and entry, and hash table slots
 MEMBER = 1024
 COPY = 192
 GROUP = 1024
@@ -24,7 +24,7 @@ GROUP_MEMBER = 384
 REPLICA = 512
 REPLICATED = 1024
 SET_MEMBER = 512
-REFERENCE = 512  # from or to an entry: the tuples, and a place in the index
+REFERENCE = 512  # from or to an entry: the tuples, and an item in the index (pins/references.py)
 
 _COUNTER_CELL = 16
 _METER_CELL = 128
@@ -32,23 +32,23 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 
 def default_limit() -> int:
-    """Half of the machine's memory, or of what the control group allows, in bytes."""
+    """Half of the machine's memory, or of the control group's limit if that is lower, in bytes."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in _CGROUP_LIMITS:
         try:
             total = min(total, int(path.read_text("ascii")))
         except (OSError, ValueError):
-            continue  # no such controller, or "max"
+            continue  # there is no such cgroup controller, or its limit is "max"
     return total // 2
 
 
 def reference_bytes(references: Iterable[tuple[int, tuple[int, ...], tuple[bytes, ...]]]) -> int:
-    """Bytes of references from or to an entry."""
+    """Estimated bytes of references from or to an entry."""
     return sum(REFERENCE + sum(map(len, values)) for _, _, values in references)
 
 
 def array_bytes(model: Model) -> int:
-    """Bytes of a program's arrays."""
+    """Bytes of a program's counters, meters and registers."""
     return (
         sum(_COUNTER_CELL * counter.size for counter in model.counters)
         + sum(_METER_CELL * meter.size for meter in model.meters)
@@ -57,7 +57,7 @@ def array_bytes(model: Model) -> int:
 
 
 def _cell_bytes(bits: int) -> int:
-    """A register's cell: 1, 2, 4 or 8 bytes, or a multiple of 8."""
+    """Bytes of a register's cell: 1, 2, 4 or 8, or a multiple of 8."""
     return next((size for size in (1, 2, 4, 8) if bits <= 8 * size), (bits + 63) // 64 * 8)
 
 
@@ -69,10 +69,10 @@ class MemoryBudget:
         self.used = 0
 
     def check_fits(self, size: int, what: str) -> None:
-        """Rejects what exceeds the limit by itself.
+        """Checks that `size` bytes alone do not exceed the limit.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED, with both figures.
+            P4RtError: RESOURCE_EXHAUSTED: they do; with size and limit.
         """
         if size > self.limit:
             raise exhausted(f"{what} needs {size} bytes; the limit is {self.limit} (--memory)")
@@ -88,9 +88,9 @@ class MemoryAccount:
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Lifts the limit within, for rollbacks.
+        """Lifts the limit within the context, for rollbacks.
 
-        Other pipelines may have reserved what the batch had freed, so memory may exceed the limit
+        Other pipelines may have reserved the memory that the batch had freed, so the limit may be exceeded
         afterwards; then all reservations fail until enough is released.
         """
         self._unlimited = True
@@ -103,21 +103,21 @@ class MemoryAccount:
         """Reserves bytes; a negative number releases them.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: fewer are left.
+            P4RtError: RESOURCE_EXHAUSTED: fewer bytes are free.
         """
         memory = self._memory
         if size > 0 and memory.used + size > memory.limit and not self._unlimited:
             raise exhausted(
-                f"{what} needs {size} bytes more; {memory.used} of {memory.limit} are in use (--memory)"
+                f"{what} needs {size} more bytes; {memory.used} of {memory.limit} are in use (--memory)"
             )
         memory.used += size
         self._used += size
 
     def reserve_replacement(self, size: int, what: str) -> None:
-        """Reserves bytes of what will replace something; rejects only what exceeds the limit by itself.
+        """Reserves bytes for an object that will replace another one, whose memory is freed only later.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED.
+            P4RtError: RESOURCE_EXHAUSTED: these bytes alone exceed the limit.
         """
         self._memory.check_fits(size, what)
         self._memory.used += size

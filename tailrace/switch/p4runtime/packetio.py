@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PacketIn and PacketOut: the controller headers in front of a frame (P4Runtime specification 16.1).
 
-A frame for the CPU port begins with the packed `packet_in` header; a packet-out enters through the CPU port
-behind the packed `packet_out` header. Fields are packed in P4Info's order, the first in the most significant
-bits.
+A frame that the switch sends to the CPU port begins with the packed `packet_in` header. A packet-out enters
+by the CPU port with the packed `packet_out` header in front. Fields are packed in P4Info's order, the first
+in the most significant bits.
 """
 
 from __future__ import annotations
@@ -51,48 +51,51 @@ def _header(schema: Schema, name: str) -> _PacketHeader:
 
 
 def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketHeader:
-    """P4Info's header with the widths of the program's.
+    """A header's fields from P4Info, with widths and positions from the program.
 
-    P4Info has the controllers' widths of translated types, and omits fields annotated @padding.
+    For translated types P4Info has the width in messages instead, and it omits fields annotated @padding.
     """
     wire = _layout(metadata, schema)
     nbytes = (sum(bits for _, bits in wire) + 7) // 8
-    left, fields = 8 * nbytes, []
+    shift, fields = 8 * nbytes, []
     by_name = {item.name: item for item in metadata}
     for field_name, bits in wire:
-        left -= bits
+        shift -= bits
         item = by_name.get(field_name)
         if item is None:
             continue
         if bits <= 0:
             raise invalid(f"P4Info: '{name}.{field_name}' has no width in bits")
         sdn = schema.types.sdn(item.type_name.name, bits) or Sdn(bits)
-        fields.append(_MetadataField(item.id, field_name, bits, left, sdn))
+        fields.append(_MetadataField(item.id, field_name, bits, shift, sdn))
     return _PacketHeader(nbytes, tuple(fields))
 
 
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
-    """Names and widths of the fields in frames: of the program's header with these fields, or P4Info's."""
+    """Names and widths of a header's fields in frames.
+
+    They are those of the program's header that has the metadata's fields, or else P4Info's.
+    """
     declared = [(item.name, item.bitwidth) for item in metadata]
     translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
-    # P4Info does not have the width of translated types
-    wanted = [(name, 0 if name in translated else bits) for name, bits in declared]
+    # P4Info lacks the data plane's width of translated types: they are compared by name only
+    expected = [(name, 0 if name in translated else bits) for name, bits in declared]
     names = {name for name, _ in declared}
-    fits = []
+    candidates = []
     for header in schema.model.header_types:
         fields = [(each.name, each.bits) for each in header.fields if not each.hidden]
-        mine = [(name, 0 if name in translated else bits) for name, bits in fields if name in names]
-        if mine == wanted:
-            fits.append(fields)
-    # the header with the fewest other fields, which are padding
-    return min(fits, key=len, default=declared)
+        actual = [(name, 0 if name in translated else bits) for name, bits in fields if name in names]
+        if actual == expected:
+            candidates.append(fields)
+    # the header with the fewest further fields, which are padding
+    return min(candidates, key=len, default=declared)
 
 
 class PacketIo:
     """The controller headers of one pipeline.
 
-    `lenient` follows simple_switch_grpc: missing metadata of a packet-out is zero, and of duplicates the last
-    value counts.
+    `lenient` follows simple_switch_grpc: metadata missing in a packet-out is zero; if it is given twice, the
+    last value is used.
     """
 
     def __init__(self, schema: Schema, *, lenient: bool = False) -> None:
@@ -104,14 +107,14 @@ class PacketIo:
     def port_names(self) -> SdnStrings | None:
         """The strings of ports (sdn_string); None: ports are numbers.
 
-        P4Info does not give the type of ports in replicas and of watch ports: it is that of the ports in
-        packet-ins and packet-outs.
+        P4Info does not give the type of replicas' ports and of watch ports; the type of the port metadata of
+        packet-ins and packet-outs is used.
         """
         of_ports = (field for field in (*self._in.fields, *self._out.fields) if field.name in _PORTS)
         return next((field.sdn.names for field in of_ports if field.sdn.names is not None), None)
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
-        """The message for a frame to the CPU port; None: the frame is shorter than its header."""
+        """The message for a frame to the CPU port; None: the frame is shorter than the packet_in header."""
         header = self._in
         if len(frame) < header.nbytes:
             return None
@@ -147,7 +150,7 @@ class PacketIo:
             names = field.sdn.names
             number = field.sdn.to_wire(data, what) if names is None else names.look_up(data)
             if number is None:
-                raise invalid(f"{what}: the string stands for no number")
+                raise invalid(f"{what}: the string has no number: no entity uses it, and it is not decimal")
             value |= number << field.shift
         for unknown in given:
             raise _unknown(unknown)
@@ -155,8 +158,7 @@ class PacketIo:
         if len(frame) > C.TR_MAX_FRAME:
             # the core would drop and count it, and the client would get no error
             raise invalid(
-                f"packet_out: the frame has {len(frame)} bytes with its header; "
-                f"at most {C.TR_MAX_FRAME} are taken"
+                f"packet_out: the frame has {len(frame)} bytes with its header; the limit is {C.TR_MAX_FRAME}"
             )
         return frame
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The read set of a traced packet: the entities that another switch needs for the same trace.
 
-Of a table it has the entries that were hit, or the default action; of a group only the selected members, so
-that the hash does not matter; of replicas those whose ports are up. It leaves out counters, which programs
+Of a table it contains the entries that were hit, or the default action; of a group only the selected members,
+so that the hash does not matter; of replicas those whose ports are up. It omits counters, which programs
 cannot read, idle timeouts, metadata, and register cells that are 0.
 """
 
@@ -28,7 +28,7 @@ from tailrace.switch.trace.records import IN_VALUE_SET, NumberedEvents
 _WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
 _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
 
-_GONE = "the switch's entries have changed during the trace: trace the packet again"
+_CHANGED = "the switch's entries have changed during the trace: trace the packet again"
 
 
 def needs(
@@ -38,10 +38,10 @@ def needs(
     config: SwitchConfig,
     time_ns: int,
 ) -> TraceNeeds:
-    """What another switch needs for the same trace: the read set, the program, the settings.
+    """What another switch needs to repeat a trace: the read set, the program, the settings.
 
     Raises:
-        TraceError: the state has changed since, or has something that cannot be saved.
+        TraceError: the state has changed since the trace, or cannot be saved.
     """
     read_set = ReadSet(state, trace_steps)
     return TraceNeeds(
@@ -57,21 +57,21 @@ def needs(
 
 
 class ReadSet:
-    """The entities of one trace, and its choices on a switch with these entities alone."""
+    """The entities that one trace needs, and the outcomes of its choices on a switch with only these."""
 
     def __init__(self, state: ForwardingState, trace_steps: NumberedEvents) -> None:
         """Looks up all entities.
 
         Raises:
-            TraceError: the state has changed meanwhile, or has something that cannot be saved.
+            TraceError: the state has changed since the trace, or cannot be saved.
         """
         self._state = state
         self._tables = {table.plan.name: table for table in state.tables.values()}
         self._profiles = {profile.plan.name: profile for profile in state.profiles.values()}
         self._register_plans = {plan.name: plan for plan in state.schema.registers.values()}
         self._meter_plans = {plan.name: plan for plan in state.schema.meters.values()}
-        # looked up already: a packet may read an entity many times
-        self._numbers: dict[tuple[Literal["member", "group"], int, int], int] = {}
+        # caches: a packet may read an entity many times
+        self._ids: dict[tuple[Literal["member", "group"], int, int], int] = {}
         self._entries: dict[tuple[int, int], tuple[TableState, StoredEntry]] = {}
         self._defaults: dict[int, TableState] = {}
         self._members: dict[tuple[int, int], ProfileState] = {}
@@ -81,7 +81,7 @@ class ReadSet:
         self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
         self._other_entities: dict[tuple[str, object], p4r.Entity] = {}
         self._table: tuple[int, int] = 0, 0
-        """The last entry that was hit: the next member belongs to it."""
+        """Table id and handle of the last entry that was hit: the next member event belongs to this entry."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.ChoiceEvent | None = None
         for _, step in trace_steps:
@@ -91,18 +91,18 @@ class ReadSet:
 
     @property
     def choices(self) -> list[int]:
-        """Outcomes of choices, as `switch.trace.dry_run` takes them."""
+        """Outcomes of the trace's choices, as the input of `switch.trace.dry_run`."""
         outcomes = (choice() for choice in self._choices)
         return [taken for taken in outcomes if taken is not None]
 
     @property
     def entities(self) -> list[p4r.Entity]:
-        """In the order in which they can be written.
+        """The entities, in an order in which they can be written.
 
         Raises:
             TraceError: something cannot be saved.
         """
-        # groups order their members by creation
+        # the data plane orders a group's members by their creation
         entities = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
         entities += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
         entities += self._other_entities.values()
@@ -118,74 +118,74 @@ class ReadSet:
 
     def _add_table(self, step: events.TableEvent) -> None:
         table = self._tables.get(step.name)
-        if table is None:  # p4c made it, P4Info has it not
+        if table is None:  # a table that p4c has added; it is not in P4Info
             return
         if step.entry is None:
             self._defaults[table.plan.id] = table
             return
         entry = table.by_handle.get(step.entry)
         if entry is None:
-            raise TraceError(_GONE)
+            raise TraceError(_CHANGED)
         self._table = table.plan.id, step.entry
         self._entries[self._table] = table, entry
 
     def _add_choice(self, step: events.ChoiceEvent) -> None:
         if step.what == "colour":
             self._choices.append(lambda: step.taken)
-        else:  # the next step has its outcome
+        else:  # the next event has the outcome
             self._choice = step
 
     def _add_random(self, step: events.RandomEvent) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:
-            asked = step.value - step.low + (FIRST_VALUE if choice.of == FIRST_VALUE else 0)
-            self._choices.append(lambda: asked)
+            taken = step.value - step.low + (FIRST_VALUE if choice.of == FIRST_VALUE else 0)
+            self._choices.append(lambda: taken)
 
     def _add_member(self, step: events.MemberEvent) -> None:
         self._choice = None
         profile = self._profiles[step.profile]
-        shot = profile.one_shots.get(-1 if step.group is None else step.group)
-        if shot is not None:
-            self._add_one_shot(step, shot)
+        one_shot = profile.one_shots.get(-1 if step.group is None else step.group)
+        if one_shot is not None:
+            self._add_one_shot(step, one_shot)
             return
-        member = None if step.member is None else self._number("member", profile, step.member)
+        member = None if step.member is None else self._id_of("member", profile, step.member)
         if member is not None:
             self._members[profile.plan.id, member] = profile
         if step.group is None:
             return
-        group = self._number("group", profile, step.group)
+        group = self._id_of("group", profile, step.group)
         chosen = self._groups.setdefault((profile.plan.id, group), set())
         if member is not None:
             chosen.add(member)
             self._choose(chosen, member)
 
-    def _number(self, what: Literal["member", "group"], profile: ProfileState, handle: int) -> int:
-        """The id of a member or group."""
+    def _id_of(self, what: Literal["member", "group"], profile: ProfileState, handle: int) -> int:
+        """The P4Runtime id of a member or group with this handle in the switch core."""
         key = what, profile.plan.id, handle
-        number = self._numbers.get(key)
-        if number is None:
+        entity_id = self._ids.get(key)
+        if entity_id is None:
             if what == "member":
-                number = next((n for n, item in profile.members.items() if handle in item.handles), None)
+                entity_id = next((n for n, item in profile.members.items() if handle in item.handles), None)
             else:
-                number = next((n for n, item in profile.groups.items() if item.handle == handle), None)
-            if number is None:
-                raise TraceError(_GONE)
-            self._numbers[key] = number
-        return number
+                entity_id = next((n for n, item in profile.groups.items() if item.handle == handle), None)
+            if entity_id is None:
+                raise TraceError(_CHANGED)
+            self._ids[key] = entity_id
+        return entity_id
 
-    def _add_one_shot(self, step: events.MemberEvent, shot: OneShotSpec) -> None:
+    def _add_one_shot(self, step: events.MemberEvent, one_shot: OneShotSpec) -> None:
         chosen = self._shots.setdefault(self._table, set())
         if step.member is None:
             return
-        positions = (at for at, handles in enumerate(shot.handles) if step.member in handles)
+        positions = (at for at, handles in enumerate(one_shot.handles) if step.member in handles)
         at = next(positions, None)
         if at is None:
-            raise TraceError(_GONE)
+            raise TraceError(_CHANGED)
         chosen.add(at)
         self._choose(chosen, at)
 
     def _choose(self, chosen: set[int], member: int) -> None:
-        """Notes a choice; there is none in a group of one, which is known in the end."""
+        """Records a choice; a group of one member offers none, and its size is known only after the trace."""
         self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
     def _add_register(self, step: events.RegisterEvent) -> None:
@@ -194,7 +194,7 @@ class ReadSet:
             return
         self._registers[cell] = None
         plan = self._register_plans.get(step.name)
-        if step.access == "write" or not step.value or plan is None:  # a new switch has 0
+        if step.access == "write" or not step.value or plan is None:  # cells of a new switch are 0
             return
         message = p4r.Entity()
         message.register_entry.register_id = plan.id
@@ -211,10 +211,10 @@ class ReadSet:
             return
         if ("meter", (plan.id, step.index)) in self._other_entities:
             return
-        asked = p4r.Entity()
-        asked.meter_entry.meter_id = plan.id
-        asked.meter_entry.index.index = step.index
-        entity = next(self._state.entities(asked))
+        request = p4r.Entity()
+        request.meter_entry.meter_id = plan.id
+        request.meter_entry.index.index = step.index
+        entity = next(self._state.entities(request))
         if entity.meter_entry.HasField("config"):
             self._other_entities["meter", (plan.id, step.index)] = entity
 
@@ -224,11 +224,11 @@ class ReadSet:
         name = step.case.removeprefix(IN_VALUE_SET)
         for plan in self._state.schema.value_sets.values():
             if plan.name == name:
-                asked = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
-                self._other_entities["value set", plan.id] = next(self._state.entities(asked))
+                request = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
+                self._other_entities["value set", plan.id] = next(self._state.entities(request))
 
     def _add_multicast(self, step: events.MulticastEvent) -> None:
-        self._replicated(
+        self._add_replicas(
             p4r.PacketReplicationEngineEntry(
                 multicast_group_entry=p4r.MulticastGroupEntry(multicast_group_id=step.group)
             )
@@ -236,16 +236,16 @@ class ReadSet:
 
     def _add_clone(self, step: events.CloneEvent) -> None:
         if step.known:
-            self._replicated(
+            self._add_replicas(
                 p4r.PacketReplicationEngineEntry(
                     clone_session_entry=p4r.CloneSessionEntry(session_id=step.session)
                 )
             )
 
-    def _replicated(self, asked: p4r.PacketReplicationEngineEntry) -> None:
-        effective = self._state.replication.in_force(asked)
+    def _add_replicas(self, request: p4r.PacketReplicationEngineEntry) -> None:
+        effective = self._state.replication.in_force(request)
         if effective is not None:
-            self._other_entities["replicas", asked.SerializeToString()] = p4r.Entity(
+            self._other_entities["replicas", request.SerializeToString()] = p4r.Entity(
                 packet_replication_engine_entry=effective
             )
 
@@ -264,18 +264,18 @@ class ReadSet:
     # ---- entities ----
 
     @staticmethod
-    def _member(profile: ProfileState, number: int) -> p4r.Entity:
+    def _member(profile: ProfileState, member_id: int) -> p4r.Entity:
         message = p4r.Entity()
-        profile.fill_member(number, message.action_profile_member)
+        profile.fill_member(member_id, message.action_profile_member)
         return message
 
-    def _group(self, profile: int, number: int, chosen: set[int]) -> p4r.Entity:
+    def _group(self, profile_id: int, group_id: int, chosen: set[int]) -> p4r.Entity:
         message = p4r.Entity()
         group = message.action_profile_group
-        self._state.profiles[profile].fill_group(number, group)
+        self._state.profiles[profile_id].fill_group(group_id, group)
         kept = [member for member in group.members if member.member_id in chosen]
         del group.members[:]
-        group.members.extend(_alone(member) for member in kept)
+        group.members.extend(_without_weight(member) for member in kept)
         return message
 
     def _entry(self, table: TableState, entry: StoredEntry, chosen: set[int] | None) -> p4r.Entity:
@@ -284,15 +284,15 @@ class ReadSet:
         for field in ("metadata", "controller_metadata", "idle_timeout_ns"):
             message.table_entry.ClearField(field)
         if chosen is not None:
-            shots = message.table_entry.action.action_profile_action_set.action_profile_actions
-            kept = [shots[at] for at in sorted(chosen)]
+            actions = message.table_entry.action.action_profile_action_set.action_profile_actions
+            kept = [actions[at] for at in sorted(chosen)]
             message.table_entry.action.action_profile_action_set.ClearField("action_profile_actions")
-            shots = message.table_entry.action.action_profile_action_set.action_profile_actions
-            shots.extend(_alone(action) for action in kept)
+            actions = message.table_entry.action.action_profile_action_set.action_profile_actions
+            actions.extend(_without_weight(action) for action in kept)
         return message
 
     def _default(self, table: TableState) -> list[p4r.Entity]:
-        """The default entry; empty: it is the program's."""
+        """The default entry, as a list; empty if it is the program's initial one."""
         if table.plan.const_default or table.plan.profile is not None:
             return []
         message, initial = (
@@ -301,8 +301,8 @@ class ReadSet:
         return [] if message == initial else [message]
 
 
-def _alone(member: _M) -> _M:
-    """A member without weight and watch port."""
-    member.weight = min(member.weight, 1)  # 0 where the program allows no weights
+def _without_weight(member: _M) -> _M:
+    """Sets a member's weight to 1 and removes its watch port."""
+    member.weight = min(member.weight, 1)  # it is 0 if the program allows no weights
     member.ClearField("watch_kind")
     return member

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
 
-Entities are written again by updates. Counter values and register contents belong to the data plane: they are
-copied where the other pipeline has the same array, and dropped where it has not. They are copied a little
-before the new pipeline's first packet.
+Entities are written to the new pipeline by updates. Counter values and register contents belong to the data
+plane: they are copied if the new pipeline has the same array, else dropped. What the data plane changes
+between this copy and the new pipeline's first packet is lost.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tailrace.switch.p4runtime.state import ForwardingState, all_of
 
 
 def transfer(old: ForwardingState, new: ForwardingState) -> Work:
-    """Copies the state of a pipeline, to which no client may write meanwhile, to a freshly loaded one.
+    """Copies the state of `old` to the freshly loaded `new`; no client may write to `old` meanwhile.
 
     Raises:
-        P4RtError: something cannot be kept; the new pipeline is then unusable, the old one unchanged.
+        P4RtError: some state does not fit; `new` is then unusable, `old` unchanged.
     """
     clear_initial(new)
     new.schema.types.adopt(old.schema.types)
@@ -45,8 +45,8 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
             if error is not None:
                 raise error
         constraints = new.schema.constraints
-        asked = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
-        yield ENTITY + asked + (new.context.copies - copies) // COPIES_PER_WORK
+        evaluation = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
+        yield ENTITY + evaluation + (new.context.copies - copies) // COPIES_PER_WORK
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():
@@ -60,21 +60,21 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
 
 
 def _carry_colours(old: ForwardingState, new: ForwardingState) -> Work:
-    """Copies the counts of direct meters, for entries of both pipelines.
+    """Copies the per-colour counts of direct meters, for the entries that both pipelines have.
 
-    There is no update for them: clients can only set these counts to zero.
+    They cannot be copied by an update: clients can only set these counts to zero.
     """
-    for theirs in old.tables.values():
-        ours = new.tables.get(theirs.plan.id)
-        if ours is None or ours.plan.meter is None or theirs.plan.meter is None:
+    for old_table in old.tables.values():
+        new_table = new.tables.get(old_table.plan.id)
+        if new_table is None or new_table.plan.meter is None or old_table.plan.meter is None:
             continue
-        for entry in (*theirs.entries.values(), theirs.default):
-            if not theirs.has_direct(entry):
+        for entry in (*old_table.entries.values(), old_table.default):
+            if not old_table.has_direct(entry):
                 continue
             message = p4r.TableEntry()
-            old.reader.fill_key(theirs, entry, message)
-            with suppress(P4RtError):  # the other program does not declare the entry
-                ours.set_colours(ours.find_direct(message), theirs.colours(entry), None)
+            old.reader.fill_key(old_table, entry, message)
+            with suppress(P4RtError):  # a constant entry that the new program does not declare
+                new_table.set_colours(new_table.find_direct(message), old_table.colours(entry), None)
             yield ENTITY
 
 
@@ -89,11 +89,11 @@ def clear_initial(state: ForwardingState) -> None:
 
 
 def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether the pipeline has the object of an update."""
+    """Whether the pipeline has the entry that a direct counter's update names; True for other updates."""
     entity = update.entity
     which = entity.WhichOneof("entity")
     if which == "direct_counter_entry":
-        # constant entries are the program's: their counters are copied if the entry still exists
+        # only for constant entries: the new program may not declare the entry
         table = state.tables.get(entity.direct_counter_entry.table_entry.table_id)
         if table is None or not table.plan.counter:
             return False
@@ -105,30 +105,30 @@ def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
 
 
 def _updates(state: ForwardingState) -> Iterator[p4r.Update | None]:
-    """The updates to write; None: an entity needs none."""
+    """The updates that write a state to a fresh pipeline; None for an entity that needs no update."""
     for kind, entity in _entities(state):
         update = p4r.Update(type=kind)
         update.entity.CopyFrom(entity)
-        yield update if _worth(update, state) else None
+        yield update if _is_needed(update, state) else None
 
 
 def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
-    """All entities, in an order in which they can be written."""
+    """All entities with the type of their update, in an order in which they can be written."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     for name in ("action_profile_member", "action_profile_group"):
         yield from ((insert, entity) for entity in state.entities(all_of(name)))
-    asked = p4r.TableEntry()
-    asked.counter_data.SetInParent()
-    asked.meter_config.SetInParent()
+    request = p4r.TableEntry()
+    request.counter_data.SetInParent()
+    request.meter_config.SetInParent()
     for table in state.tables.values():
-        # of entries of one priority that both match, the older one wins: the order is part of the state
+        # if two entries of the same priority match, the older one wins, so their order is part of the state
         for entry in table.entries.values():
             entity = p4r.Entity()
-            state.reader.fill(table, entry, asked, entity)
+            state.reader.fill(table, entry, request, entity)
             yield insert, entity
         if not table.plan.const_default and table.profile is None:
             entity = p4r.Entity()
-            state.reader.fill(table, table.default, asked, entity)
+            state.reader.fill(table, table.default, request, entity)
             yield modify, entity
     for name in ("value_set_entry", "direct_counter_entry"):
         yield from ((modify, entity) for entity in state.entities(all_of(name)))
@@ -136,8 +136,8 @@ def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueTyp
         yield from ((insert, entity) for entity in state.entities(all_of(name)))
 
 
-def _worth(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether an update changes a fresh pipeline, and clients may send it."""
+def _is_needed(update: p4r.Update, state: ForwardingState) -> bool:
+    """Whether an update would change a fresh pipeline, and is one that clients may send."""
     entity = update.entity
     which = entity.WhichOneof("entity")
     if which == "table_entry":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admits and parses requests: sizes are bounded, and large requests are few at a time and parsed in steps.
+"""Admits and parses requests: their size is bounded, and only a few large ones are admitted at a time.
 
-A message can be cut between any two fields and its parts merged (protobuf encoding guide, "Last One Wins"),
-so a large one is parsed field by field.
+A large request is parsed in steps: a protobuf message can be cut between any two fields, and its parts merged
+(protobuf encoding guide, "Last One Wins").
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tailrace.p4rt.status import P4RtError, exhausted, invalid
 MAX_PART = 1 << 20
 """Octets of one field of a request, such as an update of a large group."""
 MAX_ELEMENTS = 1 << 18
-"""Updates or entities of one request: parsed, each takes far more memory than its octets. Larger tables are
-written by several Writes.
+"""Updates or entities of one request: each takes far more memory parsed than serialized. Larger tables need
+several Writes.
 """
 MAX_SMALL = 1 << 18
 """Octets of a stream message, or of a small request."""
@@ -33,12 +33,12 @@ MAX_PROGRAM = 32 << 20
 MAX_FIRST = 1 << 14
 """Octets of a stream's first message, an arbitration update."""
 LARGE = 1 << 14
-"""Octets of a large request; parsed, it may take a hundred times as much."""
+"""A request of more octets than this is large; parsed, it may take a hundred times as much memory."""
 MAX_LARGE = 4
 """Large requests that are parsed and executed at a time."""
 
-_AT_ONCE = 1 << 16
-_FIELDS_AT_ONCE = 1 << 11
+_STEP_OCTETS = 1 << 16
+_STEP_FIELDS = 1 << 11
 """Octets and fields of a large request that are parsed in one step."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CONFIG, _DEVICE_CONFIG = (
@@ -51,40 +51,40 @@ _Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
 class Admission:
-    """Large requests of unary calls: few are admitted at a time, and others wait as octets."""
+    """Admits MAX_LARGE large requests of unary calls at a time; others wait unparsed."""
 
     def __init__(self) -> None:
-        self._places = asyncio.Semaphore(MAX_LARGE)
+        self._slots = asyncio.Semaphore(MAX_LARGE)
 
     @contextlib.asynccontextmanager
     async def admit(self, octets: bytes) -> AsyncIterator[Callable[[], None]]:
-        """Waits for a place and keeps it within, or until the function is called."""
+        """Waits for a slot and holds it within the context, or until the yielded function is called."""
         if len(octets) <= LARGE:
             yield lambda: None
             return
-        await self._places.acquire()
+        await self._slots.acquire()
         leaving = contextlib.ExitStack()
-        leaving.callback(self._places.release)
+        leaving.callback(self._slots.release)
         with leaving:
             yield leaving.close
 
 
-def parsed(kind: type[_M], octets: bytes, most: int = MAX_SMALL) -> _M:
+def parsed(kind: type[_M], octets: bytes, limit: int = MAX_SMALL) -> _M:
     """Parses a small message.
 
     Raises:
-        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+        P4RtError: RESOURCE_EXHAUSTED: it has more than `limit` octets; INVALID_ARGUMENT: it is not of `kind`.
     """
-    if len(octets) > most:
-        raise exhausted(f"{_name(kind)} has {len(octets)} bytes; the limit is {most}")
+    if len(octets) > limit:
+        raise exhausted(f"{_name(kind)} has {len(octets)} bytes; the limit is {limit}")
     return _decoded(kind, kind(), octets)
 
 
 def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
-    """A SetForwardingPipelineConfigRequest.
+    """Parses a SetForwardingPipelineConfigRequest.
 
     Raises:
-        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+        P4RtError: RESOURCE_EXHAUSTED: it is too large; INVALID_ARGUMENT: it is not such a message.
     """
     kind = p4r.SetForwardingPipelineConfigRequest
     program = 0
@@ -100,18 +100,18 @@ def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
 
 
 def parsing(kind: type[_Batch], octets: bytes) -> Generator[None, None, _Batch]:
-    """Parses a request of many elements in steps.
+    """Parses a Write or Read in steps; yields after each.
 
     Raises:
-        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+        P4RtError: RESOURCE_EXHAUSTED: it is too large; INVALID_ARGUMENT: it is not such a message.
     """
     message = kind()
     begin = end = 0
-    if len(octets) > _AT_ONCE:
+    if len(octets) > _STEP_OCTETS:
         for fields, (_, start, end) in enumerate(_fields(kind, octets, 0, len(octets)), 1):
             if end - start > MAX_PART:
-                raise exhausted(f"{_name(kind)}: a part has {end - start} bytes; the limit is {MAX_PART}")
-            if end - begin > _AT_ONCE or fields % _FIELDS_AT_ONCE == 0:
+                raise exhausted(f"{_name(kind)}: a field has {end - start} bytes; the limit is {MAX_PART}")
+            if end - begin > _STEP_OCTETS or fields % _STEP_FIELDS == 0:
                 _decoded(kind, message, octets[begin:end])
                 begin = end
                 _check_elements(message)
@@ -122,7 +122,7 @@ def parsing(kind: type[_Batch], octets: bytes) -> Generator[None, None, _Batch]:
 
 
 async def parsed_batch(kind: type[_Batch], pause: Callable[[], Awaitable[None]], octets: bytes) -> _Batch:
-    """A request of many elements, parsed with pauses.
+    """Parses a Write or Read; awaits `pause` after each step.
 
     Raises:
         P4RtError: as `parsing`.
@@ -144,9 +144,7 @@ def _check_elements(message: p4r.WriteRequest | p4r.ReadRequest) -> None:
         else ("entities", len(message.entities))
     )
     if count > MAX_ELEMENTS:
-        raise exhausted(
-            f"{_name(type(message))}: it has {count} {kind} and more; the limit is {MAX_ELEMENTS}"
-        )
+        raise exhausted(f"{_name(type(message))} has at least {count} {kind}; the limit is {MAX_ELEMENTS}")
 
 
 def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:
@@ -158,7 +156,7 @@ def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:
 
 
 def _fields(kind: type[Message], octets: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, begin and end of every field's value between two offsets."""
+    """The fields of a message between two offsets: field number, and begin and end of the value."""
     while at < end:
         tag, at = _varint(kind, octets, at, end)
         wire, begin = tag & 7, at
@@ -193,4 +191,4 @@ def _name(kind: type[Message]) -> str:
 
 
 def _bad(kind: type[Message]) -> P4RtError:
-    return invalid(f"the octets are no {_name(kind)}")
+    return invalid(f"the request is not a {_name(kind)} message")

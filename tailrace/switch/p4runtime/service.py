@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
+"""The P4Runtime gRPC service: streams, limits and errors; `device` implements the requests themselves.
 
-Everything runs on one asyncio event loop, so what a request does between two yields to the scheduler needs
-no lock. Writes, Reads and pushes are longer, and hold the device's lock (scheduler.py). Only programs, which
-take long to compile, are compiled elsewhere.
+Everything runs on one asyncio event loop, so the work of a request between two yields to the scheduler needs
+no lock. Writes, Reads and pushes (SetForwardingPipelineConfig) take longer, and hold the device's lock
+(scheduler.py). Only programs, which take long to compile, are compiled in another process.
 """
 
 from __future__ import annotations
@@ -48,53 +48,54 @@ from tailrace.switch.p4runtime.streams import ClientStream
 _log = logging.getLogger(__name__)
 
 MAX_STREAMS = 256
-"""Streams of one device after their first arbitration update. A new primary replaces a backup."""
+"""Streams of one device that have sent an arbitration update. At the limit a new primary evicts a backup."""
 MAX_SILENT = 64
-"""Streams before it; one more closes the oldest."""
+"""Streams that have not sent one yet; one more closes the oldest."""
 ANNOUNCED_S = 60.0
 ANNOUNCED_WHEN_FULL_S = 2.0
-"""Deadlines of a stream's first arbitration update."""
+"""Time until a stream must send its first arbitration update; the second value applies at MAX_STREAMS."""
 MAX_READS = 256
 """Concurrent Reads."""
 MAX_PUSHES = 16
-"""Concurrent pushes, of which one is compiled at a time."""
+"""Concurrent pushes; their programs are compiled one at a time."""
 MAX_RESPONSE_BYTES = 512 << 20
-"""Bytes of responses to Reads and pipeline configurations that wait for clients."""
+"""Bytes of responses, to Reads and to GetForwardingPipelineConfig, that clients have not read yet."""
 READ_S = 5.0
-"""How long other requests wait for a Read, which is then aborted."""
+"""How long a Read may delay other requests; then it is aborted."""
 STALLED_S = 60.0
-"""Timeout of a Read whose client takes no responses."""
+"""Timeout of a Read whose client reads no responses."""
 TAKEOVER_S = 10.0
-"""How long Writes continue without their client, and a new primary waits for them; the rest is rejected."""
+"""How long a Write continues after its client has disconnected, and how long a new primary waits for such
+Writes; their remaining updates are rejected."""
 FLUSH_S = 5.0
-"""How long a stream that ends with an error waits for its client to take earlier messages."""
+"""How long a stream that ends with an error waits for its client to read earlier messages."""
 PACKETS_AT_ONCE = 256
-"""Packet-ins in one iteration of the event loop."""
+"""Packet-ins handled in one iteration of the event loop."""
 MANY = 64
-"""Updates of a Write after which freed memory is trimmed."""
+"""After a Write of more updates than this, freed memory is returned to the system."""
 MAX_DETAILS = 512 << 10
-"""Bytes of the errors of a batch; clients reject metadata above a limit of theirs."""
+"""Bytes of error details of a batch; clients reject metadata above their own limit."""
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 
 
 class DataPlane(Protocol):
-    """The data plane's ports: see switch.daemon.ports.IoLoop."""
+    """The data plane as the service uses it; switch.daemon.ports.IoLoop implements it."""
 
     def now_ns(self) -> int:
-        """The clock that the switch is called with."""
+        """The switch's clock."""
         ...
 
     def send_packet_out(self, data: bytes) -> None:
-        """Injects a frame on the CPU port; PortError: it cannot."""
+        """Injects a frame on the CPU port. Raises PortError if that is not possible."""
         ...
 
     def packet_ins(self) -> list[bytes]:
-        """Takes the frames that the switch sent to the CPU port."""
+        """Returns, and removes, the frames that the switch has sent to the CPU port."""
         ...
 
 
 class P4RuntimeService:
-    """The service for one device. Calls raise P4RtError: see `rpc_handler`."""
+    """The service for one device. Its methods raise P4RtError, which `rpc_handler` turns into a status."""
 
     def __init__(
         self,
@@ -104,8 +105,8 @@ class P4RuntimeService:
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         """Args:
-        executor: compiles programs; None: the event loop's.
-        clock: since the epoch, for the timestamps of digests and timeouts.
+        executor: runs the compilation of programs; None: the event loop's default executor.
+        clock: ns since the epoch, for the timestamps of digests and idle timeouts.
         """
         self.device = device
         self._clock = clock
@@ -115,19 +116,19 @@ class P4RuntimeService:
         self._scheduler = Scheduler()
         self._lock = StateLock()
         self._reads = 0
-        self._writes: Counter[str] = Counter()  # under way, by role
+        self._writes: Counter[str] = Counter()  # Writes under way, by role
         self._response_bytes = 0
         self._dropped = 0
         self._frames: deque[bytes] = deque()
         self._frees: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
         self.freed: Callable[[], None] = lambda: None
-        """Called when much memory may be free."""
+        """Called after much memory may have been freed, to return it to the system."""
 
     # ---- unary calls ----
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
-        """Specification 12."""
+        """Write (specification 12)."""
         results, term = self._results(), self.device.write_term(request)
         if len(request.updates) > MANY:
             self.freed()
@@ -143,11 +144,11 @@ class P4RuntimeService:
         return p4r.WriteResponse()
 
     def _results(self) -> BatchStatus:
-        """The status of a batch; with --strict it reports all errors."""
+        """An empty status of a batch; with --strict it reports all errors, else up to MAX_DETAILS bytes."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
     async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[bytes]:
-        """Specification 13: the entities, and then the status of every request.
+        """Read (specification 13): the entities; then the status of each entity that was requested.
 
         All responses are made before the first is sent, so a slow client delays no Write.
         """
@@ -166,7 +167,7 @@ class P4RuntimeService:
             if len(responses) > 1:
                 self.freed()
             while responses:
-                # a stalled client must not keep its place
+                # a stalled client must not count among MAX_READS for ever
                 timer = loop.call_later(STALLED_S, task.cancel)
                 try:
                     yield responses[0]
@@ -182,38 +183,38 @@ class P4RuntimeService:
     async def _make_responses(
         self, steps: Iterator[p4r.ReadResponse | None], responses: deque[bytes]
     ) -> None:
-        """Adds the responses of a Read, with a pause after each quantum but the first."""
+        """Appends the responses of a Read; pauses after each quantum of work but the first."""
         loop, ends_s = asyncio.get_running_loop(), None
-        for number, response in enumerate(steps):
+        for quantum, response in enumerate(steps):
             if response is not None:
                 octets = response.SerializeToString()
                 self._reserve_response(len(octets))
                 responses.append(octets)
-            if number:
+            if quantum:
                 await self._scheduler.pause()
             if ends_s is None and self._lock.has_waiters():
                 ends_s = loop.time() + READ_S
             if ends_s is not None and loop.time() > ends_s:
                 raise P4RtError(
-                    Code.ABORTED, f"others have waited {READ_S:g} s for this Read: read less at a time"
+                    Code.ABORTED, f"other requests waited {READ_S:g} s for this Read: read less at a time"
                 )
 
     def _reserve_response(self, size: int) -> None:
-        """Counts bytes of responses that wait for clients.
+        """Counts the bytes of a response as not yet read by its client.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: there are too many.
+            P4RtError: RESOURCE_EXHAUSTED: too many such bytes.
         """
         if self._response_bytes and self._response_bytes + size > MAX_RESPONSE_BYTES:
             raise exhausted(
-                f"{self._response_bytes} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
+                f"{self._response_bytes} bytes of responses are unread; the limit is {MAX_RESPONSE_BYTES}"
             )
         self._response_bytes += size
 
     async def set_config(
         self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
-        """Specification 14."""
+        """SetForwardingPipelineConfig (specification 14)."""
         self.device.authorize(request)
         prepared = await self._prepare(request)
         async with self._lock.hold():
@@ -227,7 +228,7 @@ class P4RuntimeService:
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
-        """Verifies a configuration, until its client disconnects or loses its role."""
+        """Verifies a configuration; cancelled if its client disconnects or is no longer primary."""
         if len(self._pushes) >= MAX_PUSHES:
             raise exhausted(f"{len(self._pushes)} pushes are under way; the limit is {MAX_PUSHES}")
         cancelled, loop = threading.Event(), asyncio.get_running_loop()
@@ -237,7 +238,7 @@ class P4RuntimeService:
                 self._executor, cancellable, cancelled, self.device.prepare, request
             )
         except P4RtError:
-            self.device.authorize(request)  # this error comes first
+            self.device.authorize(request)  # its error takes precedence
             raise
         finally:
             cancelled.set()
@@ -250,7 +251,7 @@ class P4RuntimeService:
         self.freed()
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
-        """Specification 15. The response counts until its client has taken it."""
+        """GetForwardingPipelineConfig (specification 15); its response counts towards MAX_RESPONSE_BYTES."""
         self.device.check_device(request.device_id)
         response = self.device.config_response(request.response_type)
         self._reserve_response(len(response))
@@ -262,7 +263,7 @@ class P4RuntimeService:
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, _context: _AnyContext
     ) -> p4r.CapabilitiesResponse:
-        """Specification 17: of the server if no device is named."""
+        """Capabilities (specification 17); without a device id, of the server."""
         if request.device_id:
             self.device.check_device(request.device_id)
         return capabilities()
@@ -272,14 +273,14 @@ class P4RuntimeService:
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
     ) -> None:
-        """Specification 5 and 16: the session of one client."""
+        """StreamChannel (specification 5 and 16): the session of one client."""
         stream = ClientStream()
-        late = self._begin(stream)
+        deadline = self._begin(stream)
         writer = asyncio.create_task(stream.write_all(context))
         try:
             async for message in request_iterator:
                 if stream.client.role is None and message.WhichOneof("update") == "arbitration":
-                    late.cancel()
+                    deadline.cancel()
                     self._evict_backup(message.arbitration)
                 if self._takes_over(stream, message) and self._writes[message.arbitration.role.name]:
                     async with self._lock.hold(most_s=TAKEOVER_S):
@@ -297,9 +298,9 @@ class P4RuntimeService:
             await self._finish(stream, writer)
             raise stream.error from None
         finally:
-            late.cancel()
+            deadline.cancel()
             if stream.error is not None:
-                _log.warning("a stream was cut off: %s", stream.error)
+                _log.warning("a client's stream was terminated: %s", stream.error)
             writer.cancel()
             self._dropped += stream.dropped
             if stream.dropped:
@@ -310,30 +311,31 @@ class P4RuntimeService:
             self.freed()
 
     def _begin(self, stream: ClientStream) -> asyncio.TimerHandle:
-        """Adds a stream; the timer that ends it without an arbitration update."""
+        """Adds a stream; returns the timer that terminates it unless an arbitration update arrives."""
         silent = [other for other in self._open() if other.client.role is None]
         if len(silent) >= MAX_SILENT:
             silent[0].fail(
-                exhausted(f"{len(silent)} streams have announced nothing; the limit is {MAX_SILENT}")
+                exhausted(f"{len(silent)} streams have sent no arbitration update; the limit is {MAX_SILENT}")
             )
         announced = len(self._open()) - len(silent)
         self.streams[stream.client] = stream
         loop = asyncio.get_running_loop()
         if announced >= MAX_STREAMS:
             return loop.call_later(ANNOUNCED_WHEN_FULL_S, stream.fail, _full(announced))
-        message = f"the stream has announced nothing for {ANNOUNCED_S:g} s"
+        message = f"the stream has sent no arbitration update for {ANNOUNCED_S:g} s"
         return loop.call_later(ANNOUNCED_S, stream.fail, P4RtError(Code.DEADLINE_EXCEEDED, message))
 
     def _open(self) -> list[ClientStream]:
         return [stream for stream in self.streams.values() if stream.error is None]
 
     def _evict_backup(self, message: p4r.MasterArbitrationUpdate) -> None:
-        """Evicts a backup for a new primary when all places are taken; other clients get none.
+        """At the limit of streams: evicts a backup if the update makes a new primary, else rejects it.
 
-        The backup has the lowest election id of its role; for the default role's primary, of all roles.
+        The evicted backup has the lowest election id of its role; if the device is full and the new primary
+        is of the default role, it has the lowest of all roles.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED.
+            P4RtError: RESOURCE_EXHAUSTED: the client does not become primary.
         """
         arbiter, role = self.device.arbiter, message.role.name
         announced = [stream for stream in self._open() if stream.client.role is not None]
@@ -353,16 +355,16 @@ class P4RuntimeService:
             return  # the arbiter rejects it: the role has too many
         choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
         last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
-        last.fail(exhausted("all places are taken, and this one goes to a new primary"))
+        last.fail(exhausted("too many streams are open; this one was evicted for a new primary"))
         self._notify(arbiter.disconnect(last.client))
 
     @staticmethod
     async def _finish(stream: ClientStream, writer: asyncio.Task[None]) -> None:
-        """Flushes the stream: no status can follow a message that is under way."""
+        """Flushes the stream: the status can only be sent after the message that is being written."""
         stream.close()
         done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
         if not done:
-            raise asyncio.CancelledError  # the client takes no messages, so no status either
+            raise asyncio.CancelledError  # the client reads no messages, so it would not read a status
 
     def _takes_over(self, stream: ClientStream, message: p4r.StreamMessageRequest) -> bool:
         """Whether a message makes a client primary instead of another one."""
@@ -432,7 +434,7 @@ class P4RuntimeService:
     # ---- events ----
 
     def deliver_events(self) -> None:
-        """Sends packet-ins and digest lists of the data plane; of many packet-ins, some later."""
+        """Sends the data plane's packet-ins and digest lists; later iterations send excess packet-ins."""
         roles = self.device.roles
         if not self._frames:
             self._frames.extend(self._data_plane.packet_ins())
@@ -447,7 +449,7 @@ class P4RuntimeService:
             asyncio.get_running_loop().call_soon(self.deliver_events)
 
     def statistics(self) -> dict[str, int]:
-        """Counts of notifications that were lost."""
+        """Counts of lost notifications: dropped for slow clients, and digests evicted unacknowledged."""
         dropped = self._dropped + sum(stream.dropped for stream in self.streams.values())
         return {"notifications_dropped": dropped, "digests_forgotten": self.device.digests_forgotten()}
 
@@ -462,7 +464,7 @@ class P4RuntimeService:
 
 
 class Behaviours(Protocol):
-    """The methods of the service, for one device or for several at one address (sim.network.serve)."""
+    """The methods of a service for one device, or for several devices at one address (sim.network.serve)."""
 
     @property
     def write(self) -> Callable[..., Any]: ...
@@ -488,7 +490,7 @@ class Behaviours(Protocol):
 
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
-    """The gRPC handler of the service: bounds requests, and reports errors with canonical codes."""
+    """The gRPC handler of the service: limits the size and number of requests, and sets canonical codes."""
     scheduler, admission = Scheduler(), Admission()
 
     def unary(
@@ -510,7 +512,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
             del request
             async with contextlib.aclosing(responses):
                 async for response in responses:
-                    leave()  # all is made; its client may be slow
+                    leave()  # all responses are made; the client may read them slowly
                     await shielded(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
@@ -534,7 +536,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "SetForwardingPipelineConfig": grpc.unary_unary_rpc_method_handler(
             with_status(set_config), response_serializer=_serialize
         ),
-        # writes its response itself: a callback at the end of the call would leak
+        # as a stream of one response, which it writes itself: a callback at the end of the call would leak
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             with_status(get_config), response_serializer=_serialize
         ),
@@ -551,12 +553,12 @@ def _full(streams: int) -> P4RtError:
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
-    most = MAX_FIRST
+    limit = MAX_FIRST
     async for octets in stream:
-        message = parsed(p4r.StreamMessageRequest, octets, most)
+        message = parsed(p4r.StreamMessageRequest, octets, limit)
         del octets
         yield message
-        most = MAX_SMALL
+        limit = MAX_SMALL
 
 
 def _serialize(message: Message | bytes) -> bytes:

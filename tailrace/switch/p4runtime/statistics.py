@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of a running switch as a JSON file.
+"""The counts of a switch's ports and buffer, as a dictionary or a JSON file.
 
     {"time_ns": ..., "ports": {"1": {"rx_packets": ..., "pfc": {"0": {"xoff_sent": ...}}}},
      "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
@@ -20,10 +20,10 @@ from tailrace.switch.core.lib import C
 
 
 def statistics(switch: V1ModelSwitch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
-    """All counts up to a time.
+    """All counts up to the time `now_ns`.
 
     Args:
-        ports: of which; empty: of those with a count above 0.
+        ports: the ports to include; empty: those with a count above 0.
     """
     numbers = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of the traffic manager over gRPC: a service beside P4Runtime, which has no message for them.
+"""The counts of ports and buffers over gRPC: a service of its own, as P4Runtime has no message for them.
 
-It needs no election, as it changes nothing.
+Its clients need not be primary, as it changes nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from tailrace.p4rt.status import not_found
 from tailrace.switch.p4runtime.calls import with_status
 
 _MAX_ID = 20
-"""Digits of a device id."""
+"""Digits of the largest device id."""
 
 Statistics = Callable[[], dict[str, object]]
+"""Returns the counts of one device: see statistics.py."""
 
 
 def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHandler[Any, Any]:
-    """The gRPC handler of the service, for devices by id."""
+    """The gRPC handler of the service; `devices` by device id."""
 
     async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         text = request[:_MAX_ID].decode(errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of one client's stream, bounded for slow and dead clients."""
+"""One client's StreamChannel and its send queue, which is bounded as clients may be slow or dead."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _log = logging.getLogger(__name__)
 
 QUEUED_MESSAGES = 4096
 QUEUED_BYTES = 8 << 20
-"""Packet-ins and notifications in the queue; further ones are dropped."""
+"""Most packet-ins and notifications in the queue, and most bytes of them; further ones are dropped."""
 MAX_QUEUED_RESPONSES = 256
-"""Queued messages that must arrive; one more ends the stream."""
+"""Most queued responses, which are messages that must not be dropped; one more ends the stream."""
 RESUME_RESPONSES = 32
-"""With so many queued, no message is read from the client."""
+"""While this many responses or more are queued, no message is read from the client."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes | p4r.StreamMessageResponse]
 
 
 class ClientStream:
-    """One StreamChannel: a client and its queue. Make it in the task that serves it."""
+    """One StreamChannel: a client and its send queue. Create it in the task that serves the stream."""
 
     def __init__(self) -> None:
         self.client = ArbitrationClient()
@@ -43,25 +43,25 @@ class ClientStream:
         self._taken = asyncio.Event()
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
-        """Queues a message that must arrive; a full queue ends the stream."""
+        """Queues a response, which is never dropped; if the queue is full, the stream ends with an error."""
         if self._must_arrive >= MAX_QUEUED_RESPONSES:
-            self.fail(exhausted(f"the client has not taken {self._must_arrive} messages of its stream"))
+            self.fail(exhausted(f"the client has not read {self._must_arrive} responses on its stream"))
             return
         self._must_arrive += 1
         self._put(message)
 
     def offer(self, octets: bytes) -> bool:
-        """Queues a message that may be dropped; whether it was queued.
+        """Queues a packet-in or notification, or drops it if the queue is full; whether it was queued.
 
         Args:
-            octets: of the message, shared by the queues of all clients.
+            octets: the serialized message; the queues of all clients share it.
         """
         if len(self._queue) < QUEUED_MESSAGES and self._bytes + len(octets) <= QUEUED_BYTES:
             self._bytes += len(octets)
             self._put(octets)
             return True
         if not self.dropped:
-            _log.warning("a primary is slow: packet-ins and notifications for it are dropped")
+            _log.warning("a primary client reads slowly: packet-ins and notifications to it are dropped")
         self.dropped += 1
         return False
 
@@ -70,13 +70,13 @@ class ClientStream:
         self._readable.set()
 
     def fail(self, error: P4RtError) -> None:
-        """Fails the stream with an error."""
+        """Terminates the stream with an error."""
         if self.error is None and self._task is not None:
             self.error = error
             self._task.cancel()
 
     async def write_all(self, context: Context) -> None:
-        """Writes messages until `close`, then those that must arrive."""
+        """Writes queued messages until `close` is called; then it writes the remaining responses only."""
         while True:
             while self._queue:
                 message = self._queue.popleft()
@@ -93,12 +93,12 @@ class ClientStream:
             await self._readable.wait()
 
     def close(self) -> None:
-        """Has `write_all` return, once it has written what must arrive."""
+        """Makes `write_all` return after it has written all queued responses."""
         self._closing = True
         self._readable.set()
 
     async def drain(self) -> None:
-        """Waits until the client has taken most messages that must arrive."""
+        """Waits until fewer than RESUME_RESPONSES responses are queued."""
         while self._must_arrive >= RESUME_RESPONSES:
             self._taken.clear()
             await self._taken.wait()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet traces over gRPC: a service beside P4Runtime, which has no message for them.
+"""Packet traces over gRPC: a service of its own, as P4Runtime has no message for them.
 
-A dry run needs no election, as it changes nothing. It stops packets for some microseconds, one trace at a
-time; a client gets its next trace when it has taken the last one, and other clients are served in between.
-A packet that is sent needs the election id of the primary controller, if there is one. It is tracked while it
-is in the switch, in another thread.
+A request asks for a dry run, or for a packet that is really sent. A client of a dry run need not be primary,
+as it changes nothing. Each trace of a dry run stops packets for some microseconds; the next one is made when
+the client has read the last one, and other clients are served in between. A request that sends a packet needs
+a primary's election id, if there is a primary. Another thread tracks the packet while it is in the switch.
 """
 
 from __future__ import annotations
@@ -33,32 +33,36 @@ from tailrace.switch.trace import Trace, TraceError, dry_runs
 from tailrace.switch.trace.injection import InjectFrame, send_packet
 
 MAX_TRACES = 64
-"""Concurrent requests. A stalled client keeps its place for STALLED_S, as that of a Read does."""
+"""Concurrent requests. A client that reads no traces counts for STALLED_S, as with a Read."""
 
 MAX_SENT = 4
-"""Packets that are sent at a time; one is tracked, the others wait."""
+"""Concurrent requests that send a packet; one packet is tracked at a time, the others wait."""
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0
-"""Longest wait for the event loop, which may have ended with the server."""
+"""Longest wait for the event loop, which may have stopped with the server."""
 _END = object()
 _T = TypeVar("_T")
 
 
 class TraceService:
-    """The service for devices by id."""
+    """The trace service of one or several devices."""
 
     def __init__(
         self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
     ) -> None:
-        """`executor`: one thread, for dry runs; `freed` is called when much memory is free."""
+        """Args:
+        devices: by device id.
+        executor: one thread, for dry runs.
+        freed: called after much memory may have been freed.
+        """
         self._devices = devices
         self._freed = freed
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
         self.injectors: dict[int, InjectFrame] = {}
-        """Injects a frame into a device that runs in real time, by device id."""
+        """For devices that run in real time, by device id: functions that inject a frame at a port."""
         self._ended = threading.Event()
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
@@ -76,24 +80,22 @@ class TraceService:
     async def _trace(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         try:
             if len(octets) > _MOST_REQUEST_BYTES:
-                raise TraceError(
-                    f"the request has {len(octets)} bytes; at most {_MOST_REQUEST_BYTES} are allowed"
-                )
+                raise TraceError(f"the request has {len(octets)} bytes; the limit is {_MOST_REQUEST_BYTES}")
             request = msgspec.json.decode(octets, type=TraceRequest)
             frame = binascii.unhexlify(request.frame)
             if len(frame) > C.TR_MAX_FRAME:
-                raise TraceError(f"the packet has {len(frame)} bytes; at most {C.TR_MAX_FRAME} are taken")
+                raise TraceError(f"the packet has {len(frame)} bytes; the limit is {C.TR_MAX_FRAME}")
             if request.send and (request.every or request.needs):
-                raise TraceError("a packet that is sent takes one way, and none can be repeated")
+                raise TraceError("`send` excludes `every` and `needs`: they are for dry runs")
         except (binascii.Error, ValueError, TraceError) as error:
-            # of msgspec, of base 16, or of this service
+            # msgspec raises ValueError, unhexlify binascii.Error, the lines above TraceError
             raise invalid(f"trace: {error}") from None
         device = self._devices.get(request.device_id)
         if device is None:
             raise not_found(f"device {request.device_id} is not known")
         primaries = {client.election_id for client in device.arbiter.primaries()}
         if request.send and primaries and request.election_id not in primaries:
-            message = "the switch has a primary controller: a packet is sent under its election id alone"
+            message = "the switch has a primary controller: sending a packet needs its election id"
             raise P4RtError(Code.PERMISSION_DENIED, message)
         if self.under_way >= MAX_TRACES:
             raise exhausted(f"{self.under_way} requests for traces are under way; the limit is {MAX_TRACES}")
@@ -102,7 +104,7 @@ class TraceService:
         self.under_way += 1
         self._sent += request.send
         try:
-            last = await self._give(self._results(device, request, frame), context)
+            last = await self._send_all(self._results(device, request, frame), context)
         except (TraceError, CompilerError, PortError) as error:
             raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
         finally:
@@ -110,16 +112,16 @@ class TraceService:
             self._sent -= request.send
             self._freed()
         if last is not None:
-            await last  # the status can only follow it
-            message = f"the client has taken no trace for {STALLED_S:g} s"
+            await last  # the status can only be sent after the pending write
+            message = f"the client has read no trace for {STALLED_S:g} s"
             raise P4RtError(Code.DEADLINE_EXCEEDED, message)
 
     @staticmethod
-    async def _give(
+    async def _send_all(
         traces: AsyncGenerator[Trace | TraceNeeds, None],
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> asyncio.Future[None] | None:
-        """Sends all traces; the pending write if the client has stalled."""
+        """Sends all traces; returns the pending write if the client reads no more, else None."""
         async with contextlib.aclosing(traces):
             async for trace in traces:
                 written = asyncio.ensure_future(shielded(context.write(msgspec.json.encode(trace))))
@@ -133,23 +135,23 @@ class TraceService:
     ) -> AsyncGenerator[Trace | TraceNeeds, None]:
         loop = asyncio.get_running_loop()
 
-        def in_loop(ask: Callable[[], _T]) -> _T:
-            async def asked() -> _T:
-                return ask()
+        def in_loop(function: Callable[[], _T]) -> _T:
+            async def call() -> _T:
+                return function()
 
             # entities are not thread-safe
-            return asyncio.run_coroutine_threadsafe(asked(), loop).result(_LOOP_S)
+            return asyncio.run_coroutine_threadsafe(call(), loop).result(_LOOP_S)
 
-        def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+        def describe(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
             return in_loop(lambda: device.entity_text(kind, name, handle))
 
-        def made() -> Iterator[Trace | TraceNeeds]:
+        def trace_packet() -> Iterator[Trace | TraceNeeds]:
             switch, now_ns = device.running()
             if request.send:
                 inject = self._injector(device, request.port)
-                yield send_packet(switch, inject, request.port, frame, ended=self._ended, describe=written)
+                yield send_packet(switch, inject, request.port, frame, ended=self._ended, describe=describe)
                 return
-            runs = dry_runs(switch, request.port, frame, at_ns=now_ns, describe=written)
+            runs = dry_runs(switch, request.port, frame, at_ns=now_ns, describe=describe)
             trace, steps = next(runs)
             yield trace
             if request.needs and not trace.cut:
@@ -157,7 +159,7 @@ class TraceService:
             if request.every:
                 yield from (run.trace for run in runs)
 
-        traces, executor = made(), self._sender if request.send else self._executor
+        traces, executor = trace_packet(), self._sender if request.send else self._executor
         while True:
             trace = await loop.run_in_executor(executor, next, traces, _END)
             if not isinstance(trace, Trace | TraceNeeds):
@@ -168,7 +170,7 @@ class TraceService:
         inject = self.injectors.get(device.settings.device_id)
         if inject is None:
             raise TraceError(
-                "the switch runs in virtual time: no packet comes to it but those of its network"
+                "the switch runs in virtual time, where packets come only from the simulated network"
             )
         if not device.has_port(port):
             raise TraceError(f"the switch has no port {port}")

@@ -14,7 +14,7 @@ from tests.switch.p4runtime.conftest import Rig, RigMaker
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 FULL = (EXHAUSTED, "4 streams are open; the limit is 4")
-GIVEN_AWAY = (EXHAUSTED, "all places are taken, and this one goes to a new primary")
+GIVEN_AWAY = (EXHAUSTED, "too many streams are open; this one was evicted for a new primary")
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_who_says_nothing_takes_no_place(rig: Rig, monkeypatch: pytest.MonkeyPat
         silent.append(rig.session())
         # streams that begin together arrive in any order
         assert eventually(lambda: rig.in_server(lambda: len(streams)) >= min(len(silent), 2))
-    assert silent[0].ended() == (EXHAUSTED, "2 streams have announced nothing; the limit is 2")
+    assert silent[0].ended() == (EXHAUSTED, "2 streams have sent no arbitration update; the limit is 2")
     for number, session in enumerate(silent[1:], 1):
         session.arbitrate(number)
         assert session.status() == Code.OK
@@ -90,5 +90,5 @@ def test_who_says_nothing_takes_no_place(rig: Rig, monkeypatch: pytest.MonkeyPat
 
 def test_who_says_nothing_for_long(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "ANNOUNCED_S", 0.2)
-    message = "the stream has announced nothing for 0.2 s"
+    message = "the stream has sent no arbitration update for 0.2 s"
     assert rig.session().ended() == (grpc.StatusCode.DEADLINE_EXCEEDED, message)

@@ -63,7 +63,7 @@ def test_a_client_that_takes_no_trace(rig: Rig, monkeypatch: pytest.MonkeyPatch)
         assert eventually(lambda: under_way(rig) == 1) and eventually(lambda: under_way(rig) == 0)
         assert code_of(lambda timeout: list(call)) == (
             Code.DEADLINE_EXCEEDED,
-            "the client has taken no trace for 0.2 s",
+            "the client has read no trace for 0.2 s",
         )
 
 
