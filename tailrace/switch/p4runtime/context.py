@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of entities share: switch, clock, ports, memory accounts, undo logs, and quanta of work."""
+"""The context that all kinds of entities share: switch, clock, ports, memory, undo log, and units of work."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ MODIFY: int = p4r.Update.MODIFY
 DELETE: int = p4r.Update.DELETE
 
 QUANTUM = 512
-"""Work of a scheduler's quantum, in units of SKIPPED: some milliseconds.
+"""Units of work in a quantum, after which a request pauses; a quantum takes some milliseconds.
 
-A short call takes about eight iterations of the event loop, so it waits for as many quanta.
+A short call takes about eight iterations of the event loop, so it may wait for eight quanta of others.
 """
 SKIPPED = 1
-"""The work of skipping an entry."""
+"""The unit of work: skipping an entry."""
 ENTITY = 8
-"""The work of reading or writing an entity."""
+"""The units of work of reading or writing an entity."""
 COPIES_PER_WORK = 8
-"""Copies of members changed that are as much work as SKIPPED."""
+"""Changed copies of action profile members per unit of work."""
 TOKENS_PER_WORK = 40
-"""Tokens of constraints evaluated that are as much work as SKIPPED."""
+"""Evaluated tokens of constraints per unit of work."""
 
 Work = Generator[int, None, None]
-"""A request in steps; each yields its work when done. The scheduler serves other calls between steps."""
+"""A request in steps: it yields the units of work of each step. Between steps other calls are served."""
 
 
 def in_quanta(steps: Work) -> Work:
-    """The same work in fewer steps, of a quantum each."""
+    """The same work in fewer steps, each of a quantum or more."""
     done = 0
     try:
         for work in steps:
@@ -62,13 +62,13 @@ def in_quanta(steps: Work) -> Work:
 
 
 def finish(steps: Work) -> None:
-    """Runs all steps at once."""
+    """Runs all steps without pauses."""
     for _ in steps:
         pass
 
 
 MAX_METADATA_BYTES = 4096
-"""Bytes of an entity's metadata."""
+"""Most bytes of an entity's metadata."""
 
 _STATE_CODES = {
     "exists": Code.ALREADY_EXISTS,
@@ -86,28 +86,31 @@ def from_state_error(error: StateError) -> P4RtError:
 
 
 class Undo(list[Callable[[], None]]):
-    """Undo log of a batch, rolled back in reverse order; None: the batch is never rolled back."""
+    """Undo log of a batch: functions that undo its changes, called in reverse order by `roll_back`.
+
+    A parameter `undo: Undo | None` is None if the batch is never rolled back.
+    """
 
     MOST_CELLS = 1 << 16
-    """Cells of arrays whose old values are kept for one batch."""
+    """Array cells whose old values one batch may log."""
     MOST_COPIES = 1 << 17
-    """Copies of members that one batch may change (see Context.copies): packets may wait for all of it."""
+    """Copies of members that one batch may change (see Context.copies): packets may wait for all of them."""
     MOST_TOKENS = 1 << 21
-    """Tokens of constraints that one batch may evaluate: likewise."""
+    """Tokens of constraints that one batch may evaluate: packets may wait for all of them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._cells = self._copies = self._tokens = 0
 
     def reserve_cells(self, count: int, what: str) -> None:
-        """Counts cells whose old values are kept.
+        """Counts array cells whose old values are logged.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
         """
         if self._cells + count > self.MOST_CELLS:
             raise exhausted(
-                f"{what}: a ROLLBACK_ON_ERROR batch changes {self.MOST_CELLS} cells of arrays at most, "
+                f"{what}: a ROLLBACK_ON_ERROR batch may change {self.MOST_CELLS} cells of arrays at most, "
                 f"not {self._cells + count}"
             )
         self._cells += count
@@ -121,8 +124,8 @@ class Undo(list[Callable[[], None]]):
         self._copies += count
         if self._copies > self.MOST_COPIES:
             raise exhausted(
-                f"a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch touches {self.MOST_COPIES} copies of members "
-                f"at most, not {self._copies}: a member of weight N is N copies"
+                f"a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch may change {self.MOST_COPIES} copies of "
+                f"members at most, not {self._copies}: a member of weight N has N copies"
             )
 
     def count_tokens(self, tokens: int) -> None:
@@ -134,32 +137,32 @@ class Undo(list[Callable[[], None]]):
         self._tokens += tokens
         if self._tokens > self.MOST_TOKENS:
             raise exhausted(
-                "a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch asks constraints of at most "
-                f"{self.MOST_TOKENS} tokens"
+                "a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch may evaluate at most "
+                f"{self.MOST_TOKENS} tokens of constraints"
             )
 
     def roll_back(self) -> None:
-        """Rolls everything back; steps that fail are logged and skipped.
+        """Undoes all changes; a change that cannot be undone is logged and skipped.
 
         Raises:
-            P4RtError: INTERNAL: a step has failed.
+            P4RtError: INTERNAL: a change could not be undone.
         """
         failed = 0
         for step in reversed(self):
             try:
                 step()
-            except Exception as error:  # noqa: BLE001 - the other steps are rolled back all the same
+            except Exception as error:  # noqa: BLE001 - the other changes are undone all the same
                 failed += 1
-                _log.error("an update stays: %s: %s", type(error).__name__, one_line(str(error)))
+                _log.error("cannot roll an update back: %s: %s", type(error).__name__, one_line(str(error)))
         if failed:
             raise P4RtError(
-                Code.INTERNAL, f"{failed} of the changes of a batch that failed stay; see the switch's log"
+                Code.INTERNAL, f"{failed} changes of a failed batch are not rolled back; see the switch's log"
             )
 
 
 @dataclass(slots=True)
 class DevicePorts:
-    """The ports of the device, and the ports that are down. Without known ports, every number is a port."""
+    """The ports of the device, and those that are down. If `known` is empty, every port number is valid."""
 
     known: frozenset[int] = frozenset()
     down: set[int] = field(default_factory=set)
@@ -177,8 +180,9 @@ class DevicePorts:
 class EntityLimits:
     """Limits that P4Info does not give.
 
-    `replicas`: of one multicast group or clone session. `rollback`: updates of a batch that can be rolled
-    back, as other clients' Writes wait for all of it. `read_bytes`: of the responses to one Read.
+    `group_weight`: sum of the weights in a group. `replicas`: replicas of one multicast group or clone
+    session. `rollback`: updates of a batch with rollback, for all of which other Writes wait. `read_bytes`:
+    bytes of the responses to one Read.
     """
 
     multicast_groups: int = 4096
@@ -190,13 +194,13 @@ class EntityLimits:
 
 @dataclass(slots=True)
 class Context:
-    """The switch of one pipeline, for its entities; `now_ns` is the clock that the switch is called with.
+    """The switch of one pipeline, and settings for its entities; `now_ns` is the switch's clock.
 
-    `switch` is replaced when the pipeline becomes live. `lenient`: accepts what simple_switch_grpc accepts
-    beyond the specification. `strict`: an array is written at once, while packets wait.
-    `selector_sizes`: P4Info's size of an action selector bounds the sum of its groups. `port_names`: the
-    strings of ports (sdn_string); None: ports are numbers. `copies`: counts copies of action profile members
-    that were made, changed, deleted or put into groups.
+    `switch` is replaced when the pipeline becomes live. `lenient`: also accepts requests that
+    simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
+    packets wait. `selector_sizes`: P4Info's size of an action selector limits the sum of its groups' sizes.
+    `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copies`: counts copies of
+    action profile members that were made, changed, deleted or put into groups.
     """
 
     switch: V1ModelSwitch
@@ -212,7 +216,7 @@ class Context:
     copies: int = 0
 
     def port(self, data: bytes, what: str) -> tuple[int, bytes]:
-        """The number of a port given as bytes, and its canonical bytestring.
+        """The port number that a bytestring encodes, and its canonical bytestring.
 
         Raises:
             P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE, or RESOURCE_EXHAUSTED.
@@ -223,7 +227,7 @@ class Context:
 
 
 class Responses:
-    """Collects the entities of a Read in messages of bounded size, one for each quantum."""
+    """Collects the entities of a Read; the caller takes them as one message per quantum of work."""
 
     def __init__(self) -> None:
         self._message = p4r.ReadResponse()
@@ -235,11 +239,11 @@ class Responses:
         return self._message.entities.add()
 
     def take(self) -> p4r.ReadResponse:
-        """The message with the entities since the last call."""
+        """The message with the entities that were added since the last call."""
         message, self._message, self.empty = self._message, p4r.ReadResponse(), True
         return message
 
 
 def long_metadata(metadata: bytes, what: str) -> P4RtError:
     """The error for metadata of more than MAX_METADATA_BYTES."""
-    return exhausted(f"{what}: metadata has {len(metadata)} bytes; at most {MAX_METADATA_BYTES} are kept")
+    return exhausted(f"{what}: metadata has {len(metadata)} bytes; the limit is {MAX_METADATA_BYTES}")

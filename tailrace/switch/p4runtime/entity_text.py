@@ -16,7 +16,7 @@ from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace.coverage import EntryCoverage
 
 _names: WeakKeyDictionary[ForwardingState, ProgramNames] = WeakKeyDictionary()
-"""Of each pipeline that was asked for."""
+"""A cache: the names in each pipeline's P4Info, made at the first request for text."""
 
 
 def entity_text(
@@ -26,11 +26,11 @@ def entity_text(
     name: str,
     handle: int,
 ) -> str:
-    """An entry with its key, priority and action, a member or group by its id; "": it was deleted.
+    """An entry as text with key, priority and action; a member or group with its id; "": it was deleted.
 
     Args:
-        name: of the table or action profile, in the program.
-        handle: the switch's number for it.
+        name: the name of the table or action profile in the program.
+        handle: the switch core's handle of the entity.
     """
     if kind == "entry":
         table = next((t for t in state.tables.values() if t.plan.name == name), None)
@@ -40,18 +40,20 @@ def entity_text(
     if profile is None:
         return ""
     if kind == "group":
-        number = next((key for key, group in profile.groups.items() if group.handle == handle), None)
+        entity_id = next((key for key, group in profile.groups.items() if group.handle == handle), None)
     else:
-        number = next(
-            (number for number, member in profile.members.items() if handle in member.handles), None
-        )
-    return "" if number is None else f"{kind} {number}"
+        entity_id = next((key for key, member in profile.members.items() if handle in member.handles), None)
+    return "" if entity_id is None else f"{kind} {entity_id}"
 
 
 def all_entries(
     state: ForwardingState, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]
 ) -> Iterator[EntryCoverage]:
-    """All entries of all tables, and whether a packet has hit each."""
+    """All entries of all tables, each with whether a packet has hit it.
+
+    Args:
+        was_hit: answers that for a table's index and an entry's handle.
+    """
     for table in state.tables.values():
         for entry in table.all():
             if entry is not None:

@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.state import ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A verified configuration."""
+    """A verified ForwardingPipelineConfig, its compiled program, and their schema."""
 
     config: p4r.ForwardingPipelineConfig
     program: SwitchProgram
@@ -26,7 +26,10 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ForwardingPipeline:
-    """A pipeline with its state; the live one has the device's switch in `context.switch`."""
+    """A pipeline with its state. `context.switch`: the device's switch if it is live, else a scratch switch.
+
+    `responses`: serialized GetForwardingPipelineConfigResponses by response type.
+    """
 
     prepared: Prepared
     state: ForwardingState
@@ -39,7 +42,7 @@ class ForwardingPipeline:
         self.context.switch.close()
 
     def forget(self) -> Work:
-        """Frees everything else, in steps, after `free`."""
+        """Frees the state and its memory account, in steps; called after `free`."""
         yield from in_quanta(self.state.close())
         self.context.memory.close()
 
@@ -47,7 +50,7 @@ class ForwardingPipeline:
 def config_response(
     stored: p4r.ForwardingPipelineConfig | None, response_type: int
 ) -> p4r.GetForwardingPipelineConfigResponse:
-    """The GetForwardingPipelineConfigResponse for a configuration, or for none.
+    """The GetForwardingPipelineConfigResponse for a configuration; for None `config` is unset.
 
     Raises:
         P4RtError: INVALID_ARGUMENT for an unknown response type.

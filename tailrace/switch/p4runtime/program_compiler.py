@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles each program in a process, so that neither JSON nor the C compiler blocks the event loop.
+"""Compiles each program in a process of its own, so that the event loop is not blocked.
 
 Python's JSON parser holds the interpreter lock, and a compiler in a thread cannot be stopped. Each program
-that is not in the cache gets a process. It ends with the program, with its call, or with the switch.
+that is not in the cache gets a process. The process is stopped if its call is cancelled or the switch ends.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ _ERRORS: dict[int, Callable[[str], CompilerError]] = {
     _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
     _UNABLE: functools.partial(NotCompiledError, refused=False),
 }
-_LOOK_S = 0.05
-"""Polling interval of cancellation."""
-_END_S = 0.3
+_POLL_S = 0.05
+"""Interval at which cancellation is checked."""
+_STOP_S = 0.3
+"""How long a process has to stop after SIGTERM, before it gets SIGKILL."""
 
 _T = TypeVar("_T")
 _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
 
 
 def cancellable(cancelled: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
-    """Calls a function whose compilations stop when `cancelled` is set: the client has disconnected."""
+    """Calls a function; setting `cancelled`, as when its client disconnects, stops its compilations."""
     token = _cancelled.set(cancelled)
     try:
         return call(*arguments)
@@ -54,7 +55,7 @@ def cancellable(cancelled: threading.Event, call: Callable[..., _T], *arguments:
 
 
 class ProgramCompiler:
-    """Compiles programs for one switch; thread-safe. With `tracing`, it compiles the tracing build, too."""
+    """Compiles programs for one switch; thread-safe. With `tracing` it also compiles the tracing build."""
 
     def __init__(self, *, tracing: bool = False) -> None:
         self._tracing = tracing
@@ -63,11 +64,12 @@ class ProgramCompiler:
         self._stopped = False
 
     def __call__(self, text: bytes) -> SwitchProgram:
-        """The program of a BMv2 JSON.
+        """Compiles BMv2 JSON.
 
         Raises:
-            CompilerError: the JSON is invalid, the C compiler failed, the client disconnected, or the switch
-                stops.
+            CompilerError: the JSON is invalid, the C compiler failed, the call was cancelled, or the switch
+            is
+                stopping.
         """
         known = None if self._tracing else known_program(text, source="")
         if known is not None:
@@ -93,7 +95,7 @@ class ProgramCompiler:
     def _start(self, text: IO[bytes]) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._stopped:
-                raise CompilerError("the switch ends")
+                raise CompilerError("the switch is stopping")
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "tailrace.switch.p4runtime.program_compiler", str(os.getpid())),
@@ -112,11 +114,11 @@ class ProgramCompiler:
 
     @staticmethod
     def _wait(process: subprocess.Popen[bytes]) -> bytes:
-        """The reply of the process; empty: it ended without one, or has to stop."""
+        """The reply of the process; empty: it ended without a reply, was cancelled, or took too long."""
         cancelled, ends_s = _cancelled.get(), time.monotonic() + MOST_S
         while time.monotonic() < ends_s and not (cancelled is not None and cancelled.is_set()):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=_LOOK_S)[0]
+                return process.communicate(timeout=_POLL_S)[0]
         return b""
 
     def stop(self) -> None:
@@ -129,13 +131,13 @@ class ProgramCompiler:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stops a process with its children, which closes its output."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """Stops a process and its children, so that its output is closed."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+                os.killpg(process.pid, signal_number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_END_S)
+                process.wait(_STOP_S)
 
 
 def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
@@ -157,16 +159,16 @@ def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
 
 
 def _end_with(parent: int) -> None:
-    """Stops this process once the switch has ended, also by SIGKILL."""
+    """Stops this process when the switch ends, however it ends; `parent` is the switch's process id."""
     try:
-        ended: int | None = os.pidfd_open(parent)
-    except OSError:  # it has ended, or pidfds are not allowed
-        ended = None
+        pidfd: int | None = os.pidfd_open(parent)
+    except OSError:  # the switch has ended already, or pidfds are not allowed
+        pidfd = None
     while os.getppid() == parent:
-        if ended is None:
+        if pidfd is None:
             time.sleep(1)
         else:
-            select.select([ended], [], [])
+            select.select([pidfd], [], [])
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -174,8 +176,8 @@ def main() -> None:
     """Compiles the program on standard input. The first argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-        sys.exit(0)  # removes temporary files of the build
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the clean-up
+        sys.exit(0)  # an exception, so that temporary files of the build are removed
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lock and cooperative scheduler of a device: one event loop serves all clients.
 
-Writes, Reads and pushes are serialised by one lock (P4Runtime specification 5.3, 12.2, 13.4). A request that
-works longer than a quantum pauses before the next, and between two quanta the loop handles other calls.
+One lock serialises Writes, Reads and pushes (P4Runtime specification 5.3, 12.2, 13.4). A request that takes
+longer than a quantum of work (context.py) pauses between two quanta, so that the loop handles other calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
 
 YIELD_DIVISOR = 8
-"""After a quantum the request pauses for its duration divided by this: calls take several loop iterations."""
+"""After a long quantum the request pauses for the quantum's duration divided by this.
+
+One loop iteration would be too short, as calls take several.
+"""
 MAX_YIELD_S = 0.05
 """Longest pause."""
 
@@ -25,11 +28,11 @@ class StateLock:
     """A lock for one writer or several readers, granted in the order of the requests."""
 
     def __init__(self) -> None:
-        self._queue: dict[asyncio.Future[None], bool] = {}  # holders first; True: shared
+        self._queue: dict[asyncio.Future[None], bool] = {}  # holders, then waiters; value: shared
 
     @asynccontextmanager
     async def hold(self, *, shared: bool = False, most_s: float | None = None) -> AsyncIterator[None]:
-        """Holds the lock within, entered when it is granted, or after `most_s`."""
+        """Holds the lock within the context; it is entered without the lock if that takes over `most_s`."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue[granted] = shared
         self._grant()
@@ -42,9 +45,9 @@ class StateLock:
             self._grant()
 
     def _grant(self) -> None:
-        """Grants the lock to the first request, and if it is shared, to the shared ones behind it."""
-        for place, (granted, shared) in enumerate(self._queue.items()):
-            if place and not shared:
+        """Grants the lock to the first request; if that is shared, also to the shared requests after it."""
+        for position, (granted, shared) in enumerate(self._queue.items()):
+            if position and not shared:
                 return
             if not granted.done():
                 granted.set_result(None)
@@ -64,9 +67,9 @@ class Scheduler:
         self._worked_s = time.thread_time()
 
     async def pause(self) -> None:
-        """Yields to other calls: for one loop iteration, after a long quantum for a share of its duration.
+        """Lets the loop serve other calls for one iteration; after a long quantum, for a part of its duration.
 
-        Loops with a clock of their own are simulations, in which work takes no time.
+        An event loop with its own clock belongs to a simulation, in which work takes no time.
         """
         async with self._lock:  # first come, first served
             slice_s = time.thread_time() - self._worked_s
@@ -76,7 +79,7 @@ class Scheduler:
             self._worked_s = time.thread_time()
 
     async def run(self, steps: Work) -> None:
-        """Runs all steps, with a pause after each."""
+        """Runs all steps; pauses after each."""
         try:
             for _ in steps:
                 await self.pause()
@@ -84,10 +87,10 @@ class Scheduler:
             steps.close()
 
     async def run_shielded(self, steps: Work, most_s: float) -> None:
-        """As `run`; if the task is cancelled, the steps continue for `most_s` at most.
+        """Like `run`, but if the task is cancelled, the steps continue for up to `most_s`.
 
         Raises:
-            CancelledError: afterwards.
+            CancelledError: the task was cancelled; raised after the steps.
         """
         time_s = asyncio.get_running_loop().time
         ends_s = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC server of the switch: its services, TLS, and the tasks that deliver events of the data plane."""
+"""The gRPC server of the switch: its services, TLS, and the tasks that send the data plane's events."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ from tailrace.switch.trace.injection import InjectFrame
 _log = logging.getLogger(__name__)
 
 TICK_S = 0.05
-"""Polling interval of timeouts and port status."""
+"""Interval at which timeouts and port status are checked."""
 
 STOP_S = 0.3
-"""Grace period of calls when the server stops."""
+"""How long calls may take to end when the server stops."""
 
 MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
-"""Larger than the largest program, so that a client gets our error. gRPC buffers so much of a request."""
+"""gRPC's limit, up to which it buffers a request; above ours, so that a client gets our error message."""
 MAX_METADATA_BYTES = 1 << 20
 MAX_CALLS = 128
 """Concurrent calls of one connection to one device; further ones wait. HTTP/2 recommends 100 or more."""
 MAX_CONNECTIONS = 1024
-"""Connections for one device; further ones are closed at once. There are several for each stream, so that one
-client too many gets an error on its stream. Each takes a file descriptor; half of the process's are reserved.
+"""Connections for one device; further ones are closed at once. It is several times the number of streams, so
+that a client above the limit of streams gets an error on its stream. Each connection takes a file descriptor;
+half of the process's descriptors are reserved for other uses.
 """
 IDLE_S = 5
-"""A connection without a call, or without an HTTP/2 handshake, is closed after so long."""
+"""A connection is closed after this time without a call, or without an HTTP/2 handshake."""
 KEEPALIVE_S = 60
 """Interval and timeout of keepalive pings on idle connections."""
 
@@ -59,18 +60,18 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_connection_idle_ms", IDLE_S * 1000),
     ("grpc.server_handshake_timeout_ms", IDLE_S * 1000),
-    # otherwise a second server could listen on the same address and take half of the clients
+    # else a second server could listen on the same address and get half of the clients
     ("grpc.so_reuseport", 0),
 )
 
 
 class ServerError(Error):
-    """The server cannot start; one line for the user."""
+    """The server cannot start. The message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """PEM-encoded TLS files; with `client_auth` clients need a certificate signed by `root`."""
+    """The contents of PEM files; with `client_auth` clients need a certificate signed by `root`."""
 
     key: bytes
     certificate: bytes
@@ -79,11 +80,11 @@ class ServerTls:
 
 
 class RealTimePlane(DataPlane, Protocol):
-    """The ports of a running switch: see switch.daemon.ports.IoLoop."""
+    """The data plane of a switch that runs in real time; switch.daemon.ports.IoLoop implements it."""
 
     @property
     def events_fd(self) -> int:
-        """Readable while packet-ins or digests wait."""
+        """A file descriptor that is readable while packet-ins or digests wait."""
         ...
 
     def port_up(self, port: int) -> bool:
@@ -91,13 +92,14 @@ class RealTimePlane(DataPlane, Protocol):
         ...
 
     def inject(self, port: int, data: bytes) -> None:
-        """The switch receives a frame on a port now; PortError: it cannot."""
+        """Makes the switch receive a frame on a port now. Raises PortError if that is not possible."""
         ...
 
 
 def new_server(devices: int = 1) -> grpc.aio.Server:
-    """A gRPC server with limits for large messages, and for the connections and calls of so many devices: all
-    clients of a process may share a connection. Make it inside an event loop.
+    """A gRPC server whose limits of connections and calls suffice for this number of devices.
+
+    All clients in a process may share a connection. Create the server inside an event loop.
     """
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     connections = MAX_CONNECTIONS * devices
@@ -111,7 +113,7 @@ def new_server(devices: int = 1) -> grpc.aio.Server:
 
 
 def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) -> int:
-    """Binds a server that has not started to `address` (HOST:PORT); the port, also for port 0.
+    """Binds a server that is not started yet to `address` (HOST:PORT); returns the port, also if it was 0.
 
     Raises:
         ServerError: the address cannot be used, or the TLS files are invalid.
@@ -130,7 +132,7 @@ def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) 
 
 
 class Server:
-    """The gRPC server of one device. Make and use it inside an event loop."""
+    """The gRPC server of one device. Create and use it inside an event loop."""
 
     def __init__(self, device: Device, data_plane: DataPlane) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
@@ -145,7 +147,7 @@ class Server:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: ServerTls | None = None) -> int:
-        """Listens on `address` (HOST:PORT); the port, also for port 0.
+        """Listens on `address` (HOST:PORT); returns the port, also if it was 0.
 
         Raises:
             ServerError: the address cannot be used, or the TLS files are invalid.
@@ -155,15 +157,15 @@ class Server:
         return port
 
     def statistics(self) -> dict[str, object]:
-        """The counts of the device's ports and buffer, and of notifications dropped for slow clients."""
+        """The counts of the device's ports and buffer, and of notifications that clients have lost."""
         return {**self.service.device.statistics(), "clients": self.service.statistics()}
 
     def enable_injection(self, inject: InjectFrame) -> None:
-        """Enables traces of sent packets; `put` is called in a thread."""
+        """Enables traces of packets that are really sent; `inject` is called in another thread."""
         self._traces.injectors[self.service.device.settings.device_id] = inject
 
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
-        """Delivers events, timeouts and port status until `stop`; enables traces of sent packets."""
+        """Handles events, timeouts and port status until `stop`; enables traces of sent packets."""
         self.enable_injection(plane.inject)
         asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
         self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
@@ -176,7 +178,7 @@ class Server:
                 self.service.deliver_events()
                 self.service.deliver_idle()
             except (P4RtError, StateError) as error:
-                _log.error("ports and timeouts: %s", error)  # the next tick continues
+                _log.error("ports and timeouts: %s", error)  # retried at the next tick
             await asyncio.sleep(TICK_S)
 
     async def stop(self) -> None:
@@ -193,9 +195,9 @@ class Server:
 
 
 def _listen_problem(tls: ServerTls | None) -> str:
-    """The likely reason; gRPC gives none."""
-    problem = "the address is in use or not one of this machine"
-    return problem if tls is None else f"{problem}, or the TLS files are no good"
+    """The likely reasons; gRPC gives none."""
+    problem = "the address is in use, or is not an address of this machine"
+    return problem if tls is None else f"{problem}, or the TLS files are invalid"
 
 
 async def serve(
@@ -208,24 +210,24 @@ async def serve(
     ended: asyncio.Event,
     packets: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
 ) -> None:
-    """Serves until `ended`; `on_ready` is called with the port once clients can connect.
+    """Serves until `ended` is set; calls `on_ready` with the port when clients can connect.
 
     Args:
-        packets: address and handler of the gRPC data plane; None: there is none.
+        packets: address and handler of the gRPC data plane; None: the switch has no gRPC data plane.
 
     Raises:
         ServerError: the server cannot start.
     """
     loop = asyncio.get_running_loop()
     server = Server(device, plane)
-    of_packets = new_server()
+    packet_server = new_server()
     try:
         port = await server.start(address, tls)
         if packets is not None:
             where, handler = packets
-            of_packets.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
-            listen(of_packets, where, tls)
-            await of_packets.start()
+            packet_server.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
+            listen(packet_server, where, tls)
+            await packet_server.start()
         server.watch(plane, ports)
         on_ready(port)
         await ended.wait()
@@ -233,5 +235,5 @@ async def serve(
         with contextlib.suppress(ValueError):
             loop.remove_reader(plane.events_fd)
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(of_packets.stop(None), STOP_S)
+            await asyncio.wait_for(packet_server.stop(None), STOP_S)
         await server.stop()

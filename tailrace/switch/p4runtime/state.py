@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forwarding state of one pipeline: all entities, batches of Write, requests of Read."""
+"""The forwarding state of one pipeline: all its entities, and the execution of Writes and Reads on them."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class UpdateResults(Protocol):
 
 
 Refusal = Callable[[], Result]
-"""Why the rest of a Write is rejected; None: it is not."""
+"""Returns the error with which the rest of a Write is rejected; None: the Write continues."""
 
 
 class AnyUpdate(Protocol):
-    """A p4.v1.Update, or what has its fields without a copy of the entity (p4rt.inprocess.Insert)."""
+    """A p4.v1.Update, or an object with its fields that shares the entity, p4rt.inprocess.Insert."""
 
     @property
     def type(self) -> int: ...
@@ -75,14 +75,14 @@ class AnyUpdate(Protocol):
 
 
 MAX_IDLE = 1000
-"""Entries in one idle timeout notification."""
+"""Most entries in one idle timeout notification."""
 
 _BYTES_PER_WORK = 2
-"""Bytes of a large message, such as a group, that are a unit of work."""
+"""Bytes of a large message, such as a group, that count as one unit of work (context.py)."""
 _ENTITY_BYTES = 48
 """Estimated bytes of an entity, or a member or replica within one, in a response."""
 
-_WITH_STRINGS = (
+_KINDS_WITH_STRINGS = (
     *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
     "packet_replication_engine_entry",
 )
@@ -90,14 +90,14 @@ _WITH_STRINGS = (
 _KINDS = (INSERT, MODIFY, DELETE)
 
 _Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
-"""Applies an update at once, or in steps."""
+"""Applies an update at once, or returns the steps that apply it."""
 
 _Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], int]]
-"""Reads the entities of a request, and estimates their number."""
+"""Two functions of a read request: one reads its entities, the other estimates their number."""
 
 
 class ForwardingState:
-    """All entities of one pipeline on one switch, which has just loaded the program of `schema`."""
+    """All entities of one pipeline on one switch. Create it just after the switch has loaded the program."""
 
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
@@ -121,7 +121,7 @@ class ForwardingState:
         self._value_sets = ValueSets(schema, context)
         self.replication = ReplicationState(context)
         self._done = 0
-        """Work of the current Write since its last step."""
+        """Units of work of the current Write since its last yield."""
         self._writers = self._make_writers()
         self._readers = self._make_readers()
 
@@ -192,7 +192,7 @@ class ForwardingState:
     def close(self) -> Work:
         """Frees all entities, in steps, as there may be a million."""
         self.schema.types.states -= 1
-        self._writers.clear()  # they point here
+        self._writers.clear()  # breaks the reference cycles with this object
         self._readers.clear()
         for table in self.tables.values():
             for _ in table.forget():
@@ -212,12 +212,12 @@ class ForwardingState:
         role: str = "",
         refusal: Refusal = lambda: None,
     ) -> Work:
-        """Applies each update on its own, in order (CONTINUE_ON_ERROR).
+        """Applies each update independently, in order (CONTINUE_ON_ERROR).
 
         Args:
-            results: takes the results of the updates up to the last that fails.
-            role: of the client.
-            refusal: called after each quantum.
+            results: gets the results of the updates up to the last that fails.
+            role: the client's role.
+            refusal: called after each quantum of work; its error rejects all further updates.
         """
         evaluated, constraints, self._done = 0, self.schema.constraints, 0
         rest: Result = None  # the error of all further updates
@@ -230,7 +230,7 @@ class ForwardingState:
                 if constraints is not None:
                     evaluated += constraints.evaluated
                     rest = constraints.refusal(evaluated)
-            if error is not None:  # before other calls run, which may end this Write
+            if error is not None:  # recorded now: during the yield below this Write may be ended
                 results.extend([None] * (position - len(results)))
                 results.append(error)
             if self._done >= QUANTUM:
@@ -245,22 +245,22 @@ class ForwardingState:
         role: str = "",
         refusal: Refusal = lambda: None,
     ) -> Work:
-        """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
+        """Applies the updates in order; if one fails, it rolls all of them back (ROLLBACK_ON_ERROR).
 
-        It also rolls back when it is closed early. The other updates of a failed batch are ABORTED.
+        It also rolls back if the generator is closed early. The other updates of a failed batch are ABORTED.
 
         Args:
-            results: takes the result of each update, if one fails.
-            role: of the client.
-            refusal: called after each quantum.
+            results: if an update fails, gets the result of each update.
+            role: the client's role.
+            refusal: called after each quantum of work; its error fails the batch.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: the rollback failed in part. The
-                refusal.
+            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: a part of the rollback failed. Or the
+                error of `refusal`.
         """
-        most = self.context.limits.rollback
-        if len(updates) > most:
-            raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
+        limit = self.context.limits.rollback
+        if len(updates) > limit:
+            raise exhausted(f"a ROLLBACK_ON_ERROR batch has {limit} updates at most, not {len(updates)}")
         undo = Undo()
         complete, attempted, self._done = False, 0, 0
         mark = None if self._strings is None else self._strings.begin()
@@ -292,7 +292,7 @@ class ForwardingState:
                 self._roll_back(mark, attempted)
 
     def _roll_back(self, mark: Savepoint | None, within: int = 0) -> None:
-        """Frees the numbers of strings of a Write that failed."""
+        """Frees the numbers that a failed Write has allocated to strings (pins/strings.py)."""
         if mark is not None and self._strings is not None and self._strings.roll_back(mark, within):
             self._forget_interned()
 
@@ -301,14 +301,14 @@ class ForwardingState:
         self.schema.interned.clear()
 
     def sweep_if_nearly_full(self) -> Work:
-        """Sweeps strings, if few are left, before a batch that may be rolled back: it cannot sweep itself."""
+        """Sweeps strings if few are free; called before a batch with rollback, which must not sweep."""
         if self._strings is not None and self._strings.nearly_full() and self._strings.may_sweep():
             yield from self._sweep()
 
     def _sweep(self) -> Work:
-        """Frees the numbers of strings that no entity has (mark and sweep).
+        """Frees the numbers of strings that no entity uses (mark and sweep).
 
-        Any use of a string meanwhile marks it.
+        Reading all entities marks their strings, as does any other use of a string in the meantime.
         """
         assert self._strings is not None
         self._forget_interned()
@@ -320,20 +320,20 @@ class ForwardingState:
                 yield ENTITY
 
     def _everything(self) -> Iterator[p4r.Entity]:
-        """All entities that may have strings; clients may write meanwhile."""
+        """All entities that may contain strings; clients may write during the iteration."""
         for table in self.tables.values():
             for entry in itertools.chain(table.all(), [table.default]):
                 entity = p4r.Entity()
                 if entry is not None:
                     if entry.interned is not None:
-                        entry.interned.read_entity = None  # has the old strings
+                        entry.interned.read_entity = None  # it may contain freed strings
                     self.reader.fill(table, entry, p4r.TableEntry(), entity)
                 yield entity
-        for request in map(all_of, _WITH_STRINGS):
+        for request in map(all_of, _KINDS_WITH_STRINGS):
             yield from self.entities(request)
 
     def apply(self, update: AnyUpdate, undo: Undo | None) -> Result:
-        """Applies one update at once; its result."""
+        """Applies one update with all its steps; returns its result."""
         result, steps = self._apply(update, undo)
         while steps is not None:
             try:
@@ -345,7 +345,10 @@ class ForwardingState:
     def _apply(
         self, update: AnyUpdate, undo: Undo | None, role: str = ""
     ) -> tuple[Result, Generator[int, None, Result] | None]:
-        """Applies one update: its result, or further steps that return it. Its work is added to `_done`."""
+        """Applies one update. Returns its result, or a generator of further steps that returns the result.
+
+        The work of the update is added to `_done`.
+        """
         context, constraints, strings = self.context, self.schema.constraints, self._strings
         copies = context.copies
         if constraints is not None:
@@ -389,11 +392,11 @@ class ForwardingState:
         return result if steps is None else (yield from steps)
 
     def _dispatch(self, kind: int, entity: p4r.Entity, undo: Undo | None, role: str) -> Work | None:
-        """Applies one update; the steps of writes to arrays.
+        """Applies one update; a write to an array returns the steps that apply it.
 
         Raises:
-            P4RtError: it is rejected.
-            StateError: likewise.
+            P4RtError: the update is rejected.
+            StateError: the switch core rejects it.
         """
         which = entity.WhichOneof("entity")
         if self.schema.absent:
@@ -433,16 +436,16 @@ class ForwardingState:
         return chosen_profiles(self.profiles, profile_id)[0]
 
     def _no_extern(self, message: p4r.ExternEntry) -> P4RtError:
-        """The error for an ExternEntry: v1model has no externs without entities of their own."""
+        """The error for an ExternEntry: P4Runtime has other entities for all externs of v1model."""
         type_id = message.extern_type_id
         if any(extern.extern_type_id == type_id for extern in self.schema.info.externs):
             return P4RtError(
                 Code.UNIMPLEMENTED, f"externs of type {type_id} are in P4Info, but not in v1model"
             )
-        return not_found(f"there is no type of externs with id {type_id}")
+        return not_found(f"there is no extern type with id {type_id}")
 
     def _refuse_absent(self, entity: p4r.Entity) -> None:
-        """Rejects entities of an object that only P4Info has."""
+        """Rejects entities of an object that is in P4Info but not in the program."""
         owner = owner_of(entity)
         if owner in self.schema.absent:
             raise absent(self.schema.absent[owner])
@@ -482,24 +485,26 @@ class ForwardingState:
     def read(
         self, requests: Sequence[p4r.Entity], results: UpdateResults, role: str = ""
     ) -> Iterator[p4r.ReadResponse | None]:
-        """Reads the entities of all valid requests, a quantum at a time.
+        """Reads the entities of all valid requests, one quantum of work at a time.
 
-        Each quantum is consistent. Entities written between two quanta may or may not be read; all others are
-        read once.
+        The entities of a quantum are consistent. An entity written between two quanta may or may not be read;
+        every other entity is read once.
 
         Args:
-            results: takes the result of each request.
-            role: of the client; wildcard reads are filtered by it.
+            results: gets the result of each request.
+            role: the client's role; wildcard reads return only entities that it has access to.
 
-        Returns:
+        Yields:
             the responses; None for a quantum without entities.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the response would be too large; nothing was read.
+            P4RtError: RESOURCE_EXHAUSTED: the responses are too large, by the estimate before the first one,
+            or
+                as they are made.
         """
         yield from self._check_response_size(requests)
         out = Responses()
-        most, size, done = self.context.limits.read_bytes, 0, 0
+        limit, size, done = self.context.limits.read_bytes, 0, 0
         for request in requests:
             steps = self._read(request, out, role)
             while True:
@@ -517,10 +522,10 @@ class ForwardingState:
                 if done >= QUANTUM:
                     message = self._taken(out, role)
                     size += 0 if message is None else message.ByteSize()
-                    if size > most:
+                    if size > limit:
                         raise exhausted(
-                            f"the answer to {len(results)} of {len(requests)} requests has {size} bytes; "
-                            f"the limit is {most}"
+                            f"the response to {len(results)} of {len(requests)} requests has {size} bytes; "
+                            f"the limit is {limit}"
                         )
                     yield message
                     done = 0
@@ -532,21 +537,21 @@ class ForwardingState:
 
     def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Rejects requests whose estimated response is too large."""
-        most, size = self.context.limits.read_bytes, 0
-        for number, request in enumerate(requests, 1):
+        limit, size = self.context.limits.read_bytes, 0
+        for count, request in enumerate(requests, 1):
             reader = self._readers.get(request.WhichOneof("entity"))
             if reader is not None:
                 size += _ENTITY_BYTES * reader[1](request)
-            if number % QUANTUM == 0:
+            if count % QUANTUM == 0:
                 yield None
-        if size > most:
+        if size > limit:
             raise exhausted(
                 f"the Read asks for {size // _ENTITY_BYTES} entities, some {size} bytes, in {len(requests)} "
-                f"requests; the limit is {most} bytes"
+                f"requests; the limit is {limit} bytes"
             )
 
     def _taken(self, out: Responses, role: str) -> p4r.ReadResponse | None:
-        """The entities for a role since the last call."""
+        """Takes the entities read since the last call, as far as the role has access to them."""
         roles = self.schema.roles
         if out.empty or roles is None:
             return None if out.empty else out.take()
@@ -560,7 +565,7 @@ class ForwardingState:
         if self.schema.roles is not None:
             self.schema.roles.check(role, owner_of(request))
         if which == "extern_entry":
-            # as for all entities, no id is a wildcard, and there are none
+            # without ids it is a wildcard read, as for all entities; it matches nothing
             if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
                 raise self._no_extern(request.extern_entry)
             return
@@ -570,7 +575,7 @@ class ForwardingState:
         yield from reader[0](request, out)
 
     def entities(self, request: p4r.Entity) -> Iterator[p4r.Entity]:
-        """The entities of one read request; nothing may be written meanwhile."""
+        """The entities of one read request; nothing may be written during the iteration."""
         out = Responses()
         for _ in self._read(request, out):
             yield from out.take().entities
@@ -583,16 +588,16 @@ class ForwardingState:
             profile.port_changed(port)
         self.replication.port_changed(port)
 
-    def idle(self, now_ns: int, most: int = MAX_IDLE) -> list[p4r.TableEntry]:
-        """Entries whose idle timeout has expired, each reported once a timeout.
+    def idle(self, now_ns: int, limit: int = MAX_IDLE) -> list[p4r.TableEntry]:
+        """Entries whose idle timeout has expired; an entry is reported once per timeout.
 
-        Of many at most `most`; the next call continues.
+        It returns up to `limit` entries; the next call continues with the others.
         """
         messages: list[p4r.TableEntry] = []
         for table in self.tables.values():
-            if not table.plan.idle_timeout or len(messages) >= most:
+            if not table.plan.idle_timeout or len(messages) >= limit:
                 continue
-            for entry in table.expired(now_ns, most - len(messages)):
+            for entry in table.expired(now_ns, limit - len(messages)):
                 message = p4r.TableEntry()
                 self.reader.fill_key(table, entry, message)
                 messages.append(message)
@@ -600,20 +605,20 @@ class ForwardingState:
 
 
 def all_of(name: str) -> p4r.Entity:
-    """The wildcard read request of a kind."""
+    """The wildcard read request of a kind of entity, such as "table_entry"."""
     entity = p4r.Entity()
     getattr(entity, name).SetInParent()
     return entity
 
 
 def _ports(entity: p4r.Entity) -> Iterator[bytes]:
-    """The port bytestrings of an entity: of replicas, and watch ports."""
+    """The port bytestrings in an entity: ports of replicas, and watch ports."""
     for replica in (
         *entity.packet_replication_engine_entry.multicast_group_entry.replicas,
         *entity.packet_replication_engine_entry.clone_session_entry.replicas,
     ):
         yield replica.port
         yield from (backup.port for backup in replica.backup_replicas)
-    shots = entity.table_entry.action.action_profile_action_set.action_profile_actions
-    yield from (shot.watch_port for shot in shots)
+    actions = entity.table_entry.action.action_profile_action_set.action_profile_actions
+    yield from (action.watch_port for action in actions)
     yield from (member.watch_port for member in entity.action_profile_group.members)

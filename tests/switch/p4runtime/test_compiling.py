@@ -46,7 +46,7 @@ def test_what_is_in_the_cache_needs_no_process(
     V1ModelSwitch(second, SwitchConfig()).close()
     again(Builder([("b", 8)]).text())
     again.stop()
-    with pytest.raises(CompilerError, match="the switch ends"):
+    with pytest.raises(CompilerError, match="the switch is stopping"):
         again(Builder([("c", 8)]).text())
 
 

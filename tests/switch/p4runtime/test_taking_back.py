@@ -109,7 +109,7 @@ def test_one_step_that_fails_keeps_no_other(
             rig.stub.Write(request, timeout=TIMEOUT_S)
     assert isinstance(caught.value, grpc.Call)
     assert caught.value.code() == grpc.StatusCode.INTERNAL
-    assert caught.value.details() == "1 of the changes of a batch that failed stay; see the switch's log"
+    assert caught.value.details() == "1 changes of a failed batch are not rolled back; see the switch's log"
     (record,) = [r for r in caplog.records if r.levelname == "ERROR"]
     assert "no more of it" in record.getMessage()
     left = {entry.match[0].exact.value[0] for entry in read(rig, "mac")}
