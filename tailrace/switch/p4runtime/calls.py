@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RPC handlers: errors become statuses, requests have a deadline, and calls leave no memory behind.
+"""RPC handlers: errors become statuses, requests have a deadline, and calls leak no memory.
 
-`context.abort` raises an exception that the call's context keeps. The traceback of that exception keeps the
-context and every frame with its request: a reference cycle. An error in a variable of a frame is another one.
-So handlers raise P4RtError, `with_status` clears the frames of its traceback, and gRPC gets no exception.
+`context.abort` raises an exception that the call's context refers to. The traceback of that exception refers
+to the context and to every frame with its request: a reference cycle. An error in a local variable makes
+another cycle. So handlers raise P4RtError, `with_status` clears the frames of its traceback, and gRPC gets no
+exception.
 
-The task that awaits a batch of operations frees the batch and its message
-(https://github.com/grpc/grpc/issues/43360). It does not when the task was cancelled, as gRPC cancels handlers
-of clients that disconnect, or when the batch failed: 100 to 300 bytes leak a stream, and each of them pins a
-page. So these tasks are never cancelled and batches never fail for gRPC: `shielded` reports both.
+In gRPC, the task that awaits a batch of operations frees the batch and its message
+(https://github.com/grpc/grpc/issues/43360). It does not free them if the task was cancelled, as gRPC cancels
+handlers of clients that disconnect, or if the batch failed: each stream leaks 100 to 300 bytes, which pin a
+page. So these tasks are never cancelled here, and gRPC sees no failed batch: `shielded` reports both.
 
 gRPC buffers a partial request as long as its call is open, and awaits the request of a unary call before it
-calls the handler. So unary calls are registered as streaming ones, which is the same on the wire, and the
-request is awaited here.
+calls the handler. So unary calls are registered as streaming ones, which are the same on the wire, and this
+module awaits the request with a deadline.
 """
 
 from __future__ import annotations
@@ -36,15 +37,16 @@ _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
-"""An RPC handler: a coroutine of a request, or of an iterator of requests, and of the call's context."""
+"""An RPC handler: a coroutine that takes a request, or an iterator of requests, and the call's context."""
 
 ARRIVAL_S = 60.0
-"""Longest time until a request has arrived; messages of streams have no deadline."""
+"""Longest time until a request has arrived completely; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Requests that have not arrived, at a time; one more ends the oldest. Each may keep a connection open."""
+"""Calls whose request has not arrived; one more ends the oldest. Each may keep a connection open."""
 TRIMMED = 1 << 20
-"""Octets of a request after which freed memory is trimmed."""
+"""After a request of more octets than this, freed memory is returned to the system."""
 MAX_LOG = 1000
+"""Most characters of an internal error in the log."""
 
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
 
@@ -53,13 +55,13 @@ _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 _STOPPED = "_ServerStoppedError"
 _ERROR = "ExecuteBatchError"
 _FAILED = 'Failed "execute_batch"'
-"""gRPC's private classes of errors: of a stopped server and of batches. The third constant is how messages
-begin of batches that failed; other errors are of batches that could not start.
+"""The names of gRPC's private error classes, for a stopped server and for batches; and the beginning of the
+message if a batch has failed. With another message, the batch could not be started.
 """
 
 
 def with_status(behaviour: Behaviour) -> Behaviour:
-    """The handler, where exceptions end the call with a canonical code and one line."""
+    """Wraps a handler: an exception ends its call with a canonical code and a message of one line."""
 
     async def call(request: Any, context: Any) -> Any:
         try:
@@ -90,8 +92,8 @@ def _as_refusal(error: Exception) -> P4RtError:
     if isinstance(error, MemoryError):
         return exhausted("out of memory")
     *_, last = traceback.walk_tb(error.__traceback__)
-    place = f"{last[0].f_code.co_name}:{last[1]}: "
-    _log.error("%s", one_line(f"internal error: {place}{type(error).__name__}: {error}", MAX_LOG))
+    location = f"{last[0].f_code.co_name}:{last[1]}: "
+    _log.error("%s", one_line(f"internal error: {location}{type(error).__name__}: {error}", MAX_LOG))
     return P4RtError(Code.INTERNAL, "internal error; see the switch's log")
 
 
@@ -99,7 +101,7 @@ class _Future(asyncio.Future[Any]):
     def __init__(self, loop: _Loop) -> None:
         super().__init__(loop=loop)
         task = asyncio.current_task(loop)
-        # a strong reference would be a cycle, and cycles are collected late (daemon/cli.py)
+        # a strong reference would make a cycle, and cycles are collected late (daemon/cli.py)
         self._waits = None if task is None else ref(task)
         self._failed = loop.failed
 
@@ -124,12 +126,12 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """An event loop for gRPC servers, in which failed batches are freed."""
+    """An event loop for gRPC servers that frees failed batches, which gRPC itself would leak."""
     return _Loop()
 
 
 async def shielded(call: Awaitable[_T]) -> _T:
-    """The result of one operation of a call, which continues when the awaiting task is cancelled.
+    """The result of one operation of a call; the operation continues if the awaiting task is cancelled.
 
     Raises:
         CancelledError: the task was cancelled, or the call has ended.
@@ -150,8 +152,8 @@ async def shielded(call: Awaitable[_T]) -> _T:
 class Messages(AsyncIterator[bytes]):
     """The messages of a stream, each awaited by `shielded`.
 
-    gRPC's own iterator leaks when it is not exhausted, and a generator would keep the last message until the
-    next one arrives.
+    gRPC's iterator leaks if it is not exhausted, and a generator would hold the last message until the next
+    one arrives.
     """
 
     def __init__(self, context: Any) -> None:
@@ -165,7 +167,7 @@ class Messages(AsyncIterator[bytes]):
 
 
 def retrieve_exception(task: asyncio.Future[Any]) -> None:
-    """Retrieves the error of a task that no task awaits, so that asyncio logs none."""
+    """Retrieves the error of a task that nothing awaits, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
@@ -177,37 +179,37 @@ class PendingRequests:
         self._calls: dict[asyncio.Future[None], None] = {}
 
     async def first(self, message: Awaitable[_T]) -> _T:
-        """The first message of a call.
+        """Awaits the first message of a call.
 
         Raises:
             P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: too many calls are pending.
         """
         reading = asyncio.ensure_future(message)
         reading.add_done_callback(retrieve_exception)
-        gives_way = asyncio.get_running_loop().create_future()
+        evicted = asyncio.get_running_loop().create_future()
         if len(self._calls) >= MAX_PENDING:
             oldest = next(iter(self._calls))
             del self._calls[oldest]
             oldest.set_result(None)
-        self._calls[gives_way] = None
+        self._calls[evicted] = None
         try:
-            await asyncio.wait({reading, gives_way}, timeout=ARRIVAL_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reading, evicted}, timeout=ARRIVAL_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._calls.pop(gives_way, None)
+            self._calls.pop(evicted, None)
         if reading.done():
             return reading.result()
-        if gives_way.done():
+        if evicted.done():
             raise exhausted(f"{MAX_PENDING} requests have not arrived; the limit is {MAX_PENDING}")
         raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVAL_S:g} s")
 
 
-class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
-    """The RPC methods of other handlers, with the deadline; all are coroutines that take octets."""
+class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in the stubs only
+    """Adds the deadline of requests to other handlers; their methods must be coroutines that take octets."""
 
     def __init__(
         self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
     ) -> None:
-        """`freed` is called when much memory is free: see spec.heap.Trimmer."""
+        """`freed` is called after much memory may have been freed: see spec.heap.Trimmer."""
         self._handlers = handlers
         self._freed = freed
         self._pending = PendingRequests()
@@ -232,7 +234,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
 
     @staticmethod
     def _with_messages(behaviour: Behaviour) -> Behaviour:
-        async def handle(_: object, context: Any) -> Any:  # gRPC asks for a coroutine function
+        async def handle(_: object, context: Any) -> Any:  # gRPC requires a coroutine function
             return await behaviour(Messages(context), context)
 
         return handle

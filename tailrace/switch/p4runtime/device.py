@@ -2,8 +2,8 @@
 """One P4Runtime device: arbitration, pipelines and forwarding state, without gRPC.
 
 A device has a live pipeline and perhaps a saved one (VERIFY_AND_SAVE). The saved pipeline runs on a scratch
-switch that no packet reaches; Write and Read refer to it until COMMIT moves what was written to the live
-switch.
+switch, which gets no packets. While there is one, Write and Read apply to it; COMMIT makes it live with the
+entities that were written.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def _no_pipeline() -> P4RtError:
 class DeviceSettings:
     """How the device behaves.
 
-    `bmv2_compat` follows simple_switch_grpc where it departs from the specification: with no stream open,
+    `bmv2_compat` follows simple_switch_grpc where it departs from the specification: while no stream is open,
     requests without an election id may write; metadata missing in a packet-out is zero; a group's max_size
-    of 0 is P4Info's limit; P4Info's size of a selector bounds nothing; a table without a key takes one
-    entry; role.config is ignored; the live client with the highest election id is primary, and a missing
+    of 0 means P4Info's limit; P4Info's size of a selector is ignored; a table without a key may have one
+    entry; role.config is ignored; the connected client with the highest election id is primary, and a missing
     election id is 0; GetForwardingPipelineConfig without a pipeline fails.
     `strict` follows the specification at the cost of other clients: packets wait while all cells of an array
     are written; all errors of a batch are reported; device id 0 is invalid.
-    `memory_limit`: bytes of programs and entities; None: half of the machine's memory.
+    `memory_limit`: bytes for programs and entities; None: half of the machine's memory.
     """
 
     device_id: int = 0
@@ -82,7 +82,7 @@ class DeviceSettings:
 
 
 class Device:
-    """One device. Not thread-safe, but for `prepare`, which changes nothing."""
+    """One device. Not thread-safe, except `prepare`, which changes nothing."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Device:
         ports: DevicePorts | None = None,
     ) -> None:
         if settings.strict and not settings.device_id:
-            raise ValueError("strict: device id 0 is none (P4Runtime 5.1)")
+            raise ValueError("strict: device id 0 is not allowed (P4Runtime 5.1)")
         self.settings = settings
         self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
         self.ports = ports or DevicePorts()
@@ -136,10 +136,10 @@ class Device:
     # ---- pipeline configuration ----
 
     def prepare(self, request: _SetRequest) -> Prepared | None:
-        """Verifies the configuration in a request and compiles its program; None: the action takes none.
+        """Verifies the configuration in a request and compiles its program; None: for COMMIT, which has none.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT: the action, or the configuration, which cannot be realised.
+            P4RtError: INVALID_ARGUMENT: the action is unknown, or the configuration cannot be realised.
         """
         actions = (
             _SetRequest.VERIFY,
@@ -180,11 +180,12 @@ class Device:
         return Prepared(config, program, schema)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
-        """Executes a prepared action of SetForwardingPipelineConfig, or changes nothing.
+        """Executes a prepared action of SetForwardingPipelineConfig; if it fails, nothing has changed.
 
         Raises:
-            P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept;
-                RESOURCE_EXHAUSTED.
+            P4RtError: NOT_FOUND: no configuration is saved; INVALID_ARGUMENT: the forwarding state does not
+            fit
+                the new pipeline; RESOURCE_EXHAUSTED.
         """
         finish(self.configure_steps(action, prepared))
         for pipeline in self.dropped():
@@ -192,10 +193,10 @@ class Device:
             finish(pipeline.forget())
 
     def configure_steps(self, action: int, prepared: Prepared | None) -> Work:
-        """`configure` in steps, during which no client may write; `dropped` has the pipelines it replaced.
+        """`configure` in steps; no client may write meanwhile. `dropped` then returns the replaced pipelines.
 
         The new pipeline is built beside the live one, with all its state, and replaces it in one step that
-        cannot fail. So a push succeeds, or changes nothing.
+        cannot fail. So a push either succeeds or changes nothing.
         """
         try:
             if prepared is None:
@@ -217,7 +218,7 @@ class Device:
             raise refusal(error) from error
 
     def config_response(self, response_type: int) -> bytes:
-        """The serialized GetForwardingPipelineConfigResponse, made once for each pipeline.
+        """The serialized GetForwardingPipelineConfigResponse, which is cached with the pipeline.
 
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
@@ -237,11 +238,16 @@ class Device:
     def _build(
         self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
     ) -> Generator[int, None, ForwardingPipeline]:
-        """Builds a pipeline on a scratch switch, with the state of `keep`."""
+        """Builds a pipeline on a scratch switch, in steps.
+
+        Args:
+            keep: its state is copied to the new pipeline; None: the pipeline begins with its initial state.
+            beside_live: both pipelines will exist for long, so both must fit into the memory limit together.
+        """
         account = MemoryAccount(self.memory)
         switch = V1ModelSwitch(None, self._switch.config)
         try:
-            # for a moment the new pipeline exists beside the live one, and may be as large
+            # without `beside_live` both exist only for a moment, and may exceed the limit together
             size = array_bytes(prepared.program.model)
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
@@ -263,7 +269,7 @@ class Device:
                     if error.code == Code.RESOURCE_EXHAUSTED:
                         raise
                     raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
-        except BaseException:  # also when the steps are closed early
+        except BaseException:  # also GeneratorExit, if the steps are closed early
             if self._building is not None:
                 prepared.schema.types.states -= 1
             switch.close()
@@ -275,15 +281,15 @@ class Device:
 
     def _make_live(self, pipeline: ForwardingPipeline) -> None:
         """Replaces the live pipeline; nothing here can fail."""
-        aside = pipeline.context.switch
-        self._switch.exchange(aside)
+        scratch = pipeline.context.switch
+        self._switch.exchange(scratch)
         pipeline.context.switch = self._switch
         before, self._live = self._live, pipeline
         saved, self._saved = self._saved, None
         if before is None:
-            aside.close()
+            scratch.close()
         else:
-            before.context.switch = aside
+            before.context.switch = scratch
         self._drop(before)
         self._drop(saved)
 
@@ -292,7 +298,7 @@ class Device:
             self._dropped.append(pipeline)
 
     def dropped(self) -> list[ForwardingPipeline]:
-        """Takes the pipelines that were replaced, to be closed."""
+        """Returns the replaced pipelines, once; the caller must free them."""
         replaced, self._dropped = self._dropped, []
         return replaced
 
@@ -318,13 +324,13 @@ class Device:
     # ---- entities ----
 
     def write(self, request: p4r.WriteRequest, updates: Sequence[AnyUpdate] | None = None) -> list[Result]:
-        """Executes a Write; the result of each update.
+        """Executes a Write; returns the result of each update.
 
         Args:
-            updates: instead of those in the request.
+            updates: used instead of the request's updates.
 
         Raises:
-            P4RtError: the request as such is rejected.
+            P4RtError: the whole request is rejected.
         """
         results: list[Result] = []
         finish(self.write_steps(request, results, self.write_term(request), updates))
@@ -332,7 +338,7 @@ class Device:
         return results + [None] * (count - len(results))
 
     def write_term(self, request: p4r.WriteRequest) -> int:
-        """Authorizes a Write; the term of its primary.
+        """Authorizes a Write; returns its term, the number of the role's last change of primary.
 
         Raises:
             P4RtError: as `authorize`.
@@ -350,10 +356,10 @@ class Device:
         """`write` in steps.
 
         Args:
-            results: takes the results of the updates up to the last that fails.
-            term: of `write_term`. A Write of before a takeover is rejected; it continues when its client has
-                only disconnected.
-            updates: instead of those in the request.
+            results: gets the results of the updates up to the last that fails. term: the result of
+            `write_term`. If another client has become primary since, the rest of the Write
+                is rejected; if its client has only disconnected, the Write continues.
+            updates: used instead of the request's updates.
         """
         role, atomicity = request.role, request.atomicity
 
@@ -381,10 +387,10 @@ class Device:
         yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
-        """Executes a Read: the responses, and the result of each request in it.
+        """Executes a Read; returns the responses, and the result of each entity that is requested.
 
         Raises:
-            P4RtError: the request as such is rejected.
+            P4RtError: the whole request is rejected.
         """
         results: list[Result] = []
         responses = [response for response in self.read_steps(request, results) if response is not None]
@@ -393,23 +399,23 @@ class Device:
     def read_steps(
         self, request: p4r.ReadRequest, results: UpdateResults
     ) -> Iterator[p4r.ReadResponse | None]:
-        """`read` in quanta; None for a quantum without entities.
+        """`read` in quanta of work; yields None for a quantum without entities.
 
         Args:
-            results: takes the result of each request.
+            results: gets the result of each entity that is requested.
         """
         self.check_device(request.device_id)
         yield from self._state().read(request.entities, results, request.role)
 
-    # ---- events of the data plane, which concern the live pipeline ----
+    # ---- events of the data plane, all of the live pipeline ----
 
     @property
     def roles(self) -> Roles | None:
-        """The roles of the live pipeline; None: every role has everything."""
+        """The roles of the live pipeline; None: every role has access to everything."""
         return None if self._live is None else self._live.prepared.schema.roles
 
     def port_changed(self, port: int, *, up: bool) -> None:
-        """Handles a port that went up or down."""
+        """Handles a port that has gone up or down."""
         if self.ports.is_up(port) == up:
             return
         if up:
@@ -420,12 +426,12 @@ class Device:
             state.port_changed(port)
 
     def _states(self) -> list[ForwardingState]:
-        """The states of all pipelines, also of one that is being built."""
+        """The states of all pipelines, including one that is being built."""
         made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
         return made if self._building is None else [*made, self._building]
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
-        """The message for a frame on the CPU port; None: no pipeline, or the frame is too short."""
+        """The message for a frame on the CPU port; None: there is no pipeline, or the frame is too short."""
         return None if self._live is None else self._live.packet_io.packet_in(frame)
 
     def packet_out(self, message: p4r.PacketOut) -> bytes:
@@ -445,20 +451,20 @@ class Device:
         return port == self._switch.config.cpu_port or self.ports.exists(port)
 
     def running(self) -> tuple[V1ModelSwitch, int]:
-        """The live switch, and its time in ns; thread-safe."""
+        """The live switch, and the time on its clock in ns; thread-safe."""
         return self._switch, self._now_ns()
 
     def entity_text(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
-        """An entity of the live pipeline as text (entity_text.py)."""
+        """An entity of the live pipeline as text (see entity_text.py); "": it does not exist."""
         if self._live is None:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
     def needs(self, trace_steps: NumberedEvents, now_ns: int) -> TraceNeeds:
-        """What another switch needs to reproduce a trace of the live pipeline.
+        """What another switch needs to repeat a trace of the live pipeline, made at `now_ns`.
 
         Raises:
-            TraceError: the state has changed since, or has something that cannot be saved.
+            TraceError: the state has changed since the trace, or cannot be saved.
         """
         if self._live is None:
             raise TraceError("the switch has no program")
@@ -466,7 +472,7 @@ class Device:
         return needs(self._live.state, trace_steps, config.p4_device_config, self._switch.config, now_ns)
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryCoverage]:
-        """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
+        """The entries of the live pipeline, each with whether it was hit (switch.trace.coverage)."""
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 
@@ -475,9 +481,9 @@ class Device:
         return statistics(self._switch, self.ports.known, self._now_ns())
 
     def digest_lists(self, now_ns: int) -> list[p4r.DigestList]:
-        """Takes the switch's digest messages; the lists to send now.
+        """Takes the switch's digest messages; returns the lists to send now.
 
-        A list's timestamp is that of its first message, by the switch's clock.
+        A list's timestamp is that of its first message, on the switch's clock.
         """
         records = self._switch.digests()
         if self._live is None:
@@ -487,11 +493,15 @@ class Device:
         return [message for message in full if message is not None] + digests.due(now_ns)
 
     def digests_forgotten(self) -> int:
-        """Digest messages sent and not acknowledged that left the cache early."""
+        """How many unacknowledged digest messages were evicted from the cache."""
         return 0 if self._live is None else self._live.state.digests.forgotten()
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
-        """Handles a digest acknowledgement; INVALID_ARGUMENT for an unknown digest."""
+        """Handles a digest acknowledgement.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: the digest is unknown; FAILED_PRECONDITION: there is no pipeline.
+        """
         if self._live is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         self._live.state.digests.acknowledge(message)

@@ -67,7 +67,7 @@ class Scheduler:
         self._worked_s = time.thread_time()
 
     async def pause(self) -> None:
-        """Lets the loop serve other calls for one iteration; after a long quantum, for a part of its duration.
+        """Lets the loop serve other calls for one iteration, or after a long quantum for a part of its time.
 
         An event loop with its own clock belongs to a simulation, in which work takes no time.
         """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file a kind of entity: from messages to calls of the switch, and back."""
+"""P4Runtime's entities, a module per kind: it converts messages to calls of the switch core, and back."""

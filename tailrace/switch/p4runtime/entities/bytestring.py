@@ -7,7 +7,7 @@ from tailrace.p4rt.status import Code, P4RtError
 
 
 def encode(value: int) -> bytes:
-    """The shortest bytestring of an unsigned value; zero is one zero byte."""
+    """The shortest bytestring of an unsigned value; for 0 it is one zero byte."""
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 
@@ -17,7 +17,7 @@ def shortest(data: bytes) -> bytes:
 
 
 def decode(data: bytes, bits: int, what: str) -> int:
-    """The value of a `bit<bits>` bytestring of any length; `what` names it in the error.
+    """The value of a `bit<bits>` bytestring of any length; `what` is its name in the error.
 
     Raises:
         P4RtError: OUT_OF_RANGE for an empty string or a value wider than `bits`.
@@ -51,17 +51,17 @@ def decode_signed(data: bytes, bits: int, what: str) -> int:
 
 
 class Width:
-    """Packs bytestrings of one width into left-padded strings of fixed size; one for each key field."""
+    """Packs values of one width into left-padded byte strings of fixed size; base class of key fields."""
 
     __slots__ = ("_value_bytes", "bits", "high_bits", "name", "nbytes")
 
     def __init__(self, name: str, bits: int, packed_bits: int = 0) -> None:
-        """Values have `bits`, and are packed in the bytes of `packed_bits` if these are more."""
+        """Values have `bits` bits; they are packed into the bytes of `packed_bits` bits if that is larger."""
         self.name = name
         self.bits = bits
         self.nbytes = (max(bits, packed_bits) + 7) // 8
-        self._value_bytes = (bits + 7) // 8  # bytes of a value
-        # bits used in the most significant byte, 8 when it is full, 0 when there are none
+        self._value_bytes = (bits + 7) // 8
+        # bits that values use in the most significant packed byte, from 0 to 8
         self.high_bits = max(bits - 8 * (self.nbytes - 1), 0)
 
     def pack(self, data: bytes) -> bytes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CounterData messages to counts and back (P4Runtime specification 9.3).
+"""Converts CounterData messages to counts and back (P4Runtime specification 9.3).
 
-The core counts modulo 2^64; messages have int64. A message has the count modulo 2^63: a counter wraps around
-from 2^63 - 1 to 0, as hardware counters do at their width, and differences are correct.
+The core counts modulo 2^64, but the fields of messages are int64. So messages have the count modulo 2^63: a
+counter wraps around from 2^63 - 1 to 0, as hardware counters do at their width, and differences are correct.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ def check_counter(data: p4r.CounterData, what: str) -> None:
 
 
 def fill_counter(byte_count: int, packet_count: int, data: p4r.CounterData) -> None:
-    """Writes counts of the core into an empty message, which is then set even when both are zero."""
+    """Writes counts of the core into an empty message; the message counts as set even if both are 0."""
     data.SetInParent()
     data.byte_count, data.packet_count = byte_count & _COUNTER_MASK, packet_count & _COUNTER_MASK

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digest configuration and digest lists (P4Runtime specification 9.8).
 
-A list is sent when it is full or when the timeout of its first message has expired. An unacknowledged message
-is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest lists. In a
-lenient context `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see `_Enabled.expiry`.
-Times are of the context's clock.
+A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
+message is not sent again before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
+lists. In a lenient context `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see
+`_Enabled.expiry`. Times are on the context's clock.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from tailrace.switch.p4runtime.entities.schema import DigestPlan, Schema
 _log = logging.getLogger(__name__)
 
 MAX_LIST = 4096
-"""Messages in one list at most, also where the configuration sets no limit or a larger one."""
+"""Most messages in one list, also if the configuration sets no limit or a larger one."""
 
 MAX_UNACKNOWLEDGED = 1 << 14
-"""Messages of one digest that are remembered until they are acknowledged."""
+"""Most messages of one digest in the cache of unacknowledged messages."""
 
 MIN_SWEEP_NS = 100_000_000
-"""The shortest period of a sweep; PI's, proto/frontend/src/digest_mgr.cpp."""
+"""The shortest period of a sweep, as in p4lang/PI (proto/frontend/src/digest_mgr.cpp)."""
 
 Record = tuple[int, ...]
 
 
 @dataclass(slots=True)
 class _Enabled:
-    """One enabled digest; `sent`: time and messages of unacknowledged lists, oldest first.
+    """One enabled digest.
 
-    A modified `config` also applies to messages in `buffer` and `sent`. `sweep_from_ns`: start of periodic
-    sweeps; None: each list has its own timeout.
+    `buffer`: messages of the next list; `first_ns`: when its first message arrived here; `made_ns`: when the
+    data plane made it. `sent`: time and messages of unacknowledged lists by list id, oldest first; `cache`:
+    all their messages; `forgotten`: how many messages were evicted from it. `sweep_from_ns`: start of the
+    periodic sweeps; None: each list has its own timeout. A modified `config` also applies to `buffer` and
+    `sent`.
     """
 
     plan: DigestPlan
@@ -62,9 +65,9 @@ class _Enabled:
         return len(self.buffer) >= self.limit
 
     def expiry(self, sent_ns: int) -> int:
-        """When the acknowledgement of a list times out.
+        """The time at which the acknowledgement of a list times out.
 
-        A sweep marks new lists and removes marked ones, so a list is kept for one to two periods.
+        A sweep marks new lists and removes those marked before, so a list stays for one to two periods.
         """
         timeout = self.config.ack_timeout_ns
         if self.sweep_from_ns is None:
@@ -73,7 +76,7 @@ class _Enabled:
         return sent_ns + 2 * period - (sent_ns - self.sweep_from_ns) % period
 
     def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
-        """Puts a sent list into the cache, and evicts the oldest lists of a full cache."""
+        """Adds a sent list to the cache; evicts the oldest lists if the cache is full."""
         while self.sent and len(self.cache) + len(records) > MAX_UNACKNOWLEDGED:
             oldest = next(iter(self.sent))
             self.forgotten += len(self.sent[oldest][1])
@@ -136,7 +139,7 @@ class Digests:
 
     @staticmethod
     def _configure(enabled: _Enabled, config: p4r.DigestEntry.Config, sweep_from_ns: int | None) -> None:
-        """Replaces the configuration of a digest; buffer and cache stay."""
+        """Replaces the configuration of a digest; its buffer and cache are unchanged."""
         enabled.config, enabled.sweep_from_ns = config, sweep_from_ns
 
     def _restore(self, digest_id: int, before: _Enabled | None) -> None:
@@ -152,11 +155,11 @@ class Digests:
         return plan
 
     def demand(self, message: p4r.DigestEntry) -> int:
-        """How many entities a request of a Read names."""
+        """The number of entities that a read request may return."""
         return 1 if message.digest_id else len(self._enabled)
 
     def read(self, message: p4r.DigestEntry, out: Responses) -> Work:
-        """Answers one request of a Read: one digest if it is enabled, or all enabled ones for id 0."""
+        """Reads one digest, if it is enabled, or for id 0 all enabled digests."""
         if message.digest_id:
             self._plan(message.digest_id)
         for digest_id in (message.digest_id,) if message.digest_id else tuple(self._enabled):
@@ -168,13 +171,13 @@ class Digests:
                 yield ENTITY
 
     def forgotten(self) -> int:
-        """Unacknowledged messages that were evicted from the cache."""
+        """How many unacknowledged messages were evicted from the caches."""
         return sum(enabled.forgotten for enabled in self._enabled.values())
 
     # ---- the stream ----
 
     def record(self, message: DigestRecord, now_ns: int) -> p4r.DigestList | None:
-        """Adds one message of the data plane; the list that it completes."""
+        """Adds one message of the data plane; returns the list that it completes, or None."""
         values = message.values
         enabled = self._enabled.get(self._by_index.get(message.digest, 0))
         if enabled is None or values in enabled.cache or values in enabled.buffer:
@@ -187,8 +190,9 @@ class Digests:
         return None
 
     def due(self, now_ns: int) -> list[p4r.DigestList]:
-        """The lists whose timeout has expired or that a modification has filled; removes lists whose
-        acknowledgement has timed out.
+        """Returns the lists to send: those with an expired timeout, or full after a change of max_list_size.
+
+        It also removes lists whose acknowledgement has timed out from the cache.
         """
         lists = []
         for enabled in self._enabled.values():
@@ -228,7 +232,7 @@ class Digests:
             enabled.remember(message.list_id, now_ns, records)
             if enabled.forgotten and not before:
                 _log.warning(
-                    "digest '%s': lists are not acknowledged; more than %d messages are not remembered",
+                    "digest '%s': unacknowledged messages exceed the limit of %d; the oldest are forgotten",
                     printable(enabled.plan.name),
                     MAX_UNACKNOWLEDGED,
                 )

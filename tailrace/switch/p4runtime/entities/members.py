@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups and one-shot action sets, and the targets of entries of indirect tables."""
+"""Members, groups and one-shot action sets of action profiles, as table entries refer to them.
+
+An indirect table is one with an action profile; the target of its entry is a member, a group or a one-shot.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 @dataclass(frozen=True, slots=True)
 class WatchPort:
-    """The watch port of a member, as a number and as in the message."""
+    """The watch port of a member: its number, and the value of `watch` or `watch_port` in the message."""
 
     port: int | None = None
     written: int | bytes | None = None
@@ -32,20 +35,23 @@ class WatchPort:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMember:
-    """A member of a group: its weight and watch port."""
+    """The weight and watch port of a member in a group."""
 
     weight: int
     watch: WatchPort
 
     @property
     def copies(self) -> int:
-        """Copies in the data plane."""
+        """How many copies of the member the data plane's group has."""
         return self.weight or 1
 
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member; `handles`: its copies in the core; `uses`: groups by the number of copies that they need."""
+    """A member. `handles`: its copies in the switch core; `references`: entries that refer to it.
+
+    `uses`: how many groups need a given number of copies.
+    """
 
     action: ActionSpec
     handles: list[int]
@@ -55,7 +61,10 @@ class StoredMember:
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group; `members` by member id in ascending order, as in PI."""
+    """A group. `members`: by member id in ascending order, as in p4lang/PI.
+
+    `references`: entries that refer to it. `order`: handles of its live members as in the data plane.
+    """
 
     handle: int
     max_size: int
@@ -69,11 +78,11 @@ class IndirectSpec(ABC):
 
     @abstractmethod
     def reference(self) -> MemberRef | GroupRef:
-        """Its handle in the switch core, valid while in use."""
+        """The target's handle in the switch core, valid while an entry uses it."""
 
     @abstractmethod
     def fill(self, action: p4r.TableAction) -> None:
-        """Writes it into an empty message."""
+        """Writes the target into an empty message."""
 
 
 class MemberSpec(IndirectSpec):
@@ -105,7 +114,11 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """The weighted actions of one entry and their group; `first`: the group_action, `size`: of the group."""
+    """The weighted actions of one entry, and their group in the core.
+
+    `group_action`: runs before the selected action. `size`: of the group (size_semantics). `handles`: the
+    copies of each action's member.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MeterConfig and MeterCounterData messages to rates and counts, and back (P4Runtime specification 9.4).
+"""Converts MeterConfig and MeterCounterData to rates and counts, and back (P4Runtime specification 9.4).
 
-Only P4Info has a meter's type; the core derives a meter's behaviour from its rates.
+A meter's type is in P4Info only; the core derives a meter's behaviour from its rates.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ NOTHING_COUNTED: ColourCounts = (0,) * 6
 
 
 def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
-    """The rates of a meter configuration, in units and units per second.
+    """The rates and bursts of a meter configuration, in the meter's unit (bytes or packets) and per second.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT for rates that the meter's type does not have.
+        P4RtError: INVALID_ARGUMENT: they are negative, or do not fit the meter's type.
     """
     what = f"meter '{meter.name}'"
     for name in ("cir", "cburst", "pir", "pburst", "eburst"):
@@ -28,7 +28,7 @@ def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
             raise invalid(f"{what}: {name} is {getattr(config, name)}; rates and bursts cannot be negative")
     if meter.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
         if config.eburst:
-            raise invalid(f"{what}: eburst is {config.eburst}; only meters of a single rate have one")
+            raise invalid(f"{what}: eburst is {config.eburst}; only single-rate meters have an excess burst")
         if config.pir < config.cir:
             raise invalid(
                 f"{what}: pir {config.pir}, the peak rate, is below the committed rate, cir {config.cir}"
@@ -40,12 +40,12 @@ def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
                 f"cir {config.cir} and cburst {config.cburst}"
             )
         if config.eburst and meter.type == p4i.MeterSpec.SINGLE_RATE_TWO_COLOR:
-            raise invalid(f"{what}: eburst is {config.eburst}; a meter of two colours has none")
+            raise invalid(f"{what}: eburst is {config.eburst}; a two-colour meter has no excess burst")
     return MeterRates(config.cir, config.cburst, config.pir, config.pburst, config.eburst)
 
 
 def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
-    """Writes rates into an empty message, which is then set even when all are zero."""
+    """Writes rates into an empty message; the message counts as set even if all rates are 0."""
     config.SetInParent()
     config.cir, config.cburst = rates.cir, rates.cburst
     config.pir, config.pburst = rates.pir, rates.pburst
@@ -53,19 +53,19 @@ def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
 
 
 def check_reset(data: p4r.MeterCounterData, what: str) -> None:
-    """Rejects counts of a meter other than zero.
+    """Checks that the counts that a client writes are all 0.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, with the first number that is not zero.
+        P4RtError: INVALID_ARGUMENT, with the first count that is not 0.
     """
     for colour, counter in (("green", data.green), ("yellow", data.yellow), ("red", data.red)):
         for name, value in (("byte_count", counter.byte_count), ("packet_count", counter.packet_count)):
             if value:
-                raise invalid(f"{what}: {colour}.{name} is {value}; counters of colours can only be set to 0")
+                raise invalid(f"{what}: {colour}.{name} is {value}; per-colour counters can only be set to 0")
 
 
 def fill_colours(counts: ColourCounts, data: p4r.MeterCounterData) -> None:
-    """Writes the counts of a meter into an empty message, whose three counters are then set."""
+    """Writes the counts of a meter into an empty message; its three counters count as set even if 0."""
     fill_counter(counts[0], counts[1], data.green)
     fill_counter(counts[2], counts[3], data.yellow)
     fill_counter(counts[4], counts[5], data.red)

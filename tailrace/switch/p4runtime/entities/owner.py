@@ -19,11 +19,11 @@ _OWNER_IDS = {
     "value_set_entry": ("value_set_id",),
     "digest_entry": ("digest_id",),
 }
-"""Per kind of entity: the path of the field with the id of its object."""
+"""Per kind of entity, the path of the field with the id of its P4Info object, such as a table."""
 
 
 def owner_of(entity: p4r.Entity) -> int:
-    """The P4Info id of an entity's object; 0: none, or a wildcard."""
+    """The id of the P4Info object that an entity belongs to; 0: it belongs to none, or is a wildcard."""
     which = entity.WhichOneof("entity")
     if which is None or which not in _OWNER_IDS:
         return 0

@@ -36,12 +36,15 @@ MAX_CLASS_OF_SERVICE = 7
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """One replica and its backups: the copy goes to the first port that is up, else to the first port."""
+    """The (port, instance) pairs of a replica and its backups: the first whose port is up gets the packet.
+
+    If all are down, the replica itself does.
+    """
 
     ports: tuple[tuple[int, int], ...]
 
     def effective(self, context: Context) -> Replica:
-        """The port and instance of the copy now."""
+        """The port and instance to which packets are replicated now."""
         for port, instance in self.ports:
             if context.ports.is_up(port):
                 return Replica(port, instance)
@@ -57,7 +60,7 @@ class _Stored:
 
     @property
     def bytes(self) -> int:
-        """Its memory."""
+        """Estimated bytes of memory."""
         size = memory.REPLICATED + memory.REPLICA * sum(len(plan.ports) for plan in self.replicas)
         return size + memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
 
@@ -75,7 +78,7 @@ class ReplicationState:
         """Applies one update.
 
         Raises:
-            P4RtError: the update is refused and nothing has changed.
+            P4RtError: the update is rejected; nothing has changed.
         """
         which = message.WhichOneof("type")
         if which == "multicast_group_entry":
@@ -102,7 +105,7 @@ class ReplicationState:
     ) -> None:
         before = stored.get(key)
         if kind == INSERT and before is not None:
-            raise P4RtError(Code.ALREADY_EXISTS, f"{what} exists already")
+            raise P4RtError(Code.ALREADY_EXISTS, f"{what} already exists")
         if kind != INSERT and before is None:
             raise not_found(f"{what} does not exist")
         after = None if kind == DELETE else self._parse(message, what)
@@ -164,7 +167,7 @@ class ReplicationState:
         sizes = [0 if state is None else 1 + len(state.replicas) for state in (before, value)]
         if value is None:
             del stored[key]
-            self._note(before, None)
+            self._update_references(before, None)
             self._count(groups, -sizes[0])
             if groups:
                 self._context.switch.mcast_delete(key)
@@ -177,10 +180,10 @@ class ReplicationState:
             self._context.memory.release(more)
             raise
         stored[key] = value
-        self._note(before, value)
+        self._update_references(before, value)
         self._count(groups, sizes[1] - sizes[0])
 
-    def _note(self, before: _Stored | None, after: _Stored | None) -> None:
+    def _update_references(self, before: _Stored | None, after: _Stored | None) -> None:
         references = self._context.references
         if references is not None:
             if before is not None:
@@ -208,19 +211,19 @@ class ReplicationState:
             )
 
     def port_changed(self, port: int) -> None:
-        """Moves copies to or from backup replicas."""
+        """Switches replicas to their backups, or back."""
         for stored in (self._groups, self._sessions):
             for key, value in stored.items():
                 if any(len(plan.ports) > 1 and port in dict(plan.ports) for plan in value.replicas):
                     self._program(key, value)
 
-    def in_force(self, asked: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
-        """A group or session with the current port of each replica; None: there is none."""
-        groups = asked.WhichOneof("type") == "multicast_group_entry"
+    def in_force(self, request: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
+        """A group or session, with only the replica or backup in use now; None: it does not exist."""
+        groups = request.WhichOneof("type") == "multicast_group_entry"
         if groups:
-            stored = self._groups.get(asked.multicast_group_entry.multicast_group_id)
+            stored = self._groups.get(request.multicast_group_entry.multicast_group_id)
         else:
-            stored = self._sessions.get(asked.clone_session_entry.session_id)
+            stored = self._sessions.get(request.clone_session_entry.session_id)
         if stored is None:
             return None
         effective = p4r.PacketReplicationEngineEntry()
@@ -235,7 +238,7 @@ class ReplicationState:
         return effective
 
     def demand(self, message: p4r.PacketReplicationEngineEntry) -> int:
-        """The number of entities that a read request names, with replicas."""
+        """The number of entities that a read request may return, plus their replicas."""
         group, session = (
             message.multicast_group_entry.multicast_group_id,
             message.clone_session_entry.session_id,
@@ -249,7 +252,7 @@ class ReplicationState:
         )
 
     def read(self, message: p4r.PacketReplicationEngineEntry, out: Responses) -> Work:
-        """Answers one read request; id 0 is all of the kind, no kind is both."""
+        """Answers one read request. Id 0 is a wildcard; without a type both groups and sessions are read."""
         which = message.WhichOneof("type")
         if which != "clone_session_entry":
             group_id = message.multicast_group_entry.multicast_group_id
@@ -263,8 +266,8 @@ class ReplicationState:
     def _read(stored: dict[int, _Stored], key: int, what: str, out: Responses) -> Work:
         if key and key not in stored:
             raise not_found(f"{what} {key} does not exist")
-        for number in (key,) if key else tuple(stored):
-            value = stored.get(number)  # may have been deleted between two quanta
+        for entry_id in (key,) if key else tuple(stored):
+            value = stored.get(entry_id)  # may have been deleted between two quanta of work
             if value is not None:
                 out.add().packet_replication_engine_entry.CopyFrom(value.message)
                 yield ENTITY * (1 + len(value.replicas))
