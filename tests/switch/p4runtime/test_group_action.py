@@ -191,8 +191,8 @@ def test_scopes(grouped: Rig, rig: Rig) -> None:
     [
         (b"", TAG, INVALID, "no action with id 0"),
         (b"\x08\x63", TAG, INVALID, "no action with id 99"),
-        (b"\xff\xff", TAG, INVALID, "no Action"),
-        (b"", b"\x28", INVALID, "no message"),
+        (b"\xff\xff", TAG, INVALID, "not an Action"),
+        (b"", b"\x28", INVALID, "not a message"),
     ],
 )
 def test_what_is_no_action_of_the_table(

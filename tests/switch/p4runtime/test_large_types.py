@@ -74,5 +74,5 @@ def test_the_types_of_a_pipeline_count_together(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(p4types, "MOST_PARTS", parts)
     build_schema(info, model)
     monkeypatch.setattr(p4types, "MOST_PARTS", parts - 1)
-    with pytest.raises(P4RtError, match=f"have {parts} parts and more; the limit is {parts - 1}"):
+    with pytest.raises(P4RtError, match=f"have at least {parts} parts; the limit is {parts - 1}"):
         build_schema(info, model)

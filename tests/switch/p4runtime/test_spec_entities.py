@@ -513,7 +513,7 @@ def test_errors_name_what_was_sent_and_what_is_allowed(rig: Rig) -> None:
     heavy = group(rig, 1, (1, -4))
     for update, parts in (
         (long_prefix, ("'dst'", "33", "1..32")),
-        (no_priority, ("AllIngress.acl", "above 0, not 0")),
+        (no_priority, ("AllIngress.acl", "priority is 0", "above 0")),
         (wrong_action, ("AllIngress.mac", "77")),
         (foreign, ("AllIngress.hops", "78")),
         (modify(counter(rig, 8, 5)), ("AllIngress.by_port", "index 8", "size 8")),
@@ -521,7 +521,7 @@ def test_errors_name_what_was_sent_and_what_is_allowed(rig: Rig) -> None:
         (modify(register(rig, "words", 4, b"\x01\0\0\0\0")), ("AllIngress.words", "32 bits")),
         (modify(meter), ("AllIngress.by_class", "index 4", "size 4")),
         (slow, ("AllIngress.mac_rate", "pir 0", "cir 3")),
-        (modify(too_many), ("AllParser.special_types", "4 members", "5")),
+        (modify(too_many), ("AllParser.special_types", "5 members", "is 4")),
         (modify(direct), ("AllIngress.route", "no direct counter")),
         (digest(rig, INSERT, size=-1), ("learn_t", "max_list_size is -1", "negative")),
         (modify(multicast(4, (512, 1)), INSERT), ("multicast group 4", "512", "511")),

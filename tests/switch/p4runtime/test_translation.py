@@ -293,7 +293,7 @@ def test_strings_have_no_prefixes(make_rig):
     with pytest.raises(grpc.RpcError) as caught:
         rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "strings are matched exact or optional" in caught.value.details()
+    assert "a string field must be exact or optional" in caught.value.details()
 
 
 @given(st.lists(st.one_of(st.binary(max_size=4), st.integers(0, 40).map(lambda n: b"%d" % n)), max_size=80))

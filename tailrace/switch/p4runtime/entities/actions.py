@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2)."""
+"""Converts Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tailrace.switch.p4runtime.entities.schema import ABSENT, GROUP_ACTION, Acti
 
 
 class ActionUse(Enum):
-    """What a table does with an action."""
+    """How a table uses an action."""
 
     ENTRY = "in entries"
     DEFAULT = "as default action"
     GROUP = "as group_action"
 
     def denies(self, scope: int) -> bool:
-        """Whether the scope (P4Info's ActionRef.Scope) forbids this use."""
+        """Whether the action's scope (P4Info's ActionRef.Scope) forbids this use."""
         if self is ActionUse.GROUP:
             return scope != GROUP_ACTION
         other = p4i.ActionRef.TABLE_ONLY if self is ActionUse.DEFAULT else p4i.ActionRef.DEFAULT_ONLY
@@ -30,7 +30,7 @@ class ActionUse(Enum):
 
 
 class ActionSpec(NamedTuple):
-    """An action with its parameters, for messages and for the data plane."""
+    """An action with its parameters: `plan` for messages, `call` for the data plane."""
 
     plan: ActionPlan
     call: ActionCall
@@ -51,11 +51,15 @@ class ActionSpec(NamedTuple):
 def parse_action(
     action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: ActionUse = ActionUse.ENTRY
 ) -> ActionSpec:
-    """Parses an Action message; `owner` is the table or profile that has `actions`.
+    """Parses an Action message.
+
+    Args:
+        actions: the actions that are allowed, by id.
+        owner: the table or profile that has these actions, for errors.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, also by an @action_restriction, OUT_OF_RANGE, or PERMISSION_DENIED: the
-            action is used outside of its scope.
+        P4RtError: INVALID_ARGUMENT: the message is invalid, or violates an @action_restriction; OUT_OF_RANGE;
+            PERMISSION_DENIED: the action is used outside of its scope.
     """
     plan = actions.get(action.action_id)
     if plan is None:
@@ -103,4 +107,4 @@ def _wrong_params(action: p4r.Action, plan: ActionPlan) -> P4RtError:
     for param in plan.ordered:
         if param.id not in given:
             return invalid(f"action '{plan.name}': parameter '{param.name}' is missing")
-    return invalid(f"action '{plan.name}' takes {len(plan.params)} parameters, each once")
+    return invalid(f"action '{plan.name}': expected each of its {len(plan.params)} parameters once")

@@ -17,9 +17,9 @@ from tailrace.switch.p4runtime.entities.schema import TablePlan
 
 
 class EntryStore:
-    """The entries of a table with their direct counters and meters; changes are logged in `undo`.
+    """The entries of a table with their direct counters and meters; methods log their changes in `undo`.
 
-    `entries` by match and priority, without the default one; `by_handle` by handle.
+    `entries`: by match and priority, without the default entry. `by_handle`: the same by the core's handle.
     """
 
     def __init__(self, plan: TablePlan, context: Context) -> None:
@@ -28,7 +28,7 @@ class EntryStore:
         self.by_handle: dict[int, StoredEntry] = {}
         self._what = f"table '{plan.name}'"
         self._context = context
-        self._top = 0  # above all handles
+        self._top = 0  # the highest handle so far, plus 1
 
     @property
     def _switch(self) -> V1ModelSwitch:
@@ -42,16 +42,16 @@ class EntryStore:
             yield
 
     def no_direct(self) -> P4RtError:
-        """The error for an entry without direct resources."""
+        """The error for access to the direct resources of an entry that has none."""
         return P4RtError(Code.UNIMPLEMENTED, f"{self._what}: a miss runs no action, and is not counted")
 
     @staticmethod
     def has_direct(entry: StoredEntry) -> bool:
-        """Whether an entry has direct resources; the default entry of an indirect table has none."""
+        """Whether an entry has direct resources; a default entry without an action has none."""
         return entry.handle != DEFAULT_HANDLE or entry.target is not None
 
     def reset_direct(self, entry: StoredEntry, undo: Undo | None) -> None:
-        """Resets all direct resources of an entry."""
+        """Resets the direct counter and meter of an entry."""
         self.set_meter(entry, None, undo)
         if self.plan.counter:
             self.set_counter(entry, p4r.CounterData(), undo)
@@ -77,18 +77,18 @@ class EntryStore:
         entry.meter = rates
 
     def colours(self, entry: StoredEntry) -> ColourCounts:
-        """The counts of an entry's direct meter."""
+        """The per-colour counts of an entry's direct meter."""
         return self._switch.entry_colours(self.plan.index, entry.handle)
 
     def set_colours(self, entry: StoredEntry, counts: ColourCounts, undo: Undo | None) -> None:
-        """Sets the counts of an entry's direct meter."""
+        """Sets the per-colour counts of an entry's direct meter."""
         if undo is not None:
             old = self.colours(entry)
             undo.append(lambda: self.set_colours(entry, old, None))
         self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
 
     def set_counts(self, entry: StoredEntry, message: p4r.TableEntry, undo: Undo | None) -> None:
-        """Sets the counts in a TableEntry."""
+        """Sets an entry's counts as a TableEntry message says; those of its meter can only be 0."""
         if message.HasField("counter_data"):
             self.set_counter(entry, message.counter_data, undo)
         if message.HasField("meter_counter_data"):
@@ -96,7 +96,7 @@ class EntryStore:
 
 
 def has_direct_fields(message: p4r.TableEntry) -> bool:
-    """Whether a TableEntry has direct resources."""
+    """Whether a TableEntry message sets fields of direct resources."""
     return (
         message.HasField("counter_data")
         or message.HasField("meter_config")

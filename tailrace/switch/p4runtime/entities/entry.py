@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table entries: as parsed from a message, and as stored in the forwarding state.
 
-The switches of a network have many equal entries: of a hundred thousand a few thousand differ. So parsed
-entries are interned: the same octets are parsed once for all switches with the same pipeline.
+The switches of a network have many equal entries: a hundred thousand may have a few thousand distinct ones.
+So parsed entries are interned: equal messages are parsed once for all switches with the same pipeline.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.references import References
 
 DEFAULT_HANDLE = -1
+"""The handle of the default entry."""
 
 MOST_BYTES = 512
-"""Octets of a message; longer ones are not interned."""
+"""Longest message that is interned, in octets."""
 MOST_INTERNED = 1 << 15
-"""Interned entries of a pipeline; one more clears them."""
+"""Most interned entries of a pipeline; one more removes them all."""
 
 TargetSpec = ActionSpec | IndirectSpec
 
@@ -60,8 +61,9 @@ Interned = dict[bytes, ParsedEntry]
 class StoredEntry:
     """A table entry; `handle` identifies it in the switch core.
 
-    `interned` is the entry as inserted; its target may have been modified since. `keys`: references to it,
-    `needs`: its references (pins/references.py).
+    `interned`: the parsed entry as it was inserted; the target may have been modified since. `keys`: the
+    tuples by which other entries can refer to it. `needs`: its references to other entries
+    (pins/references.py).
     """
 
     packed: PackedKey
@@ -79,19 +81,19 @@ class StoredEntry:
 
     @property
     def weight(self) -> int:
-        """Its work, in entities: the actions of a one-shot count."""
+        """The work of reading it, in entities: each action of a one-shot counts as one more."""
         return len(self.target.actions) + 1 if isinstance(self.target, OneShotSpec) else 1
 
     @property
     def bytes(self) -> int:
-        """Its memory."""
+        """Estimated bytes of memory."""
         size = ENTRY + KEY_BYTE * len(self.packed.key) + len(self.metadata)
         if self.keys or self.needs:
             size += reference_bytes(self.keys) + reference_bytes(self.needs)
         return size
 
     def unchanged_interned(self) -> ParsedEntry | None:
-        """The interned entry, if this one still has its target, and nothing beside key, priority, target."""
+        """The interned entry, if its target is unchanged and the entry has no metadata and no timeout."""
         interned = self.interned
         if interned is None or interned.target is not self.target:
             return None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters, meters and registers by index, and parser value sets (P4Runtime specification 9.3, 9.4, 9.6,
-9.7).
-"""
+"""Indexed counters, meters, registers, and parser value sets (P4Runtime specification 9.3, 9.4, 9.6, 9.7)."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def only_modify(kind: int, what: str) -> None:
 
 
 def chosen(plans: dict[int, _Q], plan_id: int, what: str) -> list[_Q]:
-    """The plan with an id, or all for id 0.
+    """The plan with an id, or all plans for id 0, the wildcard.
 
     Raises:
         P4RtError: NOT_FOUND.
@@ -61,10 +59,10 @@ def find_plan(plans: dict[int, _Q], plan_id: int, what: str) -> _Q:
 
 
 def indexes(plan: ArrayPlan | MeterPlan | RegisterPlan, message: _Indexed) -> range:
-    """The cells of a message: one, or all when its index is unset.
+    """The cells that a message refers to: one, or all if its index is unset.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT for a negative index, OUT_OF_RANGE for one behind the end.
+        P4RtError: INVALID_ARGUMENT for a negative index, OUT_OF_RANGE for an index beyond the end.
     """
     if not message.HasField("index"):
         return range(plan.size)
@@ -80,7 +78,7 @@ _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
-    """(first, number) of ranges of cells, each a quantum of work."""
+    """Splits cells into ranges (first, count), each a quantum of work."""
     for first, count in cell_ranges(len(cells), QUANTUM // ENTITY):
         yield cells.start + first, count
 
@@ -97,7 +95,7 @@ class _Arrays(Generic[_P]):
         return self._context.switch
 
     def _written(self, cells: range, write: Callable[[int, int], None]) -> Work:
-        """Writes cells a quantum at a time, atomically for packets; with `strict` all at once."""
+        """Writes cells in quanta, each atomic for packets; with `strict` all cells in one atomic step."""
         if not self._context.strict:
             for first, count in parts(cells):
                 write(first, count)
@@ -109,7 +107,7 @@ class _Arrays(Generic[_P]):
         yield ENTITY * len(cells)
 
     def demand(self, plan_id: int, message: _Indexed) -> int:
-        """The number of cells that a read request names."""
+        """The number of cells that a read request may return."""
         if message.HasField("index"):
             return 1
         if plan_id:
@@ -118,11 +116,11 @@ class _Arrays(Generic[_P]):
         return sum(plan.size for plan in self._plans.values())
 
     def _shared(self, other: dict[int, _P]) -> Iterator[tuple[_P, _P, range]]:
-        """The arrays of both pipelines, and the cells that both have."""
+        """The arrays that both pipelines have: the two plans, and the cells that both have."""
         for plan in self._plans.values():
-            theirs = other.get(plan.id)
-            if theirs is not None:
-                yield plan, theirs, range(min(plan.size, theirs.size))
+            other_plan = other.get(plan.id)
+            if other_plan is not None:
+                yield plan, other_plan, range(min(plan.size, other_plan.size))
 
 
 class Counters(_Arrays[ArrayPlan]):
@@ -162,11 +160,11 @@ class Counters(_Arrays[ArrayPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Counters) -> Work:
-        """Copies the values of another pipeline's counters, for the cells of both."""
-        for plan, theirs, cells in self._shared(old._plans):
+        """Copies the values of another pipeline's counters, for the cells that both have."""
+        for plan, old_plan, cells in self._shared(old._plans):
             for first, count in cell_ranges(len(cells)):
                 self._switch.counter_store(
-                    plan.index, first, old._switch.counter_raw(theirs.index, first, count)
+                    plan.index, first, old._switch.counter_raw(old_plan.index, first, count)
                 )
                 yield QUANTUM
 
@@ -209,7 +207,7 @@ class Meters(_Arrays[MeterPlan]):
         return undo
 
     def read(self, message: p4r.MeterEntry, out: Responses) -> Work:
-        """Answers one read request; meters without rates have no `config`, and counts are read on request."""
+        """Answers one read request. A meter without rates has no `config`; counts are read on request."""
         counted = message.HasField("counter_data")
         for plan in chosen(self._plans, message.meter_id, "meter"):
             for first, count in parts(indexes(plan, message)):
@@ -225,26 +223,26 @@ class Meters(_Arrays[MeterPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Meters) -> Work:
-        """Copies the rates of another pipeline's meters, and their counts for the cells of both.
+        """Copies the rates of another pipeline's meters, and the counts of the cells that both have.
 
         Raises:
-            P4RtError: a meter with rates does not exist any more, or has another type.
+            P4RtError: a meter cell with rates no longer exists, or has another type.
         """
-        for theirs in old._plans.values():
-            plan = self._plans.get(theirs.id)
-            for first, count in parts(range(theirs.size)):
-                for index, rates in enumerate(old._switch.meter_cells(theirs.index, first, count), first):
+        for old_plan in old._plans.values():
+            plan = self._plans.get(old_plan.id)
+            for first, count in parts(range(old_plan.size)):
+                for index, rates in enumerate(old._switch.meter_cells(old_plan.index, first, count), first):
                     if rates is None:
                         continue
-                    if plan is None or plan.type != theirs.type or index >= plan.size:
+                    if plan is None or plan.type != old_plan.type or index >= plan.size:
                         raise invalid(
-                            f"meter '{theirs.name}': cell {index} has rates, and no place to keep them"
+                            f"meter '{old_plan.name}': the new program lacks cell {index}, which has rates"
                         )
                     self._switch.meter_set(plan.index, index, rates)
                 yield ENTITY * count
-        for plan, theirs, cells in self._shared(old._plans):
+        for plan, old_plan, cells in self._shared(old._plans):
             for first, count in parts(cells):
-                counted = old._switch.colours_raw(theirs.index, first, count)
+                counted = old._switch.colours_raw(old_plan.index, first, count)
                 self._switch.colours_store(plan.index, first, counted)
                 yield QUANTUM
 
@@ -289,19 +287,21 @@ class Registers(_Arrays[RegisterPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Registers) -> Work:
-        """Copies another pipeline's registers, for the cells of both.
+        """Copies another pipeline's registers, for the cells that both have.
 
         Raises:
-            P4RtError: a register's cells have another width, and are not all zero.
+            P4RtError: a register's cells have another width in the new program, and are not all zero.
         """
-        for plan, theirs, cells in self._shared(old._plans):
-            same = plan.type.widths == theirs.type.widths
+        for plan, old_plan, cells in self._shared(old._plans):
+            same_widths = plan.type.widths == old_plan.type.widths
             for first, count in cell_ranges(len(cells)):
-                raw = old._switch.register_raw(theirs.index, first, count)
-                if same:
+                raw = old._switch.register_raw(old_plan.index, first, count)
+                if same_widths:
                     self._switch.register_store(plan.index, first, raw)
                 elif any(raw):
-                    raise invalid(f"register '{plan.name}' has cells of another width, and is not all zero")
+                    raise invalid(
+                        f"register '{plan.name}' has another width in the new program, and is not all zero"
+                    )
                 yield QUANTUM
 
 
@@ -317,7 +317,7 @@ def _split(value: int, widths: tuple[int, ...]) -> list[int]:
 
 
 class _ValueSetMembers(NamedTuple):
-    """The members of a value set: as given, and as values and masks for the parser."""
+    """The members of a value set: as given by the client, and as values and masks for the parser."""
 
     given: Sequence[PackedKey] = ()
     masked: Sequence[tuple[bytes, bytes]] = ()
@@ -330,7 +330,7 @@ class ValueSets:
     """All parser value sets."""
 
     MOST_MEMBERS = 4096
-    """The parser compares packets with every member of a set."""
+    """Most members of a set, as the parser compares a packet with each of them."""
 
     def __init__(self, schema: Schema, context: Context) -> None:
         self._plans = schema.value_sets
@@ -343,38 +343,40 @@ class ValueSets:
         only_modify(kind, "a value set")
         size = min(plan.size, self.MOST_MEMBERS)
         if len(message.members) > size:
-            raise exhausted(f"value set '{plan.name}' holds {size} members, not {len(message.members)}")
+            raise exhausted(
+                f"value set '{plan.name}' has {len(message.members)} members; the limit is {size}"
+            )
         packed = [plan.key.pack(member.match) for member in message.members]
         members = list(dict.fromkeys(packed))
         if len(members) < len(packed):
             raise P4RtError(Code.ALREADY_EXISTS, f"value set '{plan.name}': a member is given twice")
-        # a member with ranges is several values and masks
+        # a member with ranges becomes several pairs of value and mask
         masked = list(islice(chain.from_iterable(map(plan.key.masked, members)), self.MOST_MEMBERS + 1))
         if len(masked) > self.MOST_MEMBERS:
             raise exhausted(
-                f"value set '{plan.name}': the ranges are more than {self.MOST_MEMBERS} prefixes together"
+                f"value set '{plan.name}': its ranges expand to more than {self.MOST_MEMBERS} prefixes"
             )
-        held = _ValueSetMembers(members, masked)
+        new = _ValueSetMembers(members, masked)
         if undo is not None:
             old = self._members.get(plan.id, _NONE)
             undo.append(lambda: self._set(plan, old))
-        self._set(plan, held)
+        self._set(plan, new)
 
-    def _set(self, plan: ValueSetPlan, held: _ValueSetMembers) -> None:
-        more = memory.SET_MEMBER * (len(held.masked) - len(self._members.get(plan.id, _NONE).masked))
+    def _set(self, plan: ValueSetPlan, members: _ValueSetMembers) -> None:
+        more = memory.SET_MEMBER * (len(members.masked) - len(self._members.get(plan.id, _NONE).masked))
         self._context.memory.reserve(more, f"value set '{plan.name}'")
         try:
-            self._context.switch.vset_set(plan.index, held.masked)
+            self._context.switch.vset_set(plan.index, members.masked)
         except StateError:
             self._context.memory.release(more)
             raise
-        self._members[plan.id] = held
+        self._members[plan.id] = members
 
     def demand(self, message: p4r.ValueSetEntry) -> int:
-        """The number of entities that a read request names, with members."""
+        """The number of entities that a read request may return, plus their members."""
         if message.value_set_id:
             return 1 + len(self._members.get(message.value_set_id, _NONE).given)
-        return sum(1 + len(held.given) for held in self._members.values()) + len(self._plans)
+        return sum(1 + len(members.given) for members in self._members.values()) + len(self._plans)
 
     def read(self, message: p4r.ValueSetEntry, out: Responses) -> Work:
         """Answers one request of a Read."""

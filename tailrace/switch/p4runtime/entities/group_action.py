@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ActionProfileActionSet.group_action: an action that runs before that of the selected member (P4Runtime
-specification after 1.5.0, 9.2.3). In the messages of 1.5.0 it is an unknown field.
+"""ActionProfileActionSet.group_action: an action that runs before the selected member's action.
+
+It was added after P4Runtime 1.5.0 (9.2.3), so it is an unknown field in the message classes of 1.5.0.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Act
     """The group_action of a message; None: it has none.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: the field is no Action.
+        P4RtError: INVALID_ARGUMENT: the field is not an Action message.
     """
     try:
         action_set = _GroupActionSet.FromString(message.SerializeToString())
     except DecodeError:
-        raise invalid(f"{what}: group_action (field {NUMBER}) is no Action") from None
+        raise invalid(f"{what}: group_action (field {NUMBER}) is not an Action message") from None
     unknown_fields = UnknownFieldSet(action_set)
     if any(unknown_fields[i].field_number == NUMBER for i in range(len(unknown_fields))):
-        raise invalid(f"{what}: group_action (field {NUMBER}) is no message")
+        raise invalid(f"{what}: group_action (field {NUMBER}) is not a message")
     action: p4r.Action = action_set.group_action
     return action if action_set.HasField("group_action") else None
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FieldMatch messages to packed keys and back (P4Runtime specification 9.1.1).
+"""Converts FieldMatch messages to packed keys and back (P4Runtime specification 9.1.1).
 
-A packed key is the concatenation of its fields, each left-padded to whole bytes. A key has a mask of the same
-layout: all ones for exact fields, the prefix for lpm ones; a range field has its low bound in the key and its
-high bound in the mask. "Don't care" is a mask of zeros (or the whole range), and its FieldMatch is absent.
+A packed key is the concatenation of its fields, each left-padded to full bytes. Its mask has the same layout:
+all ones for an exact field, the prefix for an lpm field. A range field has its low bound in the key and its
+high bound in the mask. A don't-care field has a mask of zeros (or the full range), and no FieldMatch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXACT, _LPM, _TERNARY, _RANGE, _OPTIONAL = (
 
 
 class PackedKey(NamedTuple):
-    """A key as the data plane has it; `prefix_bits` is the length of the lpm field's prefix."""
+    """A key in the data plane's layout; `prefix_bits`: length of the lpm field's prefix."""
 
     key: bytes
     mask: bytes
@@ -56,14 +56,14 @@ class PackedKey(NamedTuple):
 
 
 Identity = bytes | tuple[bytes, bytes, int]
-"""What no two entries of a table have in common: the key, and unless it is exact, mask and priority."""
+"""Identifies an entry in its table: the key, and unless all fields are exact, the mask and the priority."""
 
 
 class MatchField(Width):
     """One field of a key, at byte `offset` of the packed key.
 
-    bits: of controllers' values; wire_bits: of the data plane's, which can be more where P4Info translates a
-    type. The further bits are zero, and belong to every prefix.
+    `bits`: width of values in messages. `wire_bits`: width in the data plane, which may be larger if P4Info
+    translates the type; the additional high bits, `above`, are zero and part of every lpm prefix.
     """
 
     __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
@@ -80,19 +80,19 @@ class MatchField(Width):
         self.highest = ((1 << bits) - 1).to_bytes(self.nbytes, "big")
         self.zero = bytes(self.nbytes)
         self.sdn: Callable[[bytes], bytes] = shortest
-        """From packed bytes to the value in messages."""
+        """Converts packed bytes to the value in messages."""
 
     def pack_for_lookup(self, data: bytes) -> bytes:
-        """As `pack`, for lookups."""
+        """Like `pack`, but changes no state."""
         return self.pack(data)
 
     def prefix_mask(self, prefix_bits: int) -> bytes:
-        """The mask of a prefix of so many bits."""
+        """The packed mask of a prefix of `prefix_bits` bits."""
         return ((1 << self.bits + self.above) - (1 << (self.bits - prefix_bits))).to_bytes(self.nbytes, "big")
 
 
 class NamedField(MatchField):
-    """A field with strings (sdn_string)."""
+    """A field whose values are strings in messages (sdn_string)."""
 
     __slots__ = ("names",)
 
@@ -102,11 +102,11 @@ class NamedField(MatchField):
         self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))
 
     def pack(self, data: bytes) -> bytes:
-        """The number of a string, allocated if needed (P4RtError: translation.py)."""
+        """The packed number of a string, allocated if needed. Raises P4RtError as SdnStrings.to_wire."""
         return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
 
     def pack_for_lookup(self, data: bytes) -> bytes:
-        """The number of a string; none is allocated.
+        """The packed number of a string; allocates none.
 
         Raises:
             _UnknownError: the string has no number.
@@ -123,7 +123,10 @@ class _UnknownError(Exception):
 
 @dataclass(slots=True)
 class KeyPlan:
-    """How the keys of one table or value set are packed."""
+    """How the keys of one table or value set are packed.
+
+    `what`: its name in errors. `by_id`: position and field by field id. `required`: a bit per exact field.
+    """
 
     what: str
     fields: tuple[MatchField, ...]
@@ -137,10 +140,10 @@ class KeyPlan:
         """The packed key of an entry.
 
         Args:
-            lookup: nothing is written, so no string gets a number: see `look_up`.
+            lookup: the key is not written, so no string gets a number: see `look_up`.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE, naming the field.
+            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE, with the field's name.
         """
         keys = [f.zero for f in self.fields]
         masks = [f.full if f.kind is _RANGE else f.zero for f in self.fields]
@@ -195,7 +198,7 @@ class KeyPlan:
             return None
 
     def unpack(self, packed: PackedKey, out: FieldMatches) -> None:
-        """Appends the FieldMatch messages of a packed key to `out`; don't-care fields are omitted."""
+        """Appends the FieldMatch messages of a packed key to `out`, without don't-care fields."""
         key, mask, _ = packed
         for field in self.fields:
             end = field.offset + field.nbytes
@@ -225,7 +228,7 @@ class KeyPlan:
             match.field_id = field.id
 
     def masked(self, packed: PackedKey) -> Iterator[tuple[bytes, bytes]]:
-        """The key as values and masks, for parsers; a range becomes at most two prefixes for each bit."""
+        """The key as pairs of value and mask, as parsers compare them; a range becomes several prefixes."""
         parts: list[list[tuple[bytes, bytes]]] = []
         for field in self.fields:
             end = field.offset + field.nbytes
@@ -277,7 +280,7 @@ def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
         )
     mask, key = field.prefix_mask(prefix_bits), field.pack(lpm.value)
     if int.from_bytes(key, "big") & ((1 << (field.bits - prefix_bits)) - 1):
-        raise invalid(f"{field.name}: bits behind the prefix are set")
+        raise invalid(f"{field.name}: the value has bits outside of the prefix")
     return prefix_bits + field.above, key, mask
 
 
@@ -297,7 +300,7 @@ def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[byte
     at, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
     full = int.from_bytes(field.full, "big")
     while at <= last:
-        block = at & -at or full + 1  # the largest that can begin here
+        block = at & -at or full + 1  # size of the largest aligned block that begins here
         while at + block - 1 > last:
             block >>= 1
         yield at.to_bytes(field.nbytes, "big"), (full & ~(block - 1)).to_bytes(field.nbytes, "big")
@@ -311,5 +314,5 @@ def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
     if low > high:
         raise invalid(f"{field.name}: the low bound is above the high bound")
     if low == field.zero and high == field.highest:
-        raise invalid(f"{field.name}: the range holds every value; omit a don't-care field")
+        raise invalid(f"{field.name}: the range contains every value; omit a don't-care field")
     return low, high

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Data for the types that P4Info describes: a type becomes a plan, which turns P4Data into integers and
-back.
+"""P4Data: a type in P4Info becomes a plan, which converts P4Data messages to integers and back.
 
-In the data plane a value of any type is a list of unsigned integers, one for each scalar inside it, in order
-of declaration. Signed scalars are kept in two's complement of their width.
+In the data plane a value of any type is a list of unsigned integers, one per scalar field, in the order of
+declaration. Signed scalars are in two's complement of their width.
 """
 
 from __future__ import annotations
@@ -18,22 +17,27 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, decode_signed,
 from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
 
 MOST_PARTS = 1 << 16
-"""Types within all types of a P4Info: a few nested structs could make millions."""
+"""Most types within all types of a P4Info; without a limit, a few nested structs could have millions."""
 _MOST_DEPTH = 32
+"""Deepest nesting of a type."""
 
 
 class TypePlan(ABC):
-    """The layout of a P4 type in the data plane; `widths`: bits of its scalars."""
+    """The layout of a P4 type in the data plane; `widths`: bits of each scalar."""
 
     widths: tuple[int, ...]
 
     @abstractmethod
     def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        """Takes this type's scalars from `values` and puts them into `data`."""
+        """Writes the next values, one per scalar of this type, into `data`."""
 
     @abstractmethod
     def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        """The scalars in `data`; `what` names it in errors (INVALID_ARGUMENT, OUT_OF_RANGE)."""
+        """The scalars in `data`; `what`: its name in errors.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: `data` is of another type; OUT_OF_RANGE: a value is too wide.
+        """
 
 
 class _Bits(TypePlan):
@@ -61,7 +65,7 @@ class _SignedBits(_Bits):
 
 
 class _Translated(TypePlan):
-    """A translated type: a number or a string."""
+    """A type with @p4runtime_translation: a number or a string in messages."""
 
     def __init__(self, sdn: Sdn, bits: int) -> None:
         self.widths = (bits,)
@@ -110,10 +114,10 @@ class _Members(TypePlan):
         self.widths = tuple(bits for member in members for bits in member.widths)
 
     def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        like = data.struct if self.kind == "struct" else data.tuple
-        like.SetInParent()
+        message = data.struct if self.kind == "struct" else data.tuple
+        message.SetInParent()
         for member in self.members:
-            member.encode(values, like.members.add())
+            member.encode(values, message.members.add())
 
     def decode(self, data: p4d.P4Data, what: str) -> list[int]:
         if data.WhichOneof("data") != self.kind:
@@ -154,12 +158,11 @@ def plan_of(spec: p4t.P4DataTypeSpec, types: Translations, program: Sequence[int
     Args:
         spec: the type.
         types: P4Info's types and their translations.
-        program: the widths of its scalars in the program; P4Info lacks those of translated types.
-        what: names the owner in errors.
+        program: the widths of the scalars in the program; P4Info lacks those of translated types.
+        what: the name of the type's owner in errors.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT when P4Info contradicts itself or the type cannot be a data-plane scalar
-        or record.
+        P4RtError: INVALID_ARGUMENT: P4Info contradicts itself, or the type is not supported.
     """
     return _Planner(types, list(program), what).plan(spec, 0)
 
@@ -174,10 +177,10 @@ class _Planner:
         self._scalars = 0
 
     def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
-        """The plan of a type at a depth of nesting."""
+        """The plan of a type that is nested in `depth` others."""
         info, what = self._types.types, self._what
         if depth > _MOST_DEPTH:
-            raise invalid(f"{what}: its type in P4Info is nested without end")
+            raise invalid(f"{what}: its type in P4Info is nested more than {_MOST_DEPTH} deep")
         self._count(1)
         kind = spec.WhichOneof("type_spec")
         if kind == "tuple":
@@ -194,11 +197,11 @@ class _Planner:
         return scalar
 
     def _count(self, parts: int) -> None:
-        """Counts parts before they are made."""
+        """Counts types within types, before their plans are made."""
         self._types.parts += parts
         if self._types.parts > MOST_PARTS:
             raise invalid(
-                f"{self._what}: with it the types in P4Info have {self._types.parts} parts and more; "
+                f"{self._what}: with it the types in P4Info have at least {self._types.parts} parts; "
                 f"the limit is {MOST_PARTS}"
             )
 
@@ -234,4 +237,4 @@ def _bitstring(spec: p4t.P4BitstringLikeTypeSpec, what: str) -> TypePlan:
 
 
 def _unsupported(what: str, kind: str | None) -> P4RtError:
-    return invalid(f"{what}: type '{kind}' in P4Info is not known or not supported here")
+    return invalid(f"{what}: type '{kind}' in P4Info is unknown or not supported")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action profiles and selectors: members, groups and one-shot action sets (P4Runtime specification 9.2).
 
-A selector chooses `members[hash % n]`, so the order of a group's members decides where a flow goes. The order
-here is that of simple_switch_grpc, for the same decisions: members sorted by the switch's member handle,
-where a handle is the smallest free number when it is made, and a member of weight w is w copies with a handle
-each. Copies are made when a group first needs them and removed when no group does (p4lang/PI,
-action_prof_mgr.cpp; behavioral-model, ras.h). Members whose watch port is down are left out.
+A selector chooses `members[hash % n]`, so the order of a group's members decides which member a flow gets.
+For the same decisions as simple_switch_grpc, members are sorted by their handle in the data plane. A new
+handle is the smallest free number, and a member of weight w is w copies with a handle each. Copies are made
+when a group first needs them and removed when no group needs them (p4lang/PI, action_prof_mgr.cpp;
+behavioral-model, ras.h). Members whose watch port is down are left out.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ProfileState:
         self.groups: dict[int, StoredGroup] = {}
         self.one_shots: dict[int, OneShotSpec] = {}
         self._what = f"action profile '{plan.name}'"
-        self.in_groups = 0  # groups and their members
-        self._size = 0  # of all groups and one-shots
+        self.in_groups = 0  # number of groups plus number of their members
+        self._size = 0  # sum of the sizes of all groups and one-shots
         self._context = context
 
     @property
@@ -61,16 +61,16 @@ class ProfileState:
         action: p4r.TableAction,
         table: str,
         actions: dict[int, ActionPlan],
-        instead: object = None,
+        replaced: object = None,
     ) -> IndirectSpec:
         """Parses a TableAction of an indirect table.
 
         Args:
-            actions: of the table, for a group_action.
-            instead: the entry's target that is replaced.
+            actions: the table's actions, for a group_action.
+            replaced: the entry's present target, if an entry is modified.
 
         Raises:
-            P4RtError: the profile has no such target.
+            P4RtError: the message is invalid, or the profile has no such member or group.
         """
         kind = action.WhichOneof("type")
         if kind == "action_profile_member_id":
@@ -79,26 +79,28 @@ class ProfileState:
                 raise not_found(f"{self._what} has no member {action.action_profile_member_id}")
             return MemberSpec(action.action_profile_member_id)
         if not self.plan.with_selector or kind == "action":
-            raise invalid(f"{table} is indirect: its entries do not take an '{kind}'")
+            raise invalid(f"{table} has an action profile: its entries cannot have an '{kind}'")
         if kind == "action_profile_group_id":
             self._check_style(one_shot=False)
             if action.action_profile_group_id not in self.groups:
                 raise not_found(f"{self._what} has no group {action.action_profile_group_id}")
             return GroupSpec(action.action_profile_group_id)
         self._check_style(one_shot=True)
-        shot = action.action_profile_action_set
-        before, first = read_group_action(shot, table), None
-        if before is not None:
-            first = parse_action(before, actions, table, ActionUse.GROUP)
-        target = self._parse_one_shot(shot, first)
-        self._check_size(target.size - (instead.size if isinstance(instead, OneShotSpec) else 0))
+        action_set = action.action_profile_action_set
+        message, group_action = read_group_action(action_set, table), None
+        if message is not None:
+            group_action = parse_action(message, actions, table, ActionUse.GROUP)
+        target = self._parse_one_shot(action_set, group_action)
+        self._check_size(target.size - (replaced.size if isinstance(replaced, OneShotSpec) else 0))
         return target
 
     def _check_style(self, *, one_shot: bool) -> None:
         if self.one_shots if not one_shot else (self.members or self.groups):
             raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
 
-    def _parse_one_shot(self, message: p4r.ActionProfileActionSet, first: ActionSpec | None) -> OneShotSpec:
+    def _parse_one_shot(
+        self, message: p4r.ActionProfileActionSet, group_action: ActionSpec | None
+    ) -> OneShotSpec:
         for what, value, values in (
             (
                 "action_selection_mode",
@@ -122,10 +124,10 @@ class ProfileState:
         if self.plan.max_group_size and size > self.plan.max_group_size:
             raise invalid(f"{self._what}: a group of size {size} exceeds {self.plan.max_group_size}")
         self._check_copies(total)
-        return OneShotSpec(message, actions, first, size)
+        return OneShotSpec(message, actions, group_action, size)
 
     def use(self, target: IndirectSpec) -> None:
-        """Counts an entry's reference to the target; makes the group of a one-shot."""
+        """Counts an entry's reference to the target; of a one-shot it makes the group in the core."""
         if isinstance(target, MemberSpec):
             member = self.members[target.member_id]
             member.references += 1
@@ -138,10 +140,10 @@ class ProfileState:
             self._use_one_shot(target)
 
     def _use_one_shot(self, target: OneShotSpec) -> None:
-        """Makes the copies and the group of a one-shot, or nothing.
+        """Makes the member copies and the group of a one-shot in the core.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED.
+            P4RtError: RESOURCE_EXHAUSTED; nothing was made.
         """
         self._context.memory.reserve(target.bytes, self._what)
         target.handles, target.handle = [], -1
@@ -165,7 +167,7 @@ class ProfileState:
         self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
-        """Releases a reference to the target."""
+        """Uncounts an entry's reference to the target; of a one-shot it deletes the group in the core."""
         if isinstance(target, MemberSpec):
             self.members[target.member_id].references -= 1
         elif isinstance(target, GroupSpec):
@@ -181,7 +183,7 @@ class ProfileState:
         """Applies one update of a member.
 
         Raises:
-            P4RtError: the update is refused and nothing has changed.
+            P4RtError: the update is rejected; nothing has changed.
         """
         member_id = message.member_id
         if member_id == 0:
@@ -210,7 +212,7 @@ class ProfileState:
             return
         self._set_action(member, self._member_action(message))
         if undo is not None:
-            # by its id: another object if it was deleted and inserted since
+            # by id: it is another object if the member was deleted and inserted again in the same batch
             undo.append(lambda: self._set_action(self.members[member_id], before))
 
     def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
@@ -226,7 +228,7 @@ class ProfileState:
         return () if references is None else references.plan.of_action(action)
 
     def _refer(self, before: References, after: References) -> None:
-        """Replaces the references of a member's action."""
+        """Replaces references in the index, when a member's action changes."""
         if self._context.references is not None:
             self._context.references.remove((), before)
             self._context.references.add((), after)
@@ -260,7 +262,7 @@ class ProfileState:
         self._refer(before, after)
 
     def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
-        """Makes copies of a member with an action, all of them or none."""
+        """Makes copies of a member with an action in the core; returns their handles. Makes all or none."""
         self._context.memory.reserve(memory.COPY * count, self._what)
         self._context.copies += count
         try:
@@ -288,7 +290,7 @@ class ProfileState:
         """Applies one update of a group.
 
         Raises:
-            P4RtError: the update is refused and nothing has changed.
+            P4RtError: the update is rejected; nothing has changed.
         """
         group_id = message.group_id
         if not self.plan.with_selector:
@@ -329,20 +331,20 @@ class ProfileState:
             raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
         most = self._context.limits.group_weight
         if max_size > most:
-            raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
+            raise exhausted(f"{self._what}: max_size is {max_size}; the limit is {most}")
 
     def _size_of(self, members: dict[int, WeightedMember]) -> int:
-        """The size of a group (selector_size_semantics)."""
+        """The size of a group by P4Info's selector_size_semantics: sum of weights, or number of members."""
         if self.plan.sum_of_members:
             return len(members)
         return sum(member.copies for member in members.values())
 
     def _check_size(self, more: int) -> None:
-        """Rejects groups and one-shots that would exceed P4Info's size of the selector in sum."""
+        """Checks that the sizes of all groups and one-shots, plus `more`, fit P4Info's selector size."""
         size = self._size + more
         if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
             raise exhausted(
-                f"{self._what}: the size of all groups would be {size}; P4Info's limit is {self.plan.size}"
+                f"{self._what}: all groups would have size {size} in sum; P4Info's limit is {self.plan.size}"
             )
 
     def _group_members(
@@ -368,7 +370,7 @@ class ProfileState:
     def _check_copies(self, total: int) -> None:
         limit = self._context.limits.group_weight
         if total > limit:
-            raise exhausted(f"{self._what}: the sum of weights is {total}; at most {limit} are possible")
+            raise exhausted(f"{self._what}: the sum of weights is {total}; the limit is {limit}")
 
     def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> WeightedMember:
         if self.plan.weights_allowed:
@@ -386,12 +388,12 @@ class ProfileState:
         if kind is None or (kind == "watch_port" and not item.watch_port):
             return WatchPort()
         if kind == "watch":
-            # 0 is the SDN port that means "unknown": no port is watched
+            # the SDN port 0 means "unknown": no port is watched
             watch = WatchPort(item.watch or None, item.watch)
         else:
             watch = WatchPort(*self._context.port(item.watch_port, "watch_port"))
         if watch.port is not None and not self._context.ports.exists(watch.port):
-            raise invalid(f"{self._what}: port {watch.port} to watch does not exist")
+            raise invalid(f"{self._what}: watch port {watch.port} does not exist")
         return watch
 
     def _add_group(self, group_id: int, max_size: int, members: dict[int, WeightedMember]) -> None:
@@ -419,10 +421,10 @@ class ProfileState:
         self.in_groups -= 1 + len(group.members)
 
     def _set_members(self, group: StoredGroup, members: dict[int, WeightedMember]) -> None:
-        """Replaces the members of a group, or changes nothing.
+        """Replaces the members of a group.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED.
+            P4RtError: RESOURCE_EXHAUSTED; nothing has changed.
         """
         before, more = group.members, len(members) - len(group.members)
         used: dict[int, WeightedMember] = {}
@@ -457,14 +459,14 @@ class ProfileState:
                 del uses[weighted.copies]
 
     def _purge(self, member_ids: Iterable[int]) -> None:
-        """Deletes copies of members that no group needs."""
+        """Deletes those copies of the members that no group needs."""
         for member_id in member_ids:
             member = self.members[member_id]
             needed = max(member.uses, default=1)
             self._drop_copies(member.handles[: needed - 1 : -1])
             del member.handles[needed:]
 
-    # ---- which members are alive ----
+    # ---- watch ports ----
 
     def _is_up(self, watch: WatchPort) -> bool:
         return watch.port is None or self._context.ports.is_up(watch.port)

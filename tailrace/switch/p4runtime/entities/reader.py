@@ -56,10 +56,10 @@ class TableReader:
         return iter((table,))
 
     def entries(self, message: p4r.TableEntry, out: Responses) -> Work:
-        """Answers a TableEntry request: all filters of specification 9.1.6, direct resources on request.
+        """Answers a TableEntry request, with all filters of specification 9.1.6; direct resources on request.
 
         Raises:
-            P4RtError: the request is invalid; nothing was added.
+            P4RtError: the request is invalid; nothing was added to `out`.
         """
         if message.HasField("time_since_last_hit") and message.table_id:
             for table in self._chosen(message):
@@ -92,7 +92,7 @@ class TableReader:
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
 
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
-        """Writes an entry as inserted into an empty message."""
+        """Writes an entry's key, target and metadata into an empty message; caches it if it is interned."""
         interned = entry.unchanged_interned()
         if interned is not None and interned.read_entity is not None:
             out.CopyFrom(interned.read_entity)
@@ -122,7 +122,12 @@ class TableReader:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
     def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
-        """The entries of a direct resource request; one with a key must exist. None: an entry was skipped."""
+        """The entries of a direct resource request, with their tables; None for an entry that does not match.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: the table has no such resource; NOT_FOUND: no entry has the given
+            key.
+        """
         for table in list(self._chosen(message)):
             if not has(table):
                 if message.table_id:
@@ -137,7 +142,7 @@ class TableReader:
                         yield table, entry
 
     def counters(self, message: p4r.DirectCounterEntry, out: Responses) -> Work:
-        """Answers a DirectCounterEntry request; table id 0 is all tables that have direct counters."""
+        """Answers a DirectCounterEntry request; table id 0 selects all tables with direct counters."""
         for table, entry in self._direct(message.table_entry, lambda table: bool(table.plan.counter)):
             if entry is None:
                 yield SKIPPED
@@ -148,7 +153,7 @@ class TableReader:
             yield ENTITY
 
     def meters(self, message: p4r.DirectMeterEntry, out: Responses) -> Work:
-        """Answers a DirectMeterEntry request; table id 0 is all tables that have direct meters."""
+        """Answers a DirectMeterEntry request; table id 0 selects all tables with direct meters."""
         for table, entry in self._direct(message.table_entry, lambda table: table.plan.meter is not None):
             if entry is None:
                 yield SKIPPED
@@ -172,16 +177,16 @@ def _fill_identity(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -
 
 
 def read_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMember, out: Responses) -> Work:
-    """Answers an ActionProfileMember request; id 0 is all."""
+    """Answers an ActionProfileMember request; id 0 is the wildcard."""
     for profile in chosen_profiles(profiles, message.action_profile_id):
         for member_id in (message.member_id,) if message.member_id else tuple(profile.members):
-            if member_id in profile.members:  # may have been deleted between two quanta
+            if member_id in profile.members:  # may have been deleted between two quanta of work
                 profile.fill_member(member_id, out.add().action_profile_member)
                 yield ENTITY
 
 
 def read_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup, out: Responses) -> Work:
-    """Answers an ActionProfileGroup request; id 0 is all."""
+    """Answers an ActionProfileGroup request; id 0 is the wildcard."""
     for profile in chosen_profiles(profiles, message.action_profile_id):
         for group_id in (message.group_id,) if message.group_id else tuple(profile.groups):
             if group_id in profile.groups:
@@ -191,14 +196,14 @@ def read_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGro
 
 
 def demand_of_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMember) -> int:
-    """The number of members that a read request names."""
+    """The number of members that a read request may return."""
     if message.member_id:
         return 1
     return sum(len(profile.members) for profile in _known(profiles, message.action_profile_id))
 
 
 def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup) -> int:
-    """The number of groups that a read request names, with members."""
+    """The number of groups that a read request may return, plus their members."""
     named = _known(profiles, message.action_profile_id)
     if not message.group_id:
         return sum(profile.in_groups for profile in named)
@@ -211,7 +216,7 @@ def _known(profiles: dict[int, ProfileState], profile_id: int) -> list[ProfileSt
 
 
 def chosen_profiles(profiles: dict[int, ProfileState], profile_id: int) -> list[ProfileState]:
-    """The profile with an id, or all for id 0.
+    """The profile with an id, or all profiles for id 0, the wildcard.
 
     Raises:
         P4RtError: NOT_FOUND.

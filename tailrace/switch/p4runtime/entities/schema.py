@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info joined with the compiled program by name: the objects of messages, by P4Info id.
+"""P4Info joined with the compiled program by name: the objects that messages refer to, by P4Info id.
 
-A difference in a width, a size or a kind of match makes the configuration invalid. Objects that only P4Info
-has do not: p4c's midend removes unreachable tables, actions and externs from the program, not from P4Info.
-Requests that name such an object are rejected.
+A difference in a width, a size or a match kind makes the configuration invalid. Objects that are in P4Info
+only are allowed: p4c's midend removes unreachable tables, actions and externs from the program, but not from
+P4Info. Requests that refer to such an object are rejected.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 
 ABSENT = -1
+"""Index of an action that is in P4Info, but not in the program."""
 GROUP_ACTION = 3
-"""An ActionRef.Scope of P4Runtime after 1.5.0: for ActionProfileActionSet.group_action only."""
+"""An ActionRef.Scope added after P4Runtime 1.5.0: for ActionProfileActionSet.group_action only."""
 MAX_SIZE = (1 << 31) - 1
-"""Entries of a table."""
+"""Largest size of a table, in entries."""
 
 _ANNOTATIONS = (
     b"entry_restriction",
@@ -41,14 +42,14 @@ _ANNOTATIONS = (
     b"referenced_by",
     b"p4runtime_role",
 )
-"""Of PINS: a P4Info without these texts has none."""
+"""PINS's annotations. If none of these strings is in the serialized P4Info, it has no such annotation."""
 
 _E = TypeVar("_E", bound="_P4InfoObject")
 
 
 @dataclass(frozen=True, slots=True)
 class ParamPlan:
-    """A parameter of an action: its position, and its width or strings in messages."""
+    """A parameter of an action; `names`: the strings that messages have as its values (None: numbers)."""
 
     id: int
     name: str
@@ -59,9 +60,9 @@ class ParamPlan:
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """An action of one table (or profile); `index`: in the program, ABSENT: the program does not have it.
+    """An action of one table (or profile); `index`: in the program, or ABSENT.
 
-    `scope` is one of P4Info's ActionRef.Scope, or GROUP_ACTION.
+    `scope`: a value of P4Info's ActionRef.Scope, or GROUP_ACTION. `ordered`: the parameters in order.
     """
 
     id: int
@@ -96,7 +97,7 @@ class ArrayPlan:
 
 @dataclass(frozen=True, slots=True)
 class RegisterPlan:
-    """A register array; a cell is the concatenation of the scalars of its type."""
+    """A register array; a cell is the concatenation of the scalar fields of its type."""
 
     id: int
     name: str
@@ -128,7 +129,7 @@ class ValueSetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """An action profile or selector; `tables` are P4Info ids."""
+    """An action profile or selector; `tables`: P4Info ids of its tables."""
 
     id: int
     name: str
@@ -164,9 +165,9 @@ class TablePlan:
 class Schema:
     """The objects of a pipeline, by P4Info id.
 
-    `absent`: objects that only P4Info has, for errors. `interned`: entries written on any switch. `types`:
-    translations, of all switches, too. `constraints`, `roles`, `references`: P4Info's (pins/); None: it has
-    none.
+    `absent`: descriptions of objects that only P4Info has, for errors. Shared by all switches with this
+    pipeline: `interned`, the parsed entries, and `types`, the translated types. `constraints`, `roles`,
+    `references`: of P4Info's annotations (pins/); None: it has no such annotations.
     """
 
     info: p4i.P4Info
@@ -190,12 +191,11 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     """Joins P4Info with the program.
 
     Args:
-        info: the client's.
-        model: the program.
-        lenient: accepts P4Info that looks like another program's, and ignores roles, as simple_switch_grpc.
+        info: the client's P4Info. model: the program. lenient: like simple_switch_grpc, accepts P4Info that
+        seems to be another program's, and ignores roles.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, with the first difference.
+        P4RtError: INVALID_ARGUMENT: they differ; with the first difference.
     """
     schema = Schema(info, model, Translations(info.type_info))
     octets = info.SerializeToString()
@@ -227,9 +227,9 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         )
     for register in _present(schema, info.registers, model.registers, "register"):
         schema.registers[register.preamble.id] = _register(register, schema.types, model)
-    # p4c names a digest of a tuple differently in its two outputs, but keeps their order
-    all_there = len(model.digests) == len(info.digests)
-    for digest in info.digests if all_there else _present(schema, info.digests, model.digests, "digest"):
+    # p4c gives a digest of a tuple different names in P4Info and BMv2 JSON, but the same order
+    same_count = len(model.digests) == len(info.digests)
+    for digest in info.digests if same_count else _present(schema, info.digests, model.digests, "digest"):
         schema.digests[digest.preamble.id] = _digest(digest, schema)
     for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
@@ -252,20 +252,20 @@ def _with_references(schema: Schema) -> Schema:
 def _check_tables(info: p4i.P4Info, model: Model) -> None:
     """Rejects the P4Info of another program: each of the two has tables that the other lacks.
 
-    Tables without a key do not count: p4c makes them for statements between tables, without P4Info.
+    Tables without a key are ignored: p4c adds some for statements between tables, and not to P4Info.
     """
     declared = {table.preamble.name for table in info.tables}
     unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)
-    lost = next((name for name in sorted(declared - {t.name for t in model.tables})), None)
-    if unknown is not None and lost is not None:
+    missing = next((name for name in sorted(declared - {t.name for t in model.tables})), None)
+    if unknown is not None and missing is not None:
         raise invalid(
-            f"P4Info does not match the program: the program has no table '{lost}', "
+            f"P4Info does not match the program: the program has no table '{missing}', "
             f"and P4Info has no table '{unknown}'"
         )
 
 
 def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:
-    """The objects of one kind in P4Info and the program; collects the absent ones."""
+    """The objects of one kind that are both in P4Info and the program; adds the others to `schema.absent`."""
     names = {item.name for item in items}
     for entity in declared:
         if entity.preamble.name in names:
@@ -275,7 +275,7 @@ def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], wh
 
 
 def absent(what: str) -> P4RtError:
-    """The error for a request that names an object that only P4Info has."""
+    """The error for a request that refers to an object that only P4Info has."""
     return P4RtError(Code.UNIMPLEMENTED, f"{what} is in P4Info, but not in the program")
 
 
@@ -334,11 +334,11 @@ def _check_ids(info: p4i.P4Info) -> None:
 
 
 def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
-    """The representation in messages of a value with `bits` in the program, and `bitwidth` in P4Info."""
+    """How messages represent a value of `bits` bits in the program and `bitwidth` bits in P4Info."""
     sdn = types.sdn(type_name, bits)
     if sdn is not None:
         return sdn
-    # `error` has no width in P4Info
+    # P4Info gives no width for the type `error`
     if bitwidth and not (type_name and bitwidth > bits):
         _same(what, "width", bitwidth, bits)
     return Sdn(bits)
@@ -354,7 +354,7 @@ def _action_plan(
     types, model = schema.types, schema.model
     action = actions.get(ref.id)
     if action is None:
-        raise invalid(f"P4Info: table '{table}' names action id {ref.id}, which P4Info does not have")
+        raise invalid(f"P4Info: table '{table}' refers to action id {ref.id}, which P4Info does not have")
     name = action.preamble.name
     for index in uses:
         if model.actions[index].name == name:
@@ -364,9 +364,9 @@ def _action_plan(
     program_action = model.actions[index]
     _same(f"action '{name}'", "number of parameters", len(action.params), len(program_action.params))
     params = []
-    for position, (param, ours) in enumerate(zip(action.params, program_action.params, strict=True)):
+    for position, (param, program_param) in enumerate(zip(action.params, program_action.params, strict=True)):
         what = f"action '{name}', parameter '{param.name}'"
-        sdn = _sdn(what, param.bitwidth, param.type_name.name, types, ours.bits)
+        sdn = _sdn(what, param.bitwidth, param.type_name.name, types, program_param.bits)
         params.append(ParamPlan(param.id, param.name, position, sdn.bits, sdn.names))
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
@@ -378,7 +378,7 @@ def _action_plan(
 
 
 def _scope(ref: p4i.ActionRef) -> int:
-    """The scope of an action; compilers without GROUP_ACTION write an annotation."""
+    """The scope of an action; compilers that do not know GROUP_ACTION keep the annotation @groupaction."""
     group = any(text.partition("(")[0].strip() == "@groupaction" for text in ref.annotations)
     return GROUP_ACTION if group else ref.scope
 
@@ -405,11 +405,11 @@ def _match_field(
     what = f"{owner}, field '{match.name}'"
     kind = _KINDS.get(match.match_type)
     if kind is None:
-        raise invalid(f"{what}: P4Info gives no known match type")
+        raise invalid(f"{what}: match type {match.match_type} in P4Info is not known")
     sdn = _sdn(what, match.bitwidth, match.type_name.name, types, bits)
     if sdn.names is not None:
         if kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
-            raise invalid(f"P4Info: {what}: strings are matched exact or optional, not {kind.value}")
+            raise invalid(f"P4Info: {what}: a string field must be exact or optional, not {kind.value}")
         return NamedField(match.id, match.name, sdn.names, offset, kind)
     return MatchField(match.id, match.name, sdn.bits, offset, kind, bits)
 
@@ -425,7 +425,7 @@ def _table(
     program_table = _find(model.tables, name, "table")
     what = f"table '{name}'"
     _same(what, "number of key fields", len(table.match_fields), len(program_table.key))
-    # p4c's two outputs differ by themselves where the size is left to it (1024) or follows from the entries
+    # p4c's own P4Info and BMv2 JSON differ if it chooses the size: by default (1024), or by initial entries
     if 1024 not in (table.size, program_table.max_size) and not program_table.entries:
         _same(what, "size", table.size, program_table.max_size)
     for size in (table.size, program_table.max_size):
@@ -444,14 +444,14 @@ def _table(
             raise _mismatch(what, "its action profile is another one in the program")
     elif program_table.profile is not None:
         raise _mismatch(
-            what, f"P4Info does not give it action profile '{model.profiles[program_table.profile].name}'"
+            what, f"P4Info lacks its action profile '{model.profiles[program_table.profile].name}'"
         )
     counter, meter = 0, None
     for resource in table.direct_resource_ids:
         if resource in direct:
             counter = resource if program_table.with_counters else 0
         elif resource not in meters:
-            raise invalid(f"P4Info: {what} names direct resource {resource}, which P4Info does not have")
+            raise invalid(f"P4Info: {what} refers to direct resource {resource}, which P4Info does not have")
         elif program_table.meter is not None:
             spec = meters[resource]
             meter = MeterPlan(resource, spec.preamble.name, program_table.meter, 0, spec.spec.type)
@@ -461,7 +461,7 @@ def _table(
         id=table.preamble.id,
         name=name,
         index=program_table.index,
-        # p4c sizes a table with initial entries by their number, P4Info has the declared size
+        # if a table has initial entries, BMv2 JSON has their number as its size, P4Info the declared size
         size=max(table.size, program_table.max_size) if program_table.entries else program_table.max_size,
         key=plan,
         actions={ref.id: ref for ref in refs},

@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.references import References
 
 EXPIRED_SCANS = 16
-"""Scans of parts of a table for expired entries in one call; the next call continues."""
+"""Calls of the core, each of which scans a part of a table, per search for expired entries."""
 
 
 _Values = tuple[TargetSpec | None, bytes, int, int, "References"]
-"""The parts of an entry that MODIFY changes: target, metadata, cookie, timeout, references."""
+"""The parts of an entry that MODIFY changes: target, metadata, controller_metadata, timeout, references."""
 
 
 class TableState(EntryStore):
-    """The entries of one table, by match and priority."""
+    """The entries of one table, and the execution of updates on them."""
 
     def __init__(
         self, plan: TablePlan, schema: Schema, context: Context, profile: ProfileState | None
@@ -74,13 +74,13 @@ class TableState(EntryStore):
         self.default: StoredEntry = self.initial_default()
         self._load_initial_entries()
 
-    # ---- finding entries ----
+    # ---- lookups ----
 
     def find(self, message: p4r.TableEntry) -> StoredEntry:
-        """The entry of a message, or the default entry.
+        """The entry with the message's key, or the default entry.
 
         Raises:
-            P4RtError: NOT_FOUND, or INVALID_ARGUMENT for a key that the table cannot have.
+            P4RtError: NOT_FOUND, or INVALID_ARGUMENT: the key is invalid for the table.
         """
         if message.is_default_action:
             self._check_default_key(message)
@@ -93,7 +93,7 @@ class TableState(EntryStore):
         return entry
 
     def find_direct(self, message: p4r.TableEntry) -> StoredEntry:
-        """As `find`, for direct resources.
+        """Like `find`, for access to the entry's direct counter or meter.
 
         Raises:
             P4RtError: as `find`; UNIMPLEMENTED for the default entry of a table whose misses run no action.
@@ -104,9 +104,9 @@ class TableState(EntryStore):
         return entry
 
     def all(self) -> Iterator[StoredEntry | None]:
-        """All entries; None: an unused handle.
+        """All entries by handle; yields None for an unused handle.
 
-        The table may change between two steps; entries that stay are yielded once.
+        The table may change during the iteration; entries that exist throughout are yielded once.
         """
         handle = 0
         while handle < self._top:
@@ -114,7 +114,7 @@ class TableState(EntryStore):
             handle += 1
 
     def demand(self, message: p4r.TableEntry) -> int:
-        """The number of entries that `select` scans."""
+        """The number of entries that `select` has to scan."""
         if message.is_default_action or (
             message.match and (message.priority or not self.plan.key.needs_priority)
         ):
@@ -122,7 +122,7 @@ class TableState(EntryStore):
         return len(self.entries)
 
     def select(self, message: p4r.TableEntry) -> Iterator[StoredEntry | None]:
-        """The entries that pass the filter of a read request; None: an entry does not."""
+        """The entries that match a read request; yields None for an entry that does not match."""
         if message.is_default_action:
             self._check_default_key(message)
             candidates: Iterator[StoredEntry | None] = iter((self.default,))
@@ -155,15 +155,15 @@ class TableState(EntryStore):
         for entry in self.all():
             yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
 
-    def expired(self, now_ns: int, most: int) -> list[StoredEntry]:
-        """Some entries whose idle timeout has expired; the next call continues the scan."""
+    def expired(self, now_ns: int, limit: int) -> list[StoredEntry]:
+        """Up to `limit` entries whose idle timeout has expired; the next call continues the scan."""
         entries: list[StoredEntry] = []
         for _ in range(EXPIRED_SCANS):
             handles, self._next_expired = self._switch.table_expired(
-                self.plan.index, now_ns, self._next_expired, most=most - len(entries)
+                self.plan.index, now_ns, self._next_expired, most=limit - len(entries)
             )
             entries += [self.by_handle[handle] for handle in handles]
-            if self._next_expired == 0 or len(entries) >= most:
+            if self._next_expired == 0 or len(entries) >= limit:
                 break
         return entries
 
@@ -173,15 +173,15 @@ class TableState(EntryStore):
         """Applies one update.
 
         Raises:
-            P4RtError: the update is refused and nothing has changed.
+            P4RtError: the update is rejected; nothing has changed.
         """
         if kind == INSERT:
             octets = message.SerializeToString()
             interned = self._interned.get(octets)
-            if interned is not None:  # valid here, too; but the table may be full
+            if interned is not None:  # already validated, on this switch or another
                 self._insert(interned, undo)
                 return
-        if message.is_const:  # also for deletions, which otherwise use the key alone
+        if message.is_const:  # checked for deletions, too, of which only the key matters otherwise
             raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
         if kind != DELETE and len(message.metadata) > MAX_METADATA_BYTES:
             raise long_metadata(message.metadata, self._what)
@@ -214,7 +214,7 @@ class TableState(EntryStore):
             plan.restriction.check(packed, priority)
         counter = None
         if message.HasField("counter_data"):
-            counter = p4r.CounterData()  # a part of the message would keep all of its request
+            counter = p4r.CounterData()  # a copy: a submessage would keep the full request in memory
             counter.CopyFrom(message.counter_data)
         entry = ParsedEntry(
             identity,
@@ -234,7 +234,7 @@ class TableState(EntryStore):
         return entry
 
     def _exists(self) -> P4RtError:
-        return P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
+        return P4RtError(Code.ALREADY_EXISTS, f"{self._what} already has an entry with this key")
 
     def _insert(self, parsed: ParsedEntry, undo: Undo | None) -> None:
         if parsed.identity in self.entries:
@@ -336,7 +336,7 @@ class TableState(EntryStore):
             if not self.has_direct(initial) and has_direct_fields(message):
                 raise self.no_direct()
             if self.has_direct(entry):
-                # first, as the entry is deleted if the program has no default action
+                # before _assign, which deletes the entry in the core if the program has no default action
                 self.reset_direct(entry, undo)
             self._assign(entry, (initial.target, b"", 0, 0, ()))
         if undo is not None:
@@ -348,21 +348,22 @@ class TableState(EntryStore):
     # ---- helpers ----
 
     def _check_keyless(self) -> None:
-        """Rejects entries of a table without a key; simple_switch_grpc takes one, which every packet hits."""
+        """Rejects entries of a table without a key; simple_switch_grpc allows one, which all packets hit."""
         if not self._context.lenient:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
-            # compiled to a call of the action
+            # such a table is compiled to a call of its action
             raise P4RtError(
-                Code.UNIMPLEMENTED, f"{self._what} has no key and a constant default action: no entry fits"
+                Code.UNIMPLEMENTED,
+                f"{self._what} has no key and a constant default action: it cannot have entries",
             )
 
     def _check_priority(self, priority: int) -> None:
         if self.plan.key.needs_priority:
             if priority <= 0:
-                raise invalid(f"{self._what}: entries need a priority above 0, not {priority}")
+                raise invalid(f"{self._what}: priority is {priority}; it must be above 0")
         elif priority:
-            raise invalid(f"{self._what}: entries have no priority, not {priority}")
+            raise invalid(f"{self._what}: priority is {priority}; entries of this table have none")
 
     def _check_default_key(self, message: p4r.TableEntry) -> None:
         if message.match or message.priority:
@@ -371,7 +372,7 @@ class TableState(EntryStore):
             raise invalid(f"{self._what}: a default entry has no idle timeout")
 
     def _check_attributes(self, message: p4r.TableEntry) -> MeterRates | None:
-        """Validates all but key and action of a write; the meter's rates."""
+        """Validates all fields of a write except key and action; returns the meter's rates, or None."""
         plan = self.plan
         if message.idle_timeout_ns:
             if not plan.idle_timeout:
@@ -396,18 +397,22 @@ class TableState(EntryStore):
             return parse_rates(message.meter_config, plan.meter)
         return None
 
-    def _target(self, message: p4r.TableEntry, instead: TargetSpec | None = None) -> TargetSpec | None:
+    def _target(self, message: p4r.TableEntry, replaced: TargetSpec | None = None) -> TargetSpec | None:
         kind = message.action.WhichOneof("type")
         if kind is None:
             return None
         if self.profile is not None:
-            return self.profile.parse_target(message.action, self._what, self.plan.actions, instead)
+            return self.profile.parse_target(message.action, self._what, self.plan.actions, replaced)
         if kind != "action":
             raise invalid(f"{self._what} is direct: its entries take an action")
         return parse_action(message.action.action, self.plan.actions, self._what)
 
     def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
-        """The references to an entry, and its references, which all have targets."""
+        """The tuples by which an entry can be referred to, and its own references (pins/references.py).
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: a reference has no target.
+        """
         assert self._references is not None
         actions = [target] if isinstance(target, ActionSpec) else []
         if isinstance(target, OneShotSpec):
@@ -447,14 +452,14 @@ class TableState(EntryStore):
                 now_ns=self._context.now_ns() if self.plan.idle_timeout else 0,
             )
         except StateError as error:
-            self._give_up(entry)
+            self._release_entry(entry)
             raise from_state_error(error) from error
         if entry.meter is not None:
             try:
                 switch.entry_meter_set(self.plan.index, handle, entry.meter)
             except StateError:
                 switch.table_delete(self.plan.index, handle)
-                self._give_up(entry)
+                self._release_entry(entry)
                 raise
         self.entries[identity] = self.by_handle[handle] = entry
         if handle >= self._top:
@@ -463,14 +468,14 @@ class TableState(EntryStore):
             self._references.add(entry.keys, entry.needs)
 
     def _encoded(self, interned: ParsedEntry | None, target: TargetSpec) -> EncodedTarget | Target:
-        """The target for the core, encoded once for all switches."""
+        """The target for the core; of an interned entry it is encoded only once, for all switches."""
         if interned is None or not isinstance(target, ActionSpec) or interned.target is not target:
             return self._reference(target)
         if interned.encoded is None:
             interned.encoded = self._context.switch.encode_target(target.call)
         return interned.encoded
 
-    def _give_up(self, entry: StoredEntry) -> None:
+    def _release_entry(self, entry: StoredEntry) -> None:
         self._release(entry.target)
         self._context.memory.release(entry.bytes)
 
@@ -480,7 +485,7 @@ class TableState(EntryStore):
         del self.entries[self.plan.key.identity(entry.packed, entry.priority)]
         if self._references is not None:
             self._references.remove(entry.keys, entry.needs)
-        self._give_up(entry)
+        self._release_entry(entry)
 
     def _restore(
         self, entry: StoredEntry, counter: tuple[int, int] | None, colours: ColourCounts | None
@@ -492,7 +497,7 @@ class TableState(EntryStore):
             self.set_colours(entry, colours, None)
 
     def _retarget(self, entry: StoredEntry, values: _Values) -> None:
-        """As _assign, for an entry that may have a target in an action profile."""
+        """Like `_assign`, and counts the use of the new and the old target in an action profile."""
         new, old = values[0], entry.target
         used = self.profile is not None and new is not old and new is not None
         if self.profile is not None and used:
@@ -507,7 +512,7 @@ class TableState(EntryStore):
             self._release(old)
 
     def _assign(self, entry: StoredEntry, values: _Values) -> None:
-        """Sets target, metadata, cookie and timeout of an entry, also in the switch core."""
+        """Sets the parts of an entry that MODIFY changes, also in the switch core."""
         target, timeout_ns = values[0], values[3]
         more = len(values[1]) - len(entry.metadata)
         needs = values[4]
@@ -537,7 +542,7 @@ class TableState(EntryStore):
         return None
 
     def initial_default(self) -> StoredEntry:
-        """The default entry as the program declares it."""
+        """The default entry that the program declares."""
         table = self._model.tables[self.plan.index]
         target = (
             None if table.default_action is None else self._spec_of(table.default_action, table.default_data)
@@ -545,8 +550,8 @@ class TableState(EntryStore):
         return StoredEntry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
 
     def _load_initial_entries(self) -> None:
-        # the switch installs them at load: handles are 0, 1, … in order, and of equal entries only the first
-        # is made
+        # the core installed them when it loaded the program: in order, with handles 0, 1, …, and of several
+        # entries with the same key only the first
         plan = self.plan
         for const in self._model.tables[plan.index].entries:
             packed = PackedKey(

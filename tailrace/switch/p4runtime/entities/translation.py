@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of types with @p4runtime_translation (P4Runtime specification 8.4.6 and 18).
 
-Numbers (sdn_bitwidth) are the same in messages and data plane, and must fit both. Strings (sdn_string):
-pins/strings.py.
+A number (sdn_bitwidth) has the same value in messages and data plane, and must fit both widths. For strings
+(sdn_string) see pins/strings.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sdn:
-    """The representation in messages: numbers of `bits`, at most those of the data plane, or strings."""
+    """How messages represent a type: as numbers of `bits` bits, at most the data plane's, or as strings."""
 
     bits: int
     names: SdnStrings | None = None
@@ -42,7 +42,7 @@ class Sdn:
 
 
 class Savepoint(NamedTuple):
-    """The state of the strings before a write: the number of the write, and strings by type."""
+    """The state of the strings before a write: the write's serial number, the count of strings per type."""
 
     write: int
     strings: tuple[int, ...]
@@ -52,9 +52,10 @@ class Savepoint(NamedTuple):
 class Translations:
     """The translated types of one pipeline.
 
-    `parts`: types of which plans were made (p4types.py). `states`: forwarding states that use the strings.
-    `batches`: batches under way that may be rolled back, and need the strings of deleted entities. `stale`:
-    an entity was deleted or modified since the last sweep.
+    `parts`: how many types have plans (p4types.py). `states`: how many forwarding states use the strings.
+    `batches`: how many batches are under way that may be rolled back, so that they need the strings of
+    deleted entities. `stale`: an entity was deleted or modified since the last sweep, so a sweep may free
+    strings.
     """
 
     types: p4t.P4TypeInfo
@@ -78,7 +79,7 @@ class Translations:
         return full
 
     def nearly_full(self) -> bool:
-        """Whether a type is short of numbers."""
+        """Whether most numbers of a type, or most of the quota, are used."""
         return any(names.nearly_full for names in self._names.values())
 
     def may_sweep(self) -> bool:
@@ -87,7 +88,7 @@ class Translations:
 
     @contextmanager
     def marking(self) -> Iterator[None]:
-        """Marks strings that are used within, and frees the numbers of all others."""
+        """Marks strings that are used within the context; then frees the numbers of all others."""
         self.stale = False
         for names in self._names.values():
             names.mark()
@@ -96,30 +97,31 @@ class Translations:
             yield
             done = True
         finally:
-            self._writes += 1  # batches that began before cannot roll strings back by count
+            self._writes += 1  # invalidates savepoints: their counts of strings are no longer right
             for names in self._names.values():
                 names.sweep(cancel=not done)
 
     def count_batch(self, more: int = 1) -> None:
-        """Starts or (-1) ends a batch that may be rolled back: deleted entities keep their strings."""
+        """Counts the begin (1) or end (-1) of a batch that may be rolled back; cancels a sweep under way."""
         self.batches += more
         for names in self._names.values():
             names.sweep(cancel=True)
 
     def begin(self) -> Savepoint:
-        """Starts a write, which may allocate numbers."""
+        """Starts a write, which may allocate numbers; returns the savepoint before it."""
         self._writes += 1
         return Savepoint(self._writes, tuple(names.count for names in self._names.values()))
 
     def roll_back(self, mark: Savepoint, within: int = 0) -> bool:
         """Frees the numbers that a failed write has allocated since the savepoint.
 
+        It frees nothing if other clients have written since, as they may use the strings.
+
         Args:
-            within: writes that are parts of it. After writes of other clients, which may use its strings,
-                nothing is freed.
+            within: how many writes since the savepoint are parts of the failed write.
 
         Returns:
-            whether there were any.
+            whether numbers were freed.
         """
         now = tuple(names.count for names in self._names.values())
         if self._writes != mark.write + within or now == mark.strings:
@@ -129,13 +131,13 @@ class Translations:
         return True
 
     def adopt(self, other: Translations) -> None:
-        """Copies the strings of another pipeline, as its registers and tables have the numbers."""
+        """Copies the strings of another pipeline, so that its register and table contents stay valid."""
         for type_name, names in self._names.items():
             if type_name in other._names:
                 names.adopt(other._names[type_name])
 
     def translated(self, type_name: str) -> p4t.P4NewTypeTranslation | None:
-        """The translation of a type; None: it has none."""
+        """The translation of a type; None: it is not translated."""
         if type_name not in self.types.new_types:
             return None
         new_type = self.types.new_types[type_name]
@@ -144,7 +146,7 @@ class Translations:
         )
 
     def sdn(self, type_name: str, bits: int) -> Sdn | None:
-        """The representation in messages of a type with `bits` in the data plane; None: not translated."""
+        """How messages represent a type of `bits` bits in the data plane; None: it is not translated."""
         translation = self.translated(type_name)
         if translation is None:
             return None
@@ -157,7 +159,9 @@ class Translations:
                 )
             return Sdn(bits, names)
         if not translation.sdn_bitwidth:
-            raise invalid(f"P4Info: type {type_name} is translated to numbers of no width")
+            raise invalid(
+                f"P4Info: type {type_name} is translated, but has neither sdn_string nor sdn_bitwidth"
+            )
         return Sdn(min(translation.sdn_bitwidth, bits))
 
     def _strings(self, type_name: str, bits: int) -> SdnStrings:
