@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of simple_switch_grpc's gRPC data plane: packets without interfaces, privileges or losses. The
-native switch has it, too.
+"""A client of the gRPC data plane of simple_switch_grpc and of the native switch: packets without interfaces,
+privileges or losses.
 
-The service takes a stream of packets and returns each packet sent, with the id of the packet that caused it.
-When the client closes its half of the stream, the server sends until the switch is empty, and then closes its
-half. So one call is one window, and its results are complete.
+The client sends a stream of packets. The server returns each packet that the switch sends, with the id of the
+packet that caused it. When the client closes its half of the stream, the server goes on until the switch is
+empty, and then closes its half. So one call is one window, and its results are complete.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _NOT_READY = "not ready"
 _READY_S = 10.0
 _POLL_S = 0.05
 Outputs = list[tuple[int, bytes]]
+"""The packets that one packet caused: port and bytes of each."""
 
 
 class DataplaneError(Error, OSError):
-    """The switch is unreachable, or still has packets after the timeout. One line."""
+    """The switch is unreachable, or still has packets after the timeout. The message is one line."""
 
 
 class Dataplane:
@@ -47,13 +48,13 @@ class Dataplane:
         self.channel.close()
 
     def window(self, packets: Sequence[tuple[int, bytes]], timeout_s: float | None = None) -> list[Outputs]:
-        """Sends packets (port, bytes) in order; the packets that each of them caused, in order of arrival.
+        """Sends packets (port, bytes) in order; returns the packets that each caused, in order of arrival.
 
         Args:
-            timeout_s: of the call; None: the default.
+            timeout_s: timeout of the call; None: the default.
 
         Raises:
-            DataplaneError: the switch is unreachable, or has packets after the timeout.
+            DataplaneError: the switch is unreachable, or still has packets after the timeout.
         """
         first = self.next_id
         self.next_id += len(packets)
@@ -68,11 +69,11 @@ class Dataplane:
         while True:
             try:
                 for message in self.call(requests(), timeout=most_s):
-                    # other packets, such as PFC pauses, have no id, or another one
+                    # packets that none of these caused, such as PFC pauses, have no id or another id
                     if first <= message.id < first + len(packets):
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
-                # P4Runtime is served a moment before the data plane, which has taken no packet then
+                # the data plane is ready a moment after P4Runtime; until then it takes no packets
                 if error.details() == _NOT_READY and time.monotonic() < end:
                     time.sleep(_POLL_S)
                     continue

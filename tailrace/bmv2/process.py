@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simple_switch_grpc process on free loopback ports, without interfaces and privileges."""
+"""Runs a simple_switch_grpc process on free loopback ports, without interfaces and privileges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_THRIFT = f"{EXECUTABLE} is built without Thrift, over which registers, value 
 
 
 class ProcessError(Error, OSError):
-    """The switch is not installed, or has ended. One line."""
+    """The switch is not installed, or has ended. The message is one line."""
 
 
 def available() -> bool:
@@ -33,10 +33,10 @@ def available() -> bool:
 
 
 def has_thrift(executable: str = EXECUTABLE) -> bool:
-    """Whether it takes --thrift-port, which a build without Thrift rejects.
+    """Whether the program accepts --thrift-port, which a build without Thrift rejects.
 
     Raises:
-        ProcessError: there is no such program.
+        ProcessError: the program does not exist.
     """
     command = [executable, "--thrift-port", "9090", "--version"]
     try:
@@ -60,20 +60,22 @@ def free_ports(count: int) -> list[int]:
 
 
 class Bmv2Process:
-    """The process, a context manager; `bmv2.dataplane` sends and receives its packets.
+    """A simple_switch_grpc process; a context manager. `bmv2.dataplane` exchanges packets with it.
 
-    address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; command: its command line
+    address: of its P4Runtime server, HOST:PORT
+    dataplane: of its gRPC data plane, HOST:PORT
+    command: its command line
     """
 
     def __init__(self, log: IO[bytes], **options: int) -> None:
-        """Starts it without a program.
+        """Starts the switch without a P4 program.
 
         Args:
-            log: of its output.
+            log: file for its output.
             options: numeric options of simple_switch_grpc, such as priority_queues.
 
         Raises:
-            ProcessError: there is no simple_switch_grpc on PATH.
+            ProcessError: simple_switch_grpc is not on PATH.
         """
         p4rt, dataplane, thrift = free_ports(3)
         self._thrift_port = thrift if has_thrift() else None
@@ -101,10 +103,10 @@ class Bmv2Process:
         self.stop()
 
     def wait_ready(self) -> None:
-        """Waits until it listens.
+        """Waits until the P4Runtime server listens.
 
         Raises:
-            ProcessError: it has ended, or does not listen in time.
+            ProcessError: the process has ended, or does not listen in time.
         """
         end = time.monotonic() + _START_S
         while time.monotonic() < end:
@@ -117,16 +119,16 @@ class Bmv2Process:
         raise ProcessError(f"{EXECUTABLE} does not start")
 
     def thrift(self) -> ThriftClient:
-        """A connection to its Thrift server.
+        """A connection to the Thrift server.
 
         Raises:
-            ThriftError: there is none.
+            ThriftError: the switch has no Thrift server.
         """
         try:
             if self._thrift_port is not None:
                 return ThriftClient(self._thrift_port)
         except ConnectionRefusedError:
-            pass  # builds of the target alone without Thrift take the option, too
+            pass  # if only the target is built without Thrift, the option is accepted but nothing listens
         raise ThriftError(NO_THRIFT)
 
     def stop(self) -> None:

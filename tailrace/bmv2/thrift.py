@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of BMv2's Thrift services: value sets, registers, rates and depths of queues, ports.
+"""A client of BMv2's Thrift services for value sets, registers, rates and depths of queues, and ports.
 
-Thrift's binary protocol, unframed and multiplexed (the service name before the method name): a message
-header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian. It uses
-the standard library only, so that both Python environments can import it.
+It speaks Thrift's binary protocol, unframed and multiplexed (the service name is put before the method name):
+a message header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian.
+It uses the standard library only, so that the Python environments of the lab and of Mininet can both import
+it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from tailrace.spec.errors import Error
 
 START_S = 5.0
-"""The Thrift server starts after the P4Runtime server."""
+"""How long calls are retried while the Thrift server starts, which it does after the P4Runtime server."""
 
 _STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
 _TIMEOUT_S = 30.0
@@ -25,13 +26,13 @@ _VERSION_CALL = 0x80010001
 _REPLY, _EXCEPTION = 2, 3
 _STOP, _I32, _I64, _STRING, _LIST = 0, 8, 10, 11, 15
 _UNKNOWN_SERVICE = "Unknown service"
-"""TMultiplexedProcessor's message for a service that is not registered; no call has been carried out."""
+"""Text in TMultiplexedProcessor's error for a service that is not registered; the call was not executed."""
 
 _MOST_REASON_BYTES = 400
 
 
 class ThriftError(Error, OSError):
-    """The switch rejected a call, or closed the connection. One line."""
+    """The switch rejected a call, or closed the connection. The message is one line."""
 
 
 class _UnknownServiceError(ThriftError):
@@ -53,9 +54,9 @@ def _string(number: int, value: bytes) -> bytes:
 class ThriftClient:
     """A connection to the Thrift server of one simple_switch_grpc; a context manager.
 
-    The switch listens before all its services are registered (bm_runtime::start_server, then add_service):
-    connections and calls are retried until START_S after the client was made. Every method raises
-    ThriftError when the switch rejects the call.
+    The switch listens before all its services are registered (bm_runtime::start_server, then add_service), so
+    connections and calls are retried until START_S after the client was created. Every method raises
+    ThriftError if the switch rejects the call.
     """
 
     def __init__(self, port: int, start_s: float = START_S) -> None:
@@ -63,7 +64,7 @@ class ThriftClient:
 
         Args:
             port: TCP port.
-            start_s: for how long the server may be starting.
+            start_s: how long to retry while the server starts, in s.
 
         Raises:
             OSError: no server listens within this time.
@@ -99,20 +100,20 @@ class ThriftClient:
         self._do(_STANDARD, "bm_parse_vset_add", fields)
 
     def register_write(self, name: str, index: int, value: int) -> None:
-        """Set a cell of a register array to a number of at most 63 bits."""
+        """Set a cell of a register array to a value of at most 63 bits."""
         fields = _i32(1, _CONTEXT) + _string(2, name.encode()) + _i32(3, index) + _i64(4, value)
         self._do(_STANDARD, "bm_register_write", fields)
 
     def set_queue_depths(self, packets: int) -> None:
-        """Set the depth of every egress queue."""
+        """Set the depth of every egress queue, in packets."""
         self._do(_SIMPLE_SWITCH, "set_all_egress_queue_depths", _i32(1, packets))
 
     def set_port_rate(self, port: int, packets_per_s: int) -> None:
-        """Set the rate of each priority queue of a port."""
+        """Set the rate of every priority queue of a port."""
         self._do(_SIMPLE_SWITCH, "set_egress_queue_rate", _i32(1, port) + _i64(2, packets_per_s))
 
     def set_queue_rate(self, port: int, priority: int, packets_per_s: int) -> None:
-        """Set the rate of one priority queue of a port, apart from the other queues."""
+        """Set the rate of a single priority queue of a port."""
         fields = _i32(1, port) + _i32(2, priority) + _i64(3, packets_per_s)
         self._do(_SIMPLE_SWITCH, "set_egress_priority_queue_rate", fields)
 
@@ -125,7 +126,7 @@ class ThriftClient:
         self._do(_STANDARD, "bm_dev_mgr_remove_port", _i32(1, port))
 
     def register_read_all(self, name: str) -> list[int]:
-        """All cells of a register array, as unsigned numbers of at most 63 bits."""
+        """All cells of a register array, as unsigned values of at most 63 bits."""
         kind = self._call(_STANDARD, "bm_register_read_all", _i32(1, _CONTEXT) + _string(2, name.encode()))
         if kind != _LIST:
             raise ThriftError(f"simple_switch_grpc: no register {name}")
@@ -136,12 +137,12 @@ class ThriftClient:
         return cells
 
     def _do(self, service: str, method: str, fields: bytes) -> None:
-        """A call without a result, or with a number that is always 0."""
+        """Make a call that returns nothing, or an i32 that is always 0."""
         if self._call(service, method, fields) != _STOP:
             self._read(struct.calcsize(">iB"))
 
     def _call(self, service: str, method: str, fields: bytes) -> int:
-        """Send a call; the type of its result, with the stream at the value, _STOP where there is none."""
+        """Make a call; returns the type of its result, which is still to be read; _STOP: it has none."""
         while True:
             try:
                 return self._call_once(service, method, fields)
@@ -159,12 +160,12 @@ class ThriftClient:
         kind = self._integer(">I") & 0xFF
         self._read(self._integer(">I") + 4)
         result = self._integer(">B")
-        # Field 0 is the result, any other an exception that the service declares.
+        # Field 0 is the result; any other field is an exception that the service declares.
         if kind == _REPLY and (result == _STOP or self._integer(">h") == 0):
             return result
         text = f"simple_switch_grpc: its Thrift server refused {method}"
         if kind == _EXCEPTION and result == _STRING and self._integer(">h") == 1:
-            # TApplicationException: its message is field 1
+            # a TApplicationException, whose field 1 is its message
             reason = self._read(min(self._integer(">I"), _MOST_REASON_BYTES)).decode(errors="replace")
             error = _UnknownServiceError if _UNKNOWN_SERVICE in reason else ThriftError
             raise error(f"{text}: {reason}")
@@ -177,5 +178,5 @@ class ThriftClient:
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
         if len(data) != size:
-            raise ThriftError("simple_switch_grpc: its Thrift server ended the connection")
+            raise ThriftError("simple_switch_grpc: its Thrift server closed the connection")
         return data

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in real time."""
+"""Experiments in real time, in Mininet; and replays of traces on BMv2."""

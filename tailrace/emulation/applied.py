@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a job that targets in real time do not apply."""
+"""Lists the settings of a job that a real-time target ignores, or applies in another way."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tailrace.sim.job import Job
 
 
 def not_applied(job: Job, *, delays: bool) -> tuple[str, ...]:
-    """What a job asks for and its target does not apply, or applies in another way, a line each.
+    """The settings of a job that its target ignored, or applied in another way; a line each.
 
     Args:
-        job: what ran in real time.
+        job: a job that has run in real time.
         delays: whether the links between switches had their propagation delays.
     """
     return (*(_bmv2(job) if job.target == "bmv2" else ()), *_real_time(job, delays=delays))
@@ -20,24 +20,24 @@ def not_applied(job: Job, *, delays: bool) -> tuple[str, ...]:
 def _real_time(job: Job, *, delays: bool) -> list[str]:
     lines = []
     if not delays:
-        lines.append("delay: links have none behind switches, since this kernel has no netem")
+        lines.append("delay: links between switches have no delay, since this kernel has no netem")
     if job.sample_ns is not None:
-        lines.append("sample: only virtual time has samples")
+        lines.append("sample: samples are taken in virtual time only")
     if job.watch:
-        lines.append("follow: only virtual time has paths of flows")
+        lines.append("follow: paths of flows are recorded in virtual time only")
     return lines
 
 
 def _bmv2(job: Job) -> list[str]:
-    """BMv2's traffic manager has limits in packets and no PFC, and gives programs no queue lengths."""
+    """BMv2's traffic manager has limits in packets and no PFC, and gives programs no exact queue lengths."""
     frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
     lines = [
-        f"rate: in packets/s, so that a data frame takes as long as one of {frame_bytes} bytes,"
-        " and control frames have no limit",
-        "queues: what programs know of their length lags behind by what waits for BMv2's egress threads",
+        f"rate: in packets/s, so that every data frame takes as long as one of {frame_bytes} bytes;"
+        " control frames have no rate limit",
+        "queues: the lengths that programs see do not include packets that wait for BMv2's egress threads",
     ]
     if job.pfc is not None:
-        lines.append("pfc: by the program, without headroom; a paused port drains the packet in egress first")
+        lines.append("pfc: by the P4 program, without headroom; a paused port still sends what is in egress")
         if not job.pfc.channels and job.scheme.channels(job.topology):
             lines.append("pfc channels: none, so that pauses can deadlock")
     if job.scheme.recirculates:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's Mininet, which a Python environment of ours does not see: the one on PyPI brings no mnexec."""
+"""Makes Debian's Mininet importable in a virtual environment; Mininet from PyPI lacks mnexec."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 MININET = Path("/usr/lib/python3/dist-packages/mininet")
-"""A folder of pure Python, which runs with any version of it."""
+"""Debian's package, which is pure Python, so that it runs with any version of Python."""
 
 
 def add_mininet_path() -> bool:
-    """Makes `mininet` importable, and nothing else of Debian's Python packages; whether there is one."""
+    """Makes `mininet` importable, but no other of Debian's Python packages; whether it is installed."""
     installed = importlib.util.find_spec("mininet")
-    # a folder of that name on the path, such as ours of scripts, is found, too, but has no __init__
+    # find_spec also finds a plain folder `mininet` without __init__.py, such as this repository's
     if installed is not None and installed.origin is not None:
         return True
     spec = importlib.util.spec_from_file_location("mininet", MININET / "__init__.py")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in real time: starts mininet/run_fabric.py and exchanges files and JSON lines with it."""
+"""Runs jobs in real time: starts the harness, mininet/run_fabric.py; they exchange files and JSON lines."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tailrace.spec import SpecError
 
 SCRIPT = MININET / "run_fabric.py"
 PROMPT = "--prompt"
-"""With it the harness shows Mininet's prompt. Behind it may stand the descriptor of a socket, over which it
-says that flows have run, and waits for an answer.
+"""The option with which the harness shows Mininet's prompt. Its optional value is the descriptor of a socket,
+over which the harness sends a byte after each run of flows, and then waits for a byte in return.
 """
 
 RESULT = "RESULT.json"
@@ -42,11 +42,11 @@ _BAD_INPUT = 2
 _MESSAGES = "harness.log"
 _MOST_MESSAGE_BYTES = 1 << 16
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
-"""What the harness is sent when a run is to end, and for how long it is then waited for, in s."""
+"""The signals that end the harness, in order, and how long to wait after each, in s."""
 
 
 class HarnessError(RunError):
-    """The harness failed, and what it left explains why."""
+    """The harness failed, and left logs."""
 
 
 class _Overload(msgspec.Struct):
@@ -55,15 +55,16 @@ class _Overload(msgspec.Struct):
 
 
 class _Applied(msgspec.Struct):
-    """Whether links had their delays, and those that the user had taken down before the flows began."""
+    """Whether links had their delays; `down`: links that the user had taken down before the flows began."""
 
     delays: bool = True
     down: tuple[str, ...] = ()
 
 
 class _Pfc(msgspec.Struct):
-    """What switches with PFC counted, and how long the traffic was; whether their program did it, and so has
-    counted what was lost among its drops.
+    """The PFC counts of each switch, and the duration of the traffic.
+
+    `in_program`: the P4 program implements PFC, so its drops include the packets lost despite PFC.
     """
 
     switches: dict[str, dict[str, Any]]
@@ -72,7 +73,7 @@ class _Pfc(msgspec.Struct):
 
 
 class _Report(msgspec.Struct):
-    """RESULT.json of the harness, as far as it matters here."""
+    """The keys of the harness's RESULT.json that are used here."""
 
     flows: tuple[FlowRecord, ...]
     wall_s: float
@@ -88,7 +89,7 @@ class _Report(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """A progress line, or an event, of which only the text matters here."""
+    """A line of the harness's output: progress, or an event, of which only the text is used here."""
 
     phase: str = ""
     event: str = ""
@@ -98,23 +99,23 @@ class _Line(msgspec.Struct):
 
 
 class MininetBackend:
-    """Runs one fabric after the other."""
+    """Runs jobs in Mininet, one at a time."""
 
     def __init__(self, script: Path = SCRIPT) -> None:
-        """`script` is the harness; tests bring their own."""
+        """`script`: the harness; tests use their own."""
         self._script = script
 
     def run(self, job: Job, report: Report) -> Outcome:
-        """Run one job to its end; the harness has gone when this returns, however it returns.
+        """Run one job to its end. The harness has ended when this returns or raises.
 
         Raises:
-            SpecError: the harness refuses the job as something that it cannot do.
+            SpecError: the harness rejects the job, as it cannot run it.
             RunError: the run failed.
         """
         check_real_time(job)
         with _folder() as folder:
-            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness; its messages go
-            # to a log, for the terminal has a progress bar
+            # in its own session, so that the terminal's Ctrl-C reaches this process only, which then stops
+            # the harness; its messages go to a log, as the terminal shows a progress bar
             with (folder / _MESSAGES).open("wb") as messages:
                 process = subprocess.Popen(
                     self._command(job, folder),
@@ -136,34 +137,35 @@ class MininetBackend:
             return outcome
 
     def prompt(self, job: Job, show: Callable[[Outcome], object] = lambda _outcome: None) -> None:
-        """Bring the fabric up with Mininet's prompt on this terminal, until the user leaves it.
+        """Bring the fabric up with Mininet's prompt on this terminal, until the user leaves the prompt.
 
         Args:
-            job: what `traffic` runs there.
-            show: called each time it has run, while the prompt waits.
+            job: the network, and the flows that the prompt's command `traffic` runs.
+            show: called after each run of the flows, while the prompt waits.
 
         Raises:
-            SpecError: the harness refuses the job as something that it cannot do.
+            SpecError: the harness rejects the job, as it cannot run it.
             RunError: the fabric could not be brought up.
         """
         check_real_time(job)
         with _folder() as folder:
-            # the harness shares our terminal and gets the user's Ctrl-C itself; a handler of Python's, unlike
-            # SIG_IGN, is not handed down to it
-            before = signal.signal(signal.SIGINT, _leave_it)
+            # the harness shares the terminal and gets the user's Ctrl-C itself; this process ignores it, by a
+            # handler, as the harness would inherit SIG_IGN
+            before = signal.signal(signal.SIGINT, _ignore_signal)
             results, harness_end = socket.socketpair()
             try:
                 with results:
                     with harness_end:
-                        number = harness_end.fileno()
+                        descriptor = harness_end.fileno()
                         process = subprocess.Popen(
-                            [*self._command(job, folder), PROMPT, str(number)],
+                            [*self._command(job, folder), PROMPT, str(descriptor)],
                             env=environment(),
                             text=True,
-                            pass_fds=(number,),
+                            pass_fds=(descriptor,),
                         )
                     try:
-                        # a byte each time that flows have run, answered by another; the end with the harness
+                        # a byte after each run of flows, acknowledged by another; recv returns b"" when the
+                        # harness ends
                         while results.recv(1):
                             show(_outcome(folder / RESULT, job))
                             results.sendall(b".")
@@ -175,7 +177,7 @@ class MininetBackend:
             _check(status, folder)
 
     def _command(self, job: Job, folder: Path) -> list[str]:
-        """The harness's command line; writes the job into its folder, where the result will be, too."""
+        """The harness's command line; writes the job to `folder`, where the harness puts the result, too."""
         path = folder / "JOB.json"
         write_job(job, path)
         return [sys.executable, str(self._script), str(path)]
@@ -183,7 +185,7 @@ class MininetBackend:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """A new folder for a run's job, result and logs; it stays only if the harness failed and left logs."""
+    """A new folder for a run's job, result and logs; it is kept only if the harness failed and left logs."""
     folder = Path(tempfile.mkdtemp(prefix="tailrace-"))
     try:
         yield folder
@@ -195,12 +197,12 @@ def _folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _leave_it(_signum: int, _frame: FrameType | None) -> None:
-    """A signal that is not for us."""
+def _ignore_signal(_signum: int, _frame: FrameType | None) -> None:
+    """A signal handler that does nothing."""
 
 
 def _follow(process: subprocess.Popen[str], report: Report) -> None:
-    """Passes the harness's progress on until it closes its output; lines that are no JSON are not ours."""
+    """Reports the harness's progress until it closes its output; ignores lines that are not JSON."""
     assert process.stdout is not None
     for text in process.stdout:
         try:
@@ -214,11 +216,11 @@ def _follow(process: subprocess.Popen[str], report: Report) -> None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Stops the harness if it still runs, by SIGTERM first: it removes its switches and namespaces itself."""
-    for number, seconds in _STOP_SIGNALS:
+    """Stops the harness if it still runs; SIGKILL is last, as it must remove switches and namespaces."""
+    for signal_number, seconds in _STOP_SIGNALS:
         if process.poll() is not None:
             break
-        process.send_signal(number)
+        process.send_signal(signal_number)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -228,8 +230,11 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _check(status: int, folder: Path) -> None:
-    """Whether the harness did what it was asked for; where it did not, the last line of its messages says
-    why.
+    """Raises an error if the harness failed, with the last line of its messages as the reason.
+
+    Args:
+        status: its exit status.
+        folder: the run's folder.
     """
     if status == 0:
         return
@@ -248,7 +253,7 @@ def _check(status: int, folder: Path) -> None:
 
 
 def _last_line(messages: Path) -> str:
-    """The last line with text of the harness's messages, after a colon; empty where there is none."""
+    """The last non-empty line of the harness's messages, after a colon; empty if there is none."""
     try:
         with messages.open("rb") as file:
             file.seek(max(0, messages.stat().st_size - _MOST_MESSAGE_BYTES))
@@ -263,7 +268,7 @@ def _outcome(path: Path, job: Job) -> Outcome:
     """What the harness measured.
 
     Raises:
-        RunError: it wrote nothing that can be read.
+        RunError: it has left no valid RESULT.json.
     """
     try:
         report = msgspec.json.decode(path.read_bytes(), type=_Report)

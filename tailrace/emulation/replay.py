@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays a saved trace on a simple_switch_grpc process without interfaces; the packet comes over gRPC.
+"""Replays a saved trace on a simple_switch_grpc process without interfaces, which gets the packet over gRPC.
 
-Its CPU port is a port like others here. What its P4Runtime server has not, registers and value sets, is
-written over Thrift.
+The CPU port is a port like any other here. Registers and value sets, which BMv2's P4Runtime server does not
+support, are written over Thrift.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tailrace.switch.replay.runner import updates
 
 _ELECTION_ID = 1
 _PACKET_S = 20.0
-"""For the packet and its copies, which may be under way for ever."""
+"""Timeout of the packet and its copies, which may be recirculated for ever."""
 
 _MOST_REGISTER_BITS = 63
 
 
 def run(saved: SavedTrace) -> TraceOutcome:
-    """What BMv2 sends; why it drops it does not say.
+    """The frames that BMv2 sends; the outcome has no drops, as BMv2 does not report their reasons.
 
     Raises:
-        SpecError: BMv2 refuses the program or an entity; begins with the key.
-        ProcessError: it is not on PATH, or has ended.
-        DataplaneError: it has ended, or does not come to an end with the packet.
+        SpecError: BMv2 rejects the program or an entity; the message begins with its key.
+        ProcessError: BMv2 is not on PATH, or has ended.
+        DataplaneError: BMv2 has ended, or still processes the packet after the timeout.
     """
     settings = saved.document.switch
     with contextlib.ExitStack() as stack:
@@ -68,8 +68,8 @@ def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) ->
     with _refused("program"):
         run_at_once(client.set_pipeline(request, saved.document.program.name))
     by_thrift = dict(_by_thrift(saved))
-    # its P4Runtime server can neither read nor delete the entries that a program brings along
-    brought = {table.preamble.id for table in saved.p4info.tables if table.has_initial_entries}
+    # BMv2's P4Runtime server can neither read nor delete the program's initial entries
+    with_initial = {table.preamble.id for table in saved.p4info.tables if table.has_initial_entries}
     for key, update in updates(saved, ()):
         with _refused(key):
             if key in by_thrift:
@@ -79,8 +79,8 @@ def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) ->
             try:
                 run_at_once(client.write([update]))
             except SwitchError:
-                # it is one of them, most likely; if not, the outcome says so
-                if update.entity.table_entry.table_id not in brought:
+                # it probably exists as an initial entry; if not, the outcome will differ
+                if update.entity.table_entry.table_id not in with_initial:
                     raise
 
 
@@ -93,7 +93,7 @@ def _refused(key: str) -> Iterator[None]:
 
 
 def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
-    """What is written over Thrift, by its key."""
+    """The updates that are written over Thrift: each with its key, as a function of the client."""
     program = ProgramNames(saved.p4info)
     for key, update in updates(saved, ()):
         kind = update.entity.WhichOneof("entity")
@@ -102,7 +102,7 @@ def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient]
             value = program.register_number(cell)
             if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
                 raise SpecError(
-                    f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
+                    f"{key}: over Thrift BMv2 takes register values of {_MOST_REGISTER_BITS} bits at most"
                 )
             name = program.registers.full(cell.register_id)
             yield key, partial(_write_register, name, cell.index.index, value)
@@ -123,13 +123,13 @@ def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> Non
 
 
 def _concatenated_key(key: str, member: p4r.ValueSetMember, fields: Iterable[p4i.MatchField]) -> bytes:
-    """A member of a value set as BMv2 takes it: all its fields one after the other."""
+    """A member of a value set as BMv2 expects it: the concatenation of all its fields."""
     value = bits = 0
     given = {match.field_id: match for match in member.match}
     for field in fields:
         match = given.get(field.id)
         if match is None or not match.HasField("exact"):
-            raise SpecError(f"{key}: BMv2's value sets have exact fields, and all of them")
+            raise SpecError(f"{key}: BMv2's value sets need an exact match of every field")
         value = value << field.bitwidth | int.from_bytes(match.exact.value, "big")
         bits += field.bitwidth
     if value >> bits:

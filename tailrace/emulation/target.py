@@ -19,7 +19,7 @@ _PROBE_TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine can do. `no_mininet` says why Mininet cannot run here; empty where it can."""
+    """What this machine can run. `no_mininet`: the reason why Mininet cannot run here; empty if it can."""
 
     has_bmv2: bool
     no_mininet: str
@@ -27,14 +27,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class TargetChoice:
-    """The target, and why it was taken."""
+    """The target, and why it was chosen."""
 
     name: str
     reason: str
 
 
 def probe_machine() -> Machine:
-    """Finds out what is installed and allowed."""
+    """Finds out whether BMv2 is installed and Mininet can run."""
     return Machine(shutil.which(EXECUTABLE) is not None, _no_mininet())
 
 
@@ -60,7 +60,7 @@ def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> TargetC
 
     Args:
         wanted: auto, bmv2, native or virtual.
-        probe: finds out what the machine can do; called only where that matters.
+        probe: finds out what the machine can run; called only if the choice depends on it.
 
     Raises:
         TargetError: the wanted target cannot run here.

@@ -20,12 +20,12 @@ from tailrace.sim.outcome import Outcome
 from tests.experiments.fake import FakeBackend, compare_on, record
 
 NETWORK = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
-RATE = "rate: in packets/s, so that a data frame takes as long as one of 1082 bytes, and control frames have no limit"
-QUEUES = "queues: what programs know of their length lags behind by what waits for BMv2's egress threads"
-PFC = "pfc: by the program, without headroom; a paused port drains the packet in egress first"
+RATE = "rate: in packets/s, so that every data frame takes as long as one of 1082 bytes; control frames have no rate limit"
+QUEUES = "queues: the lengths that programs see do not include packets that wait for BMv2's egress threads"
+PFC = "pfc: by the P4 program, without headroom; a paused port still sends what is in egress"
 NO_CHANNELS = "pfc channels: none, so that pauses can deadlock"
 CNMS = "priority of CNMs: that of data, since BMv2 has no class of service for clones"
-NO_DELAY = "delay: links have none behind switches, since this kernel has no netem"
+NO_DELAY = "delay: links between switches have no delay, since this kernel has no netem"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,10 @@ NO_DELAY = "delay: links have none behind switches, since this kernel has no net
             "native",
             {"sample": "1ms", "follow": [1]},
             True,
-            ("sample: only virtual time has samples", "follow: only virtual time has paths of flows"),
+            (
+                "sample: samples are taken in virtual time only",
+                "follow: paths of flows are recorded in virtual time only",
+            ),
         ),
         ("native", {"pfc": "default"}, True, ()),
         ("bmv2", {}, True, (RATE, QUEUES)),

@@ -90,7 +90,7 @@ def test_what_the_harness_could_not_apply(tmp_path: Path) -> None:
     outcome = run_script(tmp_path, DONE.replace('"something"', applied))
     assert not outcome.delays
     assert outcome.not_applied == (
-        "delay: links have none behind switches, since this kernel has no netem",
+        "delay: links between switches have no delay, since this kernel has no netem",
         "link leaf1-spine1: taken down at the prompt",
     )
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved traces: a packet with its read set in one file, its replay, and exports as tests."""
+"""Saved traces: a file with a packet and its read set, its replay on a switch, and its export as a test."""

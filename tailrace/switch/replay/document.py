@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved traces: JSON files with the program, the packet's read set as a WriteRequest, the packet, and its
-outcome. Readers check all of it; docs/switch/replay.md describes the format.
+"""Saved traces: JSON files with a program, a packet, its read set as a WriteRequest, and its outcome.
+
+A file is validated completely when it is read. docs/switch/replay.md describes the format.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from tailrace.switch.p4runtime.device_config import program_json
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20
-"""Size limit of a file."""
+"""Largest size of a file."""
 
 MOST_UPDATES = 10_000
+"""Most updates in the WriteRequest."""
 
 _ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
 
-# `$` would match before a line feed at the end, which would tear a line of a test in two
+# \Z, as `$` would also match before a final line feed, which would break a line of an exported test in two
 _Frame = Annotated[
     str,
     Meta(
@@ -47,31 +49,29 @@ _Frame = Annotated[
 _Port = Annotated[int, Meta(ge=0, lt=C.TR_MAX_PORTS, description=f"a port below {C.TR_MAX_PORTS}")]
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a number of 32 bits")]
 _Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="a whole number below 2^63")]
-_Why = Annotated[
+_DropReason = Annotated[
     str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}\Z", description="a reason of lower-case letters")
 ]
 Unsure = Literal["time", "queue", "random", "meter", "selection"]
 
 
 class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all parts."""
+    """Base class of all parts of a document."""
 
 
 class SavedProgram(_DocumentPart, frozen=True):
-    """The program: its name, BMv2's JSON, and P4Info in protobuf's text format."""
+    """The program: its name, BMv2 JSON, and P4Info in protobuf's text format."""
 
     name: Annotated[
         str,
-        Meta(
-            pattern=r"^[^\ud800-\udfff]{0,512}\Z", description="a text of at most 512 characters of Unicode"
-        ),
+        Meta(pattern=r"^[^\ud800-\udfff]{0,512}\Z", description="a string of at most 512 Unicode characters"),
     ]
     json: str
     p4info: str
 
 
 class SwitchSettings(_DocumentPart, frozen=True):
-    """Settings of the switch: special ports, queues, its time and its tick in ns."""
+    """Settings of the switch: special ports, priority queues per port, its time and its tick in ns."""
 
     cpu_port: _Port | None
     drop_port: _Id
@@ -83,29 +83,29 @@ class SwitchSettings(_DocumentPart, frozen=True):
 
 
 class Frame(_DocumentPart, frozen=True):
-    """A frame at a port."""
+    """A frame that enters or leaves by a port."""
 
     port: _Port
     frame: _Frame
 
     @property
     def data(self) -> bytes:
-        """Its bytes."""
+        """The bytes of the frame."""
         return bytes.fromhex(self.frame)
 
 
 class TraceOutcome(_DocumentPart, frozen=True):
-    """Outcome of the packet and its copies: sent frames and reasons of drops, in order."""
+    """Outcome of the packet and its copies: the frames sent and the reasons of drops, in order."""
 
     sent: tuple[Frame, ...]
-    dropped: tuple[_Why, ...]
+    dropped: tuple[_DropReason, ...]
 
 
 class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
     """A saved trace.
 
     write_request: writes the read set to a fresh switch, in protobuf's text format
-    choices: outcomes of random numbers, colours and groups, as switch.trace.dry_run takes them
+    choices: the outcomes of random numbers, meter colours and group selections, as in switch.trace.dry_run
     unsure: reasons why the outcome may differ on another switch
     """
 
@@ -123,10 +123,10 @@ class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
 
 
 class SavedTrace:
-    """A checked document with its program's `json` and `p4info`, and the updates of its WriteRequest."""
+    """A valid document with its program's parsed `json` and `p4info`, and its WriteRequest's updates."""
 
     def __init__(self, document: TraceDocument) -> None:
-        """Raises SpecError, which begins with the wrong key."""
+        """Raises SpecError, whose message begins with the key of the invalid value."""
         self.document = document
         self.json = _octets(document.program.json)
         try:
@@ -138,26 +138,26 @@ class SavedTrace:
         except SpecError as error:
             raise SpecError(f"write_request: {error}") from None
         if len(self.updates) > MOST_UPDATES:
-            raise SpecError(f"write_request: {len(self.updates)} updates; at most {MOST_UPDATES} are allowed")
+            raise SpecError(f"write_request: {len(self.updates)} updates; the limit is {MOST_UPDATES}")
 
     @property
     def json_sha256(self) -> str:
-        """SHA-256 of the BMv2 JSON, in base 16."""
+        """SHA-256 of the BMv2 JSON, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
 
 def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
-    """A document of a trace and its read set.
+    """The document of a trace and its read set.
 
     Raises:
-        SpecError: it cannot be saved; why, in one line.
+        SpecError: the trace cannot be saved; the message is one line with the reason.
     """
     if hashlib.sha256(config.p4_device_config).hexdigest() != needs.program:
-        raise SpecError("the switch has got another program meanwhile: trace the packet again")
+        raise SpecError("the switch's program has been replaced meanwhile: trace the packet again")
     if len(needs.entities) > MOST_UPDATES:
-        raise SpecError(f"the packet has read {len(needs.entities)} entities; at most {MOST_UPDATES} fit")
+        raise SpecError(f"the packet has read {len(needs.entities)} entities; the limit is {MOST_UPDATES}")
     if any(choice >> 63 for choice in needs.choices):
-        raise SpecError("the program has drawn a number of 64 bits: it cannot be saved")
+        raise SpecError("the program has drawn a random number of 64 bits, which cannot be saved")
     steps = list(_all(trace.steps))
     try:
         text = program_json(config.p4_device_config).decode()
@@ -166,7 +166,7 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
     except P4RtError as error:
         raise SpecError(str(error)) from None
     except UnicodeDecodeError:
-        raise SpecError("the switch's program is no text in UTF-8") from None
+        raise SpecError("the switch's program is not UTF-8") from None
     except (DecodeError, StopIteration):
         raise SpecError("the switch's trace or read set is malformed") from None
     return TraceDocument(
@@ -200,18 +200,18 @@ def outcome(trace: Trace) -> TraceOutcome:
 
 
 def as_json(document: TraceDocument) -> str:
-    """The document as text. Raises SpecError where it is too large."""
+    """The document as JSON. Raises SpecError if it is too large."""
     text = msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
     if len(text) > MOST_BYTES:
-        raise SpecError(f"the saved trace has {len(text)} bytes; at most {MOST_BYTES} are allowed")
+        raise SpecError(f"the saved trace has {len(text)} bytes; the limit is {MOST_BYTES}")
     return text
 
 
 def read(path: Path) -> SavedTrace:
-    """A saved trace from a file.
+    """Reads a saved trace from a file.
 
     Raises:
-        FileError: it cannot be read, is no saved trace, or contradicts itself.
+        FileError: the file cannot be read, is not a saved trace, or contradicts itself.
     """
     document = read_json(path, TraceDocument, MOST_BYTES)
     try:
@@ -232,18 +232,20 @@ def _all(steps: Sequence[events.Event]) -> Iterator[events.Event]:
 
 
 def _octets(text: str) -> bytes:
-    """A text in UTF-8; what is no text of Unicode is refused by whoever parses it."""
+    """A string in UTF-8; lone surrogates are encoded as such, and the parser of the result rejects them."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _write_request(updates: Iterable[p4r.Update], p4info: p4i.P4Info) -> str:
-    """A WriteRequest in protobuf's text format, with names of P4Info as comments. Raises SpecError."""
+    """A WriteRequest in protobuf's text format, with names from P4Info as comments. Raises SpecError."""
     program, text = ProgramNames(p4info), ""
     for update in updates:
         request = p4r.WriteRequest(updates=[update])
         part = text_format.MessageToString(request)
-        if parse_write_request(part) != request:  # such as group_action, which P4Runtime 1.5.0 lacks
-            raise SpecError(f"{program.described(update.entity)}: it has fields that text cannot express")
+        if parse_write_request(part) != request:  # unknown fields, such as group_action in P4Runtime 1.5.0
+            raise SpecError(
+                f"{program.described(update.entity)}: it has fields that the text format cannot express"
+            )
         text += f"# {one_line(program.described(update.entity))}\n{part}"
     return text
 
@@ -257,7 +259,7 @@ def _unsure(steps: Sequence[events.Event], program: str) -> Iterator[Unsure]:
     try:
         fields = set(_fields(json.loads(program)))
     except (ValueError, AttributeError, RecursionError):
-        raise SpecError("the switch's program is no BMv2 JSON") from None
+        raise SpecError("the switch's program is not BMv2 JSON") from None
     if fields & _TIMES:
         yield "time"
     if fields & _QUEUES:
@@ -275,13 +277,13 @@ def _unsure(steps: Sequence[events.Event], program: str) -> Iterator[Unsure]:
 
 
 def _fields(program: dict[str, Any]) -> Iterator[str]:
-    """The names of fields that a program of BMv2 JSON uses, among other names."""
-    waiting: list[Any] = [node for key, node in program.items() if key != "field_aliases"]
-    while waiting:
-        node = waiting.pop()
+    """The names of all fields that a BMv2 JSON program uses, and perhaps some other strings."""
+    pending: list[Any] = [node for key, node in program.items() if key != "field_aliases"]
+    while pending:
+        node = pending.pop()
         if isinstance(node, dict):
-            waiting += node.values()
+            pending += node.values()
         elif isinstance(node, list):
             if len(node) == 2 and isinstance(node[0], str) and isinstance(node[1], str):
-                yield node[1]
-            waiting += node
+                yield node[1]  # [header, field]
+            pending += node

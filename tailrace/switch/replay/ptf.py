@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace as a test for PTF: one file with the program in it, which needs ptf, grpc and P4Runtime's
-messages (package p4runtime) alone. The harness of the packet tests runs it (scripts/run_ptf.py --plugin DIR),
-or ptf itself with the test parameter grpcaddr, and device_id where it is not 1.
+"""Exports a saved trace as a PTF test: one file that contains the program.
 
-Values get into the code as literals that Python itself writes; the code is the same for all.
+It needs only ptf, grpc and P4Runtime's messages (package p4runtime). It runs in the harness of the packet
+tests (scripts/run_ptf.py --plugin DIR), or by ptf itself with the test parameter grpcaddr, and device_id if
+it is not 1.
+
+All tests have the same code; the trace's values are constants, written as Python literals.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ from tailrace.spec import SpecError
 from tailrace.switch.replay.document import SavedTrace
 
 _WIDTH = 96
-_LEAST_BYTES = 14
+_MIN_FRAME_BYTES = 14
 
 
 def test(saved: SavedTrace) -> str:
-    """The test.
+    """The source of the test.
 
     Raises:
-        SpecError: PTF cannot say it; begins with the key.
+        SpecError: PTF cannot express the trace; the message begins with the key.
     """
     document = saved.document
     cpu = document.switch.cpu_port
@@ -32,15 +34,15 @@ def test(saved: SavedTrace) -> str:
         for frame in frames:
             if frame.port == cpu:
                 raise SpecError(
-                    f"{key}: PTF cannot say it: port {cpu} is the CPU port, which has no interface"
+                    f"{key}: PTF cannot express it: port {cpu} is the CPU port, which has no interface"
                 )
-            if len(frame.data) < _LEAST_BYTES:
+            if len(frame.data) < _MIN_FRAME_BYTES:
                 raise SpecError(
-                    f"{key}: PTF cannot say it: a frame of less than {_LEAST_BYTES} bytes is for no interface"
+                    f"{key}: PTF cannot express it: frames below {_MIN_FRAME_BYTES} bytes fit no interface"
                 )
     values = {
-        "P4INFO": _packed(saved.p4info.SerializeToString(deterministic=True)),
-        "DEVICE_CONFIG": _packed(saved.json),
+        "P4INFO": _compressed(saved.p4info.SerializeToString(deterministic=True)),
+        "DEVICE_CONFIG": _compressed(saved.json),
         "WRITE_REQUEST": _concatenated(document.write_request.splitlines(keepends=True)),
         "PACKET": ascii((document.packet.port, document.packet.frame)),
         "EXPECTED": _list((frame.port, frame.frame) for frame in document.expected.sent),
@@ -49,7 +51,7 @@ def test(saved: SavedTrace) -> str:
     return f"{_HEAD}\n{constants}\n\n\n{_CODE}"
 
 
-def _packed(data: bytes) -> str:
+def _compressed(data: bytes) -> str:
     text = base64.b64encode(zlib.compress(data, 9)).decode()
     return _concatenated(text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH))
 

@@ -23,7 +23,7 @@ class LocalSwitch(contextlib.ExitStack):
     """A native switch in this process, with its P4Runtime device; a context manager, which frees it."""
 
     def __init__(self, config: SwitchConfig, now_ns: int = 0) -> None:
-        """`now_ns`: the time of the device. Raises StateError: the settings are invalid."""
+        """`now_ns`: the constant time of the device. Raises StateError if the settings are invalid."""
         super().__init__()
         compiler = ProgramCompiler()
         self.callback(compiler.stop)
@@ -35,7 +35,7 @@ class LocalSwitch(contextlib.ExitStack):
         self.device = Device(self.switch, DeviceSettings(bmv2_compat=True), lambda: now_ns, compiler)
 
     def load(self, name: str, json: bytes, p4info: p4i.P4Info) -> None:
-        """Loads a program. Raises SpecError."""
+        """Loads a program. Raises SpecError if it is rejected."""
         config = p4r.ForwardingPipelineConfig(p4_device_config=json)
         config.p4info.CopyFrom(without_annotations(p4info))
         try:
@@ -50,7 +50,7 @@ class LocalSwitch(contextlib.ExitStack):
         return [entity for response in self.device.read(request)[0] for entity in response.entities]
 
     def write(self, key: str, updates: Sequence[p4r.Update]) -> None:
-        """Writes updates. Raises SpecError, which begins with the key, at the first refused one."""
+        """Writes updates. Raises SpecError for the first rejected update; the message begins with `key`."""
         try:
             results = self.device.write(p4r.WriteRequest(updates=updates))
         except P4RtError as error:
@@ -61,10 +61,10 @@ class LocalSwitch(contextlib.ExitStack):
 
 
 def run(saved: SavedTrace) -> Trace:
-    """Replays a saved trace on a switch with the saved state only.
+    """Replays a saved trace on a new switch that has only the saved state.
 
     Raises:
-        SpecError: the program or an entity is refused; begins with the key.
+        SpecError: the program or an entity is rejected; the message begins with its key.
         CompilerError: the program cannot be compiled on this machine.
     """
     document = saved.document
@@ -91,11 +91,11 @@ def run(saved: SavedTrace) -> Trace:
         raise SpecError(f"switch: {error}") from None
 
 
-# ---- for all switches ----
+# ---- used for replays on other switches, too ----
 
 
 def without_annotations(info: p4i.P4Info) -> p4i.P4Info:
-    """P4Info without annotations of fields, which may refer to entries outside the read set."""
+    """P4Info without annotations of fields and parameters: @refers_to may need entries that are not saved."""
     copy = p4i.P4Info()
     copy.CopyFrom(info)
     fields = [field for table in copy.tables for field in table.match_fields]
@@ -106,10 +106,10 @@ def without_annotations(info: p4i.P4Info) -> p4i.P4Info:
 
 
 def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
-    """The updates that give a switch with the program the saved state, each with its key.
+    """The updates that bring a switch with the program to the saved state, each with its key for errors.
 
     Args:
-        initial: its initial entries, of which those that are not constant are deleted.
+        initial: the switch's initial entries; those that are not constant are deleted first.
     """
     for entity in initial:
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
@@ -119,21 +119,21 @@ def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[
 
 
 def differences(expected: TraceOutcome, actual: TraceOutcome, *, reasons: bool) -> Iterator[str]:
-    """Each difference in a line; the order of frames is ignored.
+    """The differences, a line each; the order of frames is ignored.
 
     Args:
-        reasons: compares reasons of drops.
+        reasons: whether to compare the reasons of drops, too.
     """
-    missing, more = _less(expected.sent, actual.sent), _less(actual.sent, expected.sent)
+    missing, extra = _without(expected.sent, actual.sent), _without(actual.sent, expected.sent)
     for frame in tuple(missing):
         other = next(
-            (item for item in more if item.port == frame.port and len(item.data) == len(frame.data)), None
+            (item for item in extra if item.port == frame.port and len(item.data) == len(frame.data)), None
         )
         if other is not None:
             missing.remove(frame)
-            more.remove(other)
-            yield from _bytes(frame, other)
-    for what, frames in (("missing", missing), ("not expected", more)):
+            extra.remove(other)
+            yield from _byte_differences(frame, other)
+    for what, frames in (("missing", missing), ("not expected", extra)):
         for frame in frames:
             yield f"{what}: port {frame.port}: {frame.frame or 'an empty frame'}"
     if reasons:
@@ -143,12 +143,13 @@ def differences(expected: TraceOutcome, actual: TraceOutcome, *, reasons: bool) 
             yield f"not expected: dropped: {reason}"
 
 
-def _less(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
+def _without(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
+    """The multiset difference."""
     return list((Counter(these) - Counter(those)).elements())
 
 
-def _bytes(expected: Frame, actual: Frame) -> Iterator[str]:
-    """Where two frames of one length differ."""
+def _byte_differences(expected: Frame, actual: Frame) -> Iterator[str]:
+    """The ranges of bytes in which two frames of the same length differ, a line each."""
     first = None
     pairs = [*zip(expected.data, actual.data, strict=True), (0, 0)]
     for at, (octet, other) in enumerate(pairs):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace as a test in p4c's STF, as its runner for BMv2 reads it (backends/bmv2/bmv2stf.py).
+"""Exports a saved trace as a test in STF, p4c's Simple Test Framework, for p4c's BMv2 runner
+(backends/bmv2/bmv2stf.py).
 
-That language adds entries with exact, LPM and ternary keys and plain actions, sets default actions, registers
-and rates of meters, and makes multicast groups and clone sessions; then packets come and are expected. Action
-profiles, range and optional keys, value sets, direct meters and truncated clones it cannot say: one line says
-which of them the trace has. Its runner passes what it does not read itself on to simple_switch_CLI, so names
-are written only where they are plain words.
+An STF file adds entries with exact, LPM and ternary keys and direct actions, sets default actions, registers
+and meter rates, and creates multicast groups and clone sessions; then it sends packets and expects others.
+STF cannot express action profiles, range and optional keys, value sets, direct meters and truncated clones;
+the error says which of them the trace has. The runner passes lines that it does not know on to
+simple_switch_CLI, so names other than plain identifiers are rejected here.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from tailrace.switch.replay.document import Frame, SavedTrace
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
 _MATCHES = {p4i.MatchField.EXACT: "exact", p4i.MatchField.LPM: "lpm", p4i.MatchField.TERNARY: "ternary"}
-"""Match types that it has."""
+"""Match types that STF has."""
 
 _MOST_BITS = 2048
-"""Of a field."""
+"""Widest field with a mask or prefix."""
 
 _PER_US = 1_000_000
-"""Rates of simple_switch_CLI are in units per microsecond."""
+"""Rates of simple_switch_CLI are per microsecond, those of P4Runtime per second."""
 
 
 def test(saved: SavedTrace) -> str:
-    """The test.
+    """The text of the test.
 
     Raises:
-        SpecError: STF cannot say it; begins with the key.
+        SpecError: STF cannot express the trace; the message begins with the key.
     """
     return "\n".join(_StfTest(saved).lines()) + "\n"
 
@@ -47,7 +48,7 @@ class _StfTest:
         self._program = ProgramNames(saved.p4info)
         self._nodes = 0
         entities = [update.entity for update in saved.updates]
-        # of one table the order is all that counts
+        # only the order of priorities matters
         priorities = sorted({e.table_entry.priority for e in entities if e.HasField("table_entry")})
         self._ranks = {priority: rank for rank, priority in enumerate(priorities, 1)}
         self._groups = {
@@ -65,22 +66,22 @@ class _StfTest:
             f"--priority-queues {settings.priority_queues}"
         )
         for reason in document.unsure:
-            yield f"# what comes of it depends on: {reason}"
+            yield f"# the outcome may depend on: {reason}"
         for at, update in enumerate(self._saved.updates):
             try:
                 yield from self._entity(update.entity)
             except SpecError as error:
-                raise SpecError(f"updates[{at}]: STF cannot say it: {error}") from None
+                raise SpecError(f"updates[{at}]: STF cannot express it: {error}") from None
         yield f"packet {self._frame('packet', document.packet)}"
         for frame in document.expected.sent:
             yield f"expect {self._frame('expected', frame)}$"
         if not document.expected.sent:
-            yield f"# nothing leaves: {', '.join(document.expected.dropped) or 'the packet ends'}"
+            yield f"# no packet is sent: {', '.join(document.expected.dropped) or 'the packet ends'}"
 
     @staticmethod
     def _frame(key: str, frame: Frame) -> str:
         if not frame.frame:
-            raise SpecError(f"{key}: STF cannot say it: a frame without bytes")
+            raise SpecError(f"{key}: STF cannot express it: an empty frame")
         return f"{frame.port} {frame.frame}"
 
     # ---- entities ----
@@ -102,14 +103,14 @@ class _StfTest:
             name = _checked_name(self._program.meters.full(cell.meter_id))
             yield f"meter_set_rates {name} {cell.index.index} {_rates(cell.config)}"
         else:
-            kinds = {"value_set_entry": "a value set", None: "an update of nothing"}
+            kinds = {"value_set_entry": "a value set", None: "an update without an entity"}
             raise SpecError(kinds.get(kind, "an action profile"))
 
     def _entry(self, entry: p4r.TableEntry) -> str:
         table = self._program.table_names.item(entry.table_id)
         if entry.action.WhichOneof("type") != "action":
             raise SpecError(
-                "a default action that is none" if entry.is_default_action else "an action profile"
+                "a default entry without an action" if entry.is_default_action else "an action profile"
             )
         if entry.HasField("meter_config"):
             raise SpecError("a direct meter")
@@ -132,22 +133,22 @@ class _StfTest:
         action = self._program.action_names.item(call.action_id)
         params = {param.id: self._checked(param) for param in action.params}
         if any(param.param_id not in params for param in call.params):
-            raise SpecError("a parameter that the action lacks")
+            raise SpecError("a parameter that the action does not have")
         pairs = (f"{_quoted(params[param.param_id].name)}:{_base16(param.value)}" for param in call.params)
         return f"{_quoted(action.preamble.name)}({', '.join(pairs)})"
 
     def _checked(self, member: Any) -> Any:
-        """A field or parameter, whose values must be those of the data plane."""
+        """The field or parameter; raises SpecError if its type is translated, as STF has no translation."""
         types = self._saved.p4info.type_info.new_types
         if member.HasField("type_name") and types[member.type_name.name].HasField("translated_type"):
-            raise SpecError(f"{member.name}: values that are translated")
+            raise SpecError(f"{member.name}: a translated type")
         return member
 
     def _clone(self, session: p4r.CloneSessionEntry) -> Iterator[str]:
         if session.packet_length_bytes or session.class_of_service:
             raise SpecError("a clone session that truncates packets, or has a class of service")
-        # a group of its own, for only a group's copies have an instance
-        group = next(number for number in range(1, 1 << 16) if number not in self._groups)
+        # each session gets a group, as simple_switch_CLI knows instances only in multicast groups
+        group = next(group_id for group_id in range(1, 1 << 16) if group_id not in self._groups)
         self._groups.add(group)
         yield from self._replicated(group, session.replicas)
         yield f"mirroring_add_mc {session.session_id} {group}"
@@ -192,7 +193,7 @@ def _rates(config: p4r.MeterConfig) -> str:
 
 
 def _key(field: p4i.MatchField, match: p4r.FieldMatch) -> str:
-    """The value of a key; with a mask or prefix in base 2, where a star is a bit that does not matter."""
+    """The value of a key field: hexadecimal if exact, else binary with `*` for don't-care bits."""
     kind = _MATCHES.get(field.match_type)
     if kind is None or kind != match.WhichOneof("field_match_type"):
         raise SpecError("a range or optional key")

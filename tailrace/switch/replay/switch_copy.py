@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch copy: a native switch in this process with program and entities of another, read over P4Runtime.
+"""Switch copy: a native switch in this process with the program and entities of another, read over P4Runtime.
 
-It makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read is named, and is
-initial: registers hold 0, value sets and queues are empty.
+It makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read has its initial
+value, and is listed in `unread`: registers are 0, value sets and queues are empty.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ from tailrace.switch.replay.runner import LocalSwitch
 from tailrace.switch.trace import Trace, TraceError, dry_runs
 
 _BATCH = 1000
-_OF_PROFILES = ("action_profile_member", "action_profile_group")
+"""Updates in one Write."""
+_PROFILE_KINDS = ("action_profile_member", "action_profile_group")
 
 
 class SwitchCopy(LocalSwitch):
     """The copy of one switch; a context manager, which frees it.
 
-    updates: the written updates
-    unread: names of state that could not be read
+    updates: the updates that made the copy
+    unread: names of state that could not be read, such as "register r"
     """
 
     def __init__(self, connection: GrpcConnection, *, cpu_port: int | None, priority_queues: int) -> None:
         """Reads a switch.
 
         Args:
-            connection: of the switch.
-            cpu_port: of the switch, as P4Runtime has no query for it.
-            priority_queues: likewise.
+            connection: a connection to the switch.
+            cpu_port: the switch's CPU port, which P4Runtime cannot query.
+            priority_queues: its number of priority queues per port, which P4Runtime cannot query either.
 
         Raises:
             SwitchError: the switch is unreachable, or its program cannot be read.
-            TraceError: the copy refuses its program or an entity; begins with the switch.
+            TraceError: the copy rejects the program or an entity; the message begins with the switch's name.
         """
         self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
         config = run_at_once(connection.client.config())
         if not config.p4_device_config or not config.p4info.ByteSize():
-            raise NotOfferedError(self.name, "its program cannot be read, so there are no dry runs")
+            raise NotOfferedError(self.name, "its program cannot be read, so dry runs are not possible")
         self._info = config.p4info
         try:
             super().__init__(SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
@@ -63,7 +64,7 @@ class SwitchCopy(LocalSwitch):
             raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
 
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
-        """The trace of a frame, or with `every` all outcomes. Raises TraceError."""
+        """The trace of a frame; with `every` one trace per possible outcome. Raises TraceError."""
         runs = dry_runs(self.switch, port, frame, describe=self.device.entity_text)
         return [run.trace for run in (runs if every else islice(runs, 1))]
 
@@ -75,7 +76,7 @@ class SwitchCopy(LocalSwitch):
         """
         trace, events = next(dry_runs(self.switch, port, frame, describe=self.device.entity_text))
         if trace.cut:
-            raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
+            raise TraceError("the trace is incomplete, as it exceeds the limit of events: it cannot be saved")
         return trace, self.device.needs(events, 0)
 
     def _populate(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
@@ -86,11 +87,11 @@ class SwitchCopy(LocalSwitch):
                 initial[entity.table_entry.table_id].append(entity)
         for name, pattern in _patterns(self._info):
             try:
-                # BMv2 lists a member as often as its weights in groups say
+                # BMv2 returns a member once for each of its copies in groups
                 entities = list({e.SerializeToString(): e for e in connection.read([pattern])}.values())
             except RefusedError:
-                # BMv2 lists no members of one-shots; were others missing, entries would be refused here
-                if pattern.WhichOneof("entity") not in _OF_PROFILES:
+                # BMv2 cannot read members of one-shots; if others were missing, the copy would reject entries
+                if pattern.WhichOneof("entity") not in _PROFILE_KINDS:
                     self.unread.append(name)
                 continue
             if not pattern.table_entry.is_default_action:
@@ -104,13 +105,13 @@ class SwitchCopy(LocalSwitch):
 
 
 def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
-    """Read patterns with names, in the order in which entities can be written."""
+    """Wildcard read requests with names, in an order in which their entities can be written."""
     for profile in info.action_profiles:
-        number, name = profile.preamble.id, profile.preamble.name
-        member = p4r.ActionProfileMember(action_profile_id=number)
+        profile_id, name = profile.preamble.id, profile.preamble.name
+        member = p4r.ActionProfileMember(action_profile_id=profile_id)
         yield f"members of {name}", p4r.Entity(action_profile_member=member)
         if profile.with_selector:
-            group = p4r.ActionProfileGroup(action_profile_id=number)
+            group = p4r.ActionProfileGroup(action_profile_id=profile_id)
             yield f"groups of {name}", p4r.Entity(action_profile_group=group)
     for value_set in info.value_sets:
         pattern = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
@@ -131,20 +132,23 @@ def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
 
 
 def _of_table(table: p4i.Table, metered: set[int]) -> Iterator[tuple[str, p4r.Entity]]:
-    """Patterns of the entries and the default action, unless constant."""
-    number, name = table.preamble.id, table.preamble.name
+    """Read requests for a table's entries and its default action, unless they are constant.
+
+    `metered`: ids of the tables with a direct meter.
+    """
+    table_id, name = table.preamble.id, table.preamble.name
     if not table.is_const_table:
-        entries = p4r.TableEntry(table_id=number)
-        if number in metered:
+        entries = p4r.TableEntry(table_id=table_id)
+        if table_id in metered:
             entries.meter_config.SetInParent()
         yield f"entries of {name}", p4r.Entity(table_entry=entries)
     if not table.const_default_action_id and not table.implementation_id:
-        default = p4r.TableEntry(table_id=number, is_default_action=True)
+        default = p4r.TableEntry(table_id=table_id, is_default_action=True)
         yield f"default action of {name}", p4r.Entity(table_entry=default)
 
 
 def _is_initial(entity: p4r.Entity) -> bool:
-    """Whether an entity is in its initial state: a constant entry, a cell of 0, a meter without rates."""
+    """Whether an entity needs no update: a constant entry, a register cell of 0, a meter without rates."""
     kind = entity.WhichOneof("entity")
     if kind == "register_entry":
         data = entity.register_entry.data
@@ -155,7 +159,7 @@ def _is_initial(entity: p4r.Entity) -> bool:
 
 
 def _without_counters(entity: p4r.Entity) -> p4r.Entity:
-    """An entity without counters and idle times."""
+    """Removes counters and idle times from an entity."""
     if entity.HasField("table_entry"):
         entry = entity.table_entry
         entry.ClearField("counter_data")

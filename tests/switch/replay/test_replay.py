@@ -157,7 +157,7 @@ def test_stf(name: str) -> None:
         assert sorted(expected) == sorted((frame.port, frame.frame) for frame in made.expected.sent)
         done += 1
     assert done > 2, sayings
-    assert all(saying.startswith("STF cannot say it: ") for saying in sayings)
+    assert all(saying.startswith("STF cannot express it: ") for saying in sayings)
 
 
 def test_what_stf_cannot_say() -> None:
@@ -168,4 +168,4 @@ def test_what_stf_cannot_say() -> None:
                 stf.test(SavedTrace(made))
             except SpecError as error:
                 reasons.add(str(error).partition(": ")[2])
-    assert reasons >= {"STF cannot say it: an action profile", "STF cannot say it: a value set"}
+    assert reasons >= {"STF cannot express it: an action profile", "STF cannot say it: a value set"}

@@ -176,7 +176,7 @@ def test_a_field_without_text() -> None:
     """`group_action` is newer than P4Runtime's messages: a trace that reads one is not saved without it."""
     entity = p4r.Entity()
     entity.table_entry.action.action_profile_action_set.MergeFromString(bytes([5 << 3 | 2, 0]))
-    with pytest.raises(SpecError, match="fields that text cannot express"):
+    with pytest.raises(SpecError, match="fields that the text format cannot express"):
         document._write_request([document.update_of(entity)], p4i.P4Info())
 
 
@@ -197,7 +197,7 @@ def test_names_are_no_code(good: list[dict[str, Any]], name: str) -> None:
     saved = SavedTrace(msgspec.convert(made, document.TraceDocument))
     plain = SavedTrace(msgspec.convert(good[0], document.TraceDocument))
     assert _code(ptf.test(saved)) == _code(ptf.test(plain))
-    with pytest.raises(SpecError, match=r"^updates.*: STF cannot say it: the name"):
+    with pytest.raises(SpecError, match=r"^updates.*: STF cannot express it: the name"):
         stf.test(saved)
 
 
