@@ -230,12 +230,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _check(status: int, folder: Path) -> None:
-    """Raises an error if the harness failed, with the last line of its messages as the reason.
-
-    Args:
-        status: its exit status.
-        folder: the run's folder.
-    """
+    """Raises an error if the harness failed, with the last line of its messages as the reason."""
     if status == 0:
         return
     messages = folder / _MESSAGES

@@ -86,10 +86,7 @@ def from_state_error(error: StateError) -> P4RtError:
 
 
 class Undo(list[Callable[[], None]]):
-    """Undo log of a batch: functions that undo its changes, called in reverse order by `roll_back`.
-
-    A parameter `undo: Undo | None` is None if the batch is never rolled back.
-    """
+    """Undo log of a batch: functions that undo its changes. None instead of it: no rollback is possible."""
 
     MOST_CELLS = 1 << 16
     """Array cells whose old values one batch may log."""

@@ -497,11 +497,7 @@ class Device:
         return 0 if self._live is None else self._live.state.digests.forgotten()
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
-        """Handles a digest acknowledgement.
-
-        Raises:
-            P4RtError: INVALID_ARGUMENT: the digest is unknown; FAILED_PRECONDITION: there is no pipeline.
-        """
+        """Handles a digest acknowledgement; INVALID_ARGUMENT for an unknown digest."""
         if self._live is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         self._live.state.digests.acknowledge(message)

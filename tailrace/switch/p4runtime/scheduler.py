@@ -16,10 +16,7 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
 
 YIELD_DIVISOR = 8
-"""After a long quantum the request pauses for the quantum's duration divided by this.
-
-One loop iteration would be too short, as calls take several.
-"""
+"""After a long quantum a request pauses for its duration divided by this: calls take several iterations."""
 MAX_YIELD_S = 0.05
 """Longest pause."""
 

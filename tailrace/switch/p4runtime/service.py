@@ -65,8 +65,7 @@ READ_S = 5.0
 STALLED_S = 60.0
 """Timeout of a Read whose client reads no responses."""
 TAKEOVER_S = 10.0
-"""How long a Write continues after its client has disconnected, and how long a new primary waits for such
-Writes; their remaining updates are rejected."""
+"""How long a Write continues without its client, while a new primary waits; then the rest is rejected."""
 FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to read earlier messages."""
 PACKETS_AT_ONCE = 256

@@ -51,11 +51,7 @@ class ActionSpec(NamedTuple):
 def parse_action(
     action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: ActionUse = ActionUse.ENTRY
 ) -> ActionSpec:
-    """Parses an Action message.
-
-    Args:
-        actions: the actions that are allowed, by id.
-        owner: the table or profile that has these actions, for errors.
+    """Parses an Action message; `owner`: the table or profile that has `actions`, for errors.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: the message is invalid, or violates an @action_restriction; OUT_OF_RANGE;

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups and one-shot action sets of action profiles, as table entries refer to them.
-
-An indirect table is one with an action profile; the target of its entry is a member, a group or a one-shot.
-"""
+"""Members, groups and one-shot action sets: the targets of entries of tables with an action profile."""
 
 from __future__ import annotations
 
@@ -48,10 +45,7 @@ class WeightedMember:
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member. `handles`: its copies in the switch core; `references`: entries that refer to it.
-
-    `uses`: how many groups need a given number of copies.
-    """
+    """A member; `handles`: its copies in the core; `uses`: how many groups need a given number of copies."""
 
     action: ActionSpec
     handles: list[int]
@@ -61,10 +55,7 @@ class StoredMember:
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group. `members`: by member id in ascending order, as in p4lang/PI.
-
-    `references`: entries that refer to it. `order`: handles of its live members as in the data plane.
-    """
+    """A group; `members` by id in ascending order, as in p4lang/PI; `order`: handles of its live members."""
 
     handle: int
     max_size: int
@@ -114,11 +105,7 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """The weighted actions of one entry, and their group in the core.
-
-    `group_action`: runs before the selected action. `size`: of the group (size_semantics). `handles`: the
-    copies of each action's member.
-    """
+    """The weighted actions of one entry, and their group in the core; `size`: of it (size_semantics)."""
 
     def __init__(
         self,

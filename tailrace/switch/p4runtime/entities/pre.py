@@ -36,10 +36,7 @@ MAX_CLASS_OF_SERVICE = 7
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """The (port, instance) pairs of a replica and its backups: the first whose port is up gets the packet.
-
-    If all are down, the replica itself does.
-    """
+    """A replica and its backups, (port, instance): the first with a port that is up gets the packet."""
 
     ports: tuple[tuple[int, int], ...]
 

@@ -122,12 +122,7 @@ class TableReader:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
     def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
-        """The entries of a direct resource request, with their tables; None for an entry that does not match.
-
-        Raises:
-            P4RtError: INVALID_ARGUMENT: the table has no such resource; NOT_FOUND: no entry has the given
-            key.
-        """
+        """The entries of a direct resource request; a given key must exist. None: an entry did not match."""
         for table in list(self._chosen(message)):
             if not has(table):
                 if message.table_id:

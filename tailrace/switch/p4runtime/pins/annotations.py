@@ -63,13 +63,10 @@ def _text(body: str) -> str | None:
 
 
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each annotation whose arguments are names.
+    """The arguments of each annotation that takes names; `keys`: a structured annotation's, in this order.
 
     p4c writes blanks between the tokens of a name, and may quote it. For a malformed annotation the only
-    element is the text after its name or, if it is structured, its keys.
-
-    Args:
-        keys: the keys of a structured annotation, in the order in which their values are returned.
+    argument is the text after its name or, if it is structured, its keys.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")

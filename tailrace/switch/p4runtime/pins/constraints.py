@@ -87,9 +87,9 @@ _PARTS: dict[str, dict[str, tuple[int, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that a constraint may use, each with the index of its value and its type.
+    """The names that a constraint may use: keys or parameters (`what`), and attributes such as `::priority`.
 
-    `what`: the kind of `names`, "key" or "parameter". `attributes`: names after `::`, such as `::priority`.
+    Each name has the index of its value, and its type.
     """
 
     what: str
@@ -120,8 +120,8 @@ class _ConstraintToken(NamedTuple):
 class _Expression:
     """A parsed expression.
 
-    `value`: computes its value from the keys or parameters. `first`, `last`: its tokens, `last` excluded.
-    `parts`: the conjuncts of `&&` or `;`. `literal`: the value of an integer literal, else None.
+    `value` computes it from the values of all names. `first`, `last`: its tokens, without `last`. `parts`:
+    the operands of `&&` or `;`. `literal`: the value of an integer literal.
     """
 
     type: Type
