@@ -102,7 +102,7 @@ class Arbiter:
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
-        """Whether `update` would make a client primary that is not, as far as election ids tell."""
+        """Whether `update` would make a client primary that is not primary now."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
             return False

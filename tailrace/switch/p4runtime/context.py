@@ -86,7 +86,7 @@ def from_state_error(error: StateError) -> P4RtError:
 
 
 class Undo(list[Callable[[], None]]):
-    """Undo log of a batch: functions that undo its changes. None instead of it: no rollback is possible."""
+    """Undo log of a batch: functions that undo its changes. Methods take `undo=None` if none is needed."""
 
     MOST_CELLS = 1 << 16
     """Array cells whose old values one batch may log."""

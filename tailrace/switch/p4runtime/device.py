@@ -184,8 +184,7 @@ class Device:
 
         Raises:
             P4RtError: NOT_FOUND: no configuration is saved; INVALID_ARGUMENT: the forwarding state does not
-            fit
-                the new pipeline; RESOURCE_EXHAUSTED.
+                fit the new pipeline; RESOURCE_EXHAUSTED.
         """
         finish(self.configure_steps(action, prepared))
         for pipeline in self.dropped():
@@ -356,9 +355,9 @@ class Device:
         """`write` in steps.
 
         Args:
-            results: gets the results of the updates up to the last that fails. term: the result of
-            `write_term`. If another client has become primary since, the rest of the Write
-                is rejected; if its client has only disconnected, the Write continues.
+            results: gets the results of the updates up to the last that fails.
+            term: the result of `write_term`. If another client has become primary since, the rest of the
+                Write is rejected; if its client has only disconnected, the Write continues.
             updates: used instead of the request's updates.
         """
         role, atomicity = request.role, request.atomicity

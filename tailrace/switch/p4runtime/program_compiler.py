@@ -68,8 +68,7 @@ class ProgramCompiler:
 
         Raises:
             CompilerError: the JSON is invalid, the C compiler failed, the call was cancelled, or the switch
-            is
-                stopping.
+                is stopping.
         """
         known = None if self._tracing else known_program(text, source="")
         if known is not None:

@@ -498,9 +498,8 @@ class ForwardingState:
             the responses; None for a quantum without entities.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the responses are too large, by the estimate before the first one,
-            or
-                as they are made.
+            P4RtError: RESOURCE_EXHAUSTED: the responses are too large, by an estimate before the first one or
+                in fact.
         """
         yield from self._check_response_size(requests)
         out = Responses()

@@ -2,7 +2,7 @@
 """Digest configuration and digest lists (P4Runtime specification 9.8).
 
 A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
-message is not sent again before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
+message is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
 lists. In a lenient context `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see
 `_Enabled.expiry`. Times are on the context's clock.
 """

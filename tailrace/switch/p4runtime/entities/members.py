@@ -105,7 +105,7 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """The weighted actions of one entry, and their group in the core; `size`: of it (size_semantics)."""
+    """The weighted actions of one entry, and their group in the core; `size`: its size (size_semantics)."""
 
     def __init__(
         self,

@@ -191,8 +191,9 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     """Joins P4Info with the program.
 
     Args:
-        info: the client's P4Info. model: the program. lenient: like simple_switch_grpc, accepts P4Info that
-        seems to be another program's, and ignores roles.
+        info: the client's P4Info.
+        model: the program.
+        lenient: like simple_switch_grpc, accepts P4Info that seems to be another program's, ignores roles.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: they differ; with the first difference.
