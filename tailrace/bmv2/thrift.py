@@ -3,8 +3,7 @@
 
 It speaks Thrift's binary protocol, unframed and multiplexed (the service name is put before the method name):
 a message header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian.
-It uses the standard library only, so that the Python environments of the lab and of Mininet can both import
-it.
+It uses the standard library only, so that .venv-ptf, the environment of the packet tests, can import it, too.
 """
 
 from __future__ import annotations

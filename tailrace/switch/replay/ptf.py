@@ -67,10 +67,10 @@ def _list(values: Iterator[Any]) -> str:
 
 
 _HEAD = '''\
-"""A packet and its outcome: made of a saved trace by tailrace trace --export.
+"""A packet and its outcome: made from a saved trace by tailrace trace --export.
 
-P4INFO and DEVICE_CONFIG are the program, zlib's format in base 64. WRITE_REQUEST is a p4.v1.WriteRequest as
-text, whose updates are written one after the other. PACKET and EXPECTED are ports, and frames in base 16.
+P4INFO and DEVICE_CONFIG are the program (zlib, base 64). WRITE_REQUEST is a p4.v1.WriteRequest
+in text format, whose updates are written one by one. PACKET and EXPECTED are ports, with frames in base 16.
 """
 
 import base64
@@ -91,7 +91,7 @@ ELECTION_ID = p4runtime_pb2.Uint128(low=1)
 
 _CODE = '''\
 class SavedTrace(BaseTest):
-    """The switch gets the program and the packet's read set, nothing else."""
+    """Gives the switch the program and the packet's read set only, sends the packet, compares outputs."""
 
     def setUp(self):
         super().setUp()
@@ -113,7 +113,7 @@ class SavedTrace(BaseTest):
 
     def become_primary(self):
         requests = queue.Queue()
-        # kept: whose stream ends is primary no more
+        # kept open: a client whose stream ends is no longer primary
         self.stream = self.stub.StreamChannel(iter(requests.get, None))
         self.addCleanup(self.stream.cancel)
         self.addCleanup(requests.put, None)
@@ -153,6 +153,6 @@ class SavedTrace(BaseTest):
             if not isinstance(poll, self.dataplane.PollSuccess):
                 break
             received.append((poll.port, bytes(poll.packet).hex()))
-        # in which order frames leave by different ports is nowhere said
+        # the order of frames on different ports is undefined
         self.assertEqual(sorted(EXPECTED), sorted(received))
 '''

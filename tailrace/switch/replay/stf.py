@@ -59,7 +59,7 @@ class _StfTest:
     def lines(self) -> Iterator[str]:
         document = self._document
         settings = document.switch
-        yield "# Made of a saved trace by tailrace trace --export."
+        yield "# Made from a saved trace by tailrace trace --export."
         yield f"# program: SHA-256 of its BMv2 JSON {self._saved.json_sha256}"
         yield (
             f"# simple_switch's options: -- --drop-port {settings.drop_port} "
