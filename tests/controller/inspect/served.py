@@ -73,7 +73,7 @@ class ServedSwitch:
 
     async def _start(self) -> Server:
         server = Server(self.device, self.plane)
-        server.takes(lambda port, data: self.in_server(lambda: self.plane.receive(port, data)))
+        server.enable_injection(lambda port, data: self.in_server(lambda: self.plane.receive(port, data)))
         self.port = await server.start("127.0.0.1:0")
         return server
 

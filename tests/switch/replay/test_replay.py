@@ -168,4 +168,4 @@ def test_what_stf_cannot_say() -> None:
                 stf.test(SavedTrace(made))
             except SpecError as error:
                 reasons.add(str(error).partition(": ")[2])
-    assert reasons >= {"STF cannot express it: an action profile", "STF cannot say it: a value set"}
+    assert reasons >= {"STF cannot express it: an action profile", "STF cannot express it: a value set"}
