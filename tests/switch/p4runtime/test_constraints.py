@@ -131,7 +131,7 @@ def test_what_does_not_hold(text):
         ("!exact8", 1, 2, "expected a bool"),
         ("-exact8 == 1", 1, 2, "expected a int, not a value of type exact<8>"),
         ("true < false", 1, 6, "which have no order"),
-        ("exact8 == true", 1, 8, "'==' between exact<8> and bool"),
+        ("exact8 == true", 1, 8, "'==' between different types, exact<8> and bool"),
         ("::weight == 1", 1, 1, "no attribute 'weight': expected one of priority"),
         ("vrf == 5", 1, 5, "can only be compared by == or != with 0"),
         ("vrf < 0", 1, 5, "can only be compared by == or != with 0"),
