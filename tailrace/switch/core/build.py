@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared object of the runtime, and builders of objects that link to it."""
+"""The runtime: the C core as a shared object, to which compiled programs link."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tailrace.cbuild.errors import BuildError
 
 @functools.cache
 def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
-    """The runtime, loaded so that programs find its symbols."""
+    """Loads the runtime so that programs that are loaded later find its symbols."""
     return runtime_recipe(sanitize).load(ctypes.RTLD_GLOBAL)
 
 
 def runtime_recipe(sanitize: bool = False) -> Recipe:
-    """How the runtime is made."""
+    """How the runtime is compiled."""
     sources = sorted(RUNTIME.glob("tr_*.c"))
     return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the switch's Python API: the C switch, its errors, its units."""
+"""Base of the switch's Python API: calls of the C switch, its error codes and its units."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
 
 
 def ps(time_ns: int) -> int:
-    """A time or span in ps for the core, at most the longest that it can count."""
+    """A time or duration in the core's ps, limited to the longest that the core can count."""
     return min(time_ns, MAX_NS) * PS_PER_NS
 
 
 def rates_of(rates: MeterRates | None) -> object:
-    """Rates for the core; None: no metering."""
+    """Meter rates as the core's argument; None: no metering."""
     if rates is None:
         return ffi.NULL
     return [(rates.cir, rates.cburst, rates.pir, rates.pburst, rates.eburst)]
@@ -39,24 +39,24 @@ class Core:
     """The C switch, and the program that it runs."""
 
     handle: Any
-    """Its address, a ``tr_switch *``; NULL after close."""
+    """Pointer to the C switch, a ``tr_switch *``; NULL after close."""
     _lib: Any
     _program: SwitchProgram | None
     _encode: TargetEncoder
 
     @property
     def address(self) -> int:
-        """The address as a number, for C that is called without the headers."""
+        """The pointer as an integer, for C code that is called without these headers."""
         return int(ffi.cast("uintptr_t", self.handle))
 
     @property
     def program(self) -> SwitchProgram | None:
-        """The program that is loaded."""
+        """The loaded program; None: no program is loaded."""
         return self._program
 
     @property
     def model(self) -> Model:
-        """The model of the program.
+        """The model of the loaded program.
 
         Raises:
             StateError: no program is loaded.
@@ -66,10 +66,10 @@ class Core:
         return self._program.model
 
     def _do(self, what: str, call: Callable[..., int], *arguments: object) -> int:
-        """Calls a function of the core that can fail; `what` names its object.
+        """Calls a C function that can fail; `what` names the object that it works on, for error messages.
 
         Raises:
-            StateError: it failed, or a number does not fit its C type.
+            StateError: the call failed, or a number does not fit its C type.
         """
         try:
             result: int = call(self.handle, *arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action data and wide numbers as 64-bit limbs for the core."""
+"""Encoding of action data and wide integers as 64-bit limbs for the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DATA = ffi.typeof("uint64_t[]")
 
 
 def limbs_to_int(limbs: Sequence[int]) -> int:
-    """A number from its limbs, least significant first."""
+    """The integer that limbs represent, least significant limb first."""
     value = 0
     for limb in reversed(limbs):
         value = value << 64 | limb
@@ -24,10 +24,10 @@ def limbs_to_int(limbs: Sequence[int]) -> int:
 
 
 def int_to_limbs(value: int, bits: int) -> list[int]:
-    """A number of so many bits as limbs, least significant first.
+    """The limbs of an integer of `bits` bits, least significant limb first.
 
     Raises:
-        StateError: the number does not fit.
+        StateError: the value does not fit into `bits` bits.
     """
     if value < 0 or value >> bits:
         raise StateError("range", f"{value} does not fit {bits} bits")
@@ -35,23 +35,23 @@ def int_to_limbs(value: int, bits: int) -> list[int]:
 
 
 class TargetEncoder:
-    """Turns targets into ``tr_target``."""
+    """Encodes what an entry refers to (action, member or group) as the core's ``tr_target``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self._narrow = [all(p.bits <= 64 for p in a.params) for a in model.actions]
 
     def __call__(self, target: Target) -> list[tuple[Any, ...]]:
-        """Encodes a target for the core.
+        """Encodes one target.
 
         Raises:
-            StateError: no such action, wrong number of values, or a value too large.
+            StateError: no such action, wrong number of parameters, or a value too large.
         """
         if not isinstance(target, ActionCall):
             kind = _MEMBER if isinstance(target, MemberRef) else _GROUP
             return [(kind, target.handle, ffi.NULL, 0)]
         if not 0 <= target.action < len(self.model.actions):
-            raise StateError("range", f"no action {target.action}")
+            raise StateError("range", f"there is no action {target.action}")
         action = self.model.actions[target.action]
         if len(target.data) != len(action.params):
             raise StateError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python bindings of the C core, as tr_switch.h, tr_mem.h and tr_tracer.h declare it."""
+"""Python bindings of the C core, made from the declarations in tr_switch.h, tr_mem.h and tr_tracer.h."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tailrace.switch.core.build import runtime_library
 
 ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_tracer.h"])
 C = headers.numbers(ffi)
-"""The numbers of the headers, by their names there."""
+"""The constants of the headers, as attributes of the same names."""
 
 MAX_PORT: int = C.TR_MAX_PORTS - 1
-"""v1model's ports are 9 bits wide."""
+"""Largest port number: v1model's port numbers have 9 bits."""
 
 MAX_NS: int = C.TR_NEVER // PS_PER_NS - 1
-"""The last time in ns that the core can count (213 days)."""
+"""The largest time in ns that the core can represent (213 days)."""
 
 
 def fields(structure: Any) -> dict[str, int]:
-    """The numbers of a structure, by name; spans in ns instead of ps."""
+    """The members of a C structure by name; members in ps are converted to ns and renamed (``_ns``)."""
     return {
         name.replace("_ps", "_ns"): number // PS_PER_NS if name.endswith("_ps") else number
         for name, number in headers.fields(ffi, structure).items()
@@ -32,5 +32,5 @@ def fields(structure: Any) -> dict[str, int]:
 
 @functools.cache
 def load() -> Any:
-    """The functions of the core."""
+    """The functions of the core; compiles the core if it is not in the build cache."""
     return headers.bound(runtime_library(), ffi)

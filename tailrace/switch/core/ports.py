@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports and queues of a switch, replication, and the account of its frames."""
+"""Ports, queues, PFC, packet buffer, packet replication and frame counts of a switch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.switch.core.types import (
 
 
 class PortControl(Core):
-    """Control of the traffic manager."""
+    """Control of the traffic manager: ports, queues, buffer and replication."""
 
     def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
         """Makes or replaces a multicast group (1..65535)."""
@@ -53,20 +53,20 @@ class PortControl(Core):
         self._do(f"clone session {session}", self._lib.tr_clone_delete, session)
 
     def port_set(self, port: int, up: bool) -> None:
-        """Sets a port up or down; packets to a port that is down are dropped."""
+        """Sets a port up or down; packets sent to a port that is down are dropped."""
         self._lib.tr_switch_lock(self.handle)
         self._lib.tr_port_up(self.handle, port, int(up))
         self._lib.tr_switch_unlock(self.handle)
 
     def port_config(self, port: int, *, rate_bps: int | None = None, delay_ns: int | None = None) -> None:
-        """Sets a port's rate (0: infinitely fast) and the delay after serialisation."""
+        """Sets a port's rate (0: no limit) and the delay of its frames after serialisation."""
         if rate_bps is not None:
             self._do(f"port {port}", self._lib.tr_port_rate, port, rate_bps)
         if delay_ns is not None:
             self._do(f"port {port}", self._lib.tr_port_delay, port, ps(delay_ns))
 
     def port_pfc(self, port: int, pfc: PfcConfig) -> None:
-        """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
+        """Enables PFC for the priorities in `pfc`, and disables it for all others; port 512: all ports."""
         enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < C.TR_MAX_PRIORITIES)
         limits = [
             (limit.xoff_bytes, limit.xon_bytes, limit.headroom_bytes)
@@ -75,28 +75,30 @@ class PortControl(Core):
         watchdog = pfc.watchdog or Watchdog()
         share_ppm = round(watchdog.share * C.TR_ALWAYS_PPM)
         if not 0 < share_ppm <= C.TR_ALWAYS_PPM:
-            raise StateError("range", f"port {port}, PFC watchdog: a share of {watchdog.share}")
+            raise StateError(
+                "range", f"port {port}, PFC watchdog: share is {watchdog.share}, expected above 0, at most 1"
+            )
         if watchdog.detect_ns < 0 or watchdog.restore_ns < 0:
-            raise StateError("range", f"port {port}, PFC watchdog: a time below 0")
+            raise StateError("range", f"port {port}, PFC watchdog: detect or restore time is negative")
         ignore = watchdog.action == "ignore"
         watched = (ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, ignore)
         raw = [(enabled, pfc.quanta, limits, watched, pfc.rise)]
         self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
-        """PFC of a port and priority; times count up to `at_ns`, or now if that is later."""
+        """PFC counts of a port and priority; durations up to `at_ns`, or to the switch's time if later."""
         raw = ffi.new("tr_pfc_stats *")
         self._pfc_read(port, priority, at_ns, raw)
         return PfcStats(**fields(raw))
 
     def pfc_stats_all(self, port: int, at_ns: int = 0) -> dict[int, PfcStats]:
-        """The same of each priority of a port with any PFC activity."""
+        """The result of `pfc_stats` for each priority of a port that had any PFC activity."""
         by_priority, raw = {}, ffi.new("tr_pfc_stats *")
-        nothing = bytes(ffi.sizeof("tr_pfc_stats"))
+        zeros = bytes(ffi.sizeof("tr_pfc_stats"))
         for priority in range(C.TR_MAX_PRIORITIES):
             self._pfc_read(port, priority, at_ns, raw)
-            # of nearly all ports of a large network
-            if bytes(ffi.buffer(raw)) != nothing:
+            # comparing bytes is fast: nearly all ports of a large network have no activity
+            if bytes(ffi.buffer(raw)) != zeros:
                 by_priority[priority] = PfcStats(**fields(raw))
         return by_priority
 
@@ -105,15 +107,18 @@ class PortControl(Core):
         self._do(what, self._lib.tr_pfc_read, port, priority, ps(at_ns), raw)
 
     def paused_queues(self, at_ns: int) -> list[PausedQueue]:
-        """The paused queues at a time, by port and priority: an item for each ingress account."""
+        """The queues that are paused at `at_ns`, ordered by port and priority.
+
+        There is an item for each ingress port and priority from which the queue has bytes.
+        """
         count = ffi.new("uint32_t *")
         self._do("queues", self._lib.tr_paused_queues, ps(at_ns), ffi.NULL, 0, count)
         raw = ffi.new("tr_paused_queue[]", count[0])
         self._do("queues", self._lib.tr_paused_queues, ps(at_ns), raw, len(raw), count)
-        return [PausedQueue(**fields(raw + place)) for place in range(min(len(raw), count[0]))]
+        return [PausedQueue(**fields(raw + i)) for i in range(min(len(raw), count[0]))]
 
     def buffer_config(self, buffer: BufferConfig) -> None:
-        """Limits the packet buffer of all ports; 0 bytes: no limit."""
+        """Sets the size of the packet buffer that all ports share; 0 bytes: no limit."""
         alpha = buffer.alpha or Fraction(0)
         raw = (buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
         self._do("buffer", self._lib.tr_buffer_set, [raw])
@@ -132,7 +137,7 @@ class PortControl(Core):
         depth: tuple[int, int] | None = None,
         rate_pps: int | None = None,
     ) -> None:
-        """Sets depth (packets, bytes; 0: no limit) or packets/s of a queue, or of all of a port."""
+        """Sets depth (packets, bytes; 0: no limit) or rate of a queue of a port; priority None: of all."""
         which = C.TR_MAX_PRIORITIES if priority is None else priority
         if depth is not None:
             self._do(f"port {port}, queue", self._lib.tr_queue_depth, port, which, *depth)
@@ -140,7 +145,7 @@ class PortControl(Core):
             self._do(f"port {port}, queue", self._lib.tr_queue_rate_pps, port, which, rate_pps)
 
     def queue_depth(self, port: int, priority: int = 0) -> tuple[int, int]:
-        """Packets and bytes that wait in a queue."""
+        """The packets and bytes that wait in a queue now."""
         packets, bytes_ = ffi.new("uint32_t *"), ffi.new("uint64_t *")
         self._do(
             f"port {port}, queue {priority}",
@@ -153,7 +158,7 @@ class PortControl(Core):
         return packets[0], bytes_[0]
 
     def port_stats(self, port: int) -> PortStats:
-        """Counts of a port."""
+        """Frame and PFC counts of a port."""
         raw = ffi.new("tr_port_stats *")
         self._do(f"port {port}", self._lib.tr_port_stats_read, port, raw)
         return PortStats(**fields(raw))
@@ -165,7 +170,7 @@ class PortControl(Core):
         return {ffi.string(self._lib.tr_drop_name(i)).decode(): n for i, n in enumerate(counts) if n}
 
     def account(self) -> FrameAccount:
-        """The account of all frames that were received or made."""
+        """What became of all frames that the switch received or made."""
         raw = ffi.new("tr_account *")
         self._lib.tr_account_read(self.handle, raw)
         return FrameAccount(**fields(raw))

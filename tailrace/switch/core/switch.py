@@ -8,8 +8,8 @@
     switch.run(1_000)
     switch.outputs()          # [SentFrame(port=2, data=b"...", time_ns=0)]
 
-Every call takes an internal lock, so state may be read and written from any thread while a
-real-time loop runs the same switch. Tables, profiles and so on are named by their index in the
+Every call takes an internal lock, so any thread may read and write state while a real-time
+loop runs the same switch. Tables, action profiles and so on are identified by their index in the
 program's model (``program.model.table("ingress.ipv4_lpm").index``).
 """
 
@@ -40,11 +40,11 @@ from tailrace.switch.core.types import (
 )
 
 LEVELS = ("trace", "info", "warning", "error")
-# tr_run returns early when packets recirculate without time passing; the limit of its calls
-_IDLE_ROUNDS = 64
-_DIGESTS = 1024
+# tr_run returns early while packets recirculate without time passing: so often it is called again
+_MAX_CALLS_AT_ONE_TIME = 64
+_MAX_DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
-"""Digests of p4src/pfc/watch.p4 for the begin and the end of a storm, with port and priority."""
+"""Digests of p4src/pfc/watch.p4 that report begin and end of a PFC storm; fields: port, priority."""
 
 LogCallback = Callable[[str, str], None]
 
@@ -63,7 +63,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         self._code: ctypes.CDLL | None = None
         self._log: object = None
         self.on_program: Callable[[], None] | None = None
-        """Called after the switch loads another program, before any other reader."""
+        """Called when another program has been loaded, before anything else uses it."""
         self._program: SwitchProgram | None = None
         raw = {
             "drop_port": c.drop_port,
@@ -99,14 +99,14 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         self.close()
 
     def close(self) -> None:
-        """Frees the switch, which must not be used afterwards."""
+        """Frees the switch. It must not be used afterwards."""
         handle, self.handle = self.handle, ffi.NULL
         self._lib.tr_switch_free(handle)
 
     def load(self, program: SwitchProgram | None) -> None:
-        """Replaces the program; the state is that of a new switch, ports keep their settings.
+        """Replaces the program and resets all state; ports keep their settings.
 
-        Without a program every packet is dropped.
+        With None, the switch has no program and drops every packet.
         """
         code, entry = None, ffi.NULL
         if program is not None:
@@ -124,14 +124,15 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             self.on_program()
 
     def _set_storm_digests(self, model: Model) -> None:
-        """PFC storms are reported by digests of the program, if it has those of p4src/pfc/watch.p4."""
+        """Has PFC storms reported by the digests of p4src/pfc/watch.p4, if the program declares them."""
         known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
         begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
         self._do("digests of storms", self._lib.tr_pfc_storm_digests, begun, over)
 
     def _install(self, model: Model) -> None:
+        """Installs the default actions and the constant entries that the program declares."""
         for t in model.tables:
-            # the code of a call has its action
+            # p4c makes a table of a direct call of an action; the generated code contains that action
             if t.default_action is not None and not t.is_call:
                 self.table_set_default(t.index, None)
             for e in t.entries:
@@ -147,12 +148,12 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
                 except StateError as error:
                     if error.code != "exists":
                         raise
-                    # of two equal entries the first wins, the second never matches
+                    # a duplicate of an earlier entry: it could never match
 
     def exchange(self, other: V1ModelSwitch) -> None:
-        """Exchanges program and state with another switch that has had no packet.
+        """Exchanges program and state with another switch, which must not have received a packet yet.
 
-        Packets in flight are lost, ports keep their settings. It cannot fail, and takes constant time.
+        Packets in flight are lost; ports keep their settings. The call cannot fail and takes constant time.
         """
         self._lib.tr_switch_exchange(self.handle, other.handle)
         self._code, other._code = other._code, self._code
@@ -165,22 +166,22 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             self.on_program()
 
     def clock(self, now_ns: int) -> None:
-        """Sets the time for new entries and meters, if no packet sets it."""
+        """Advances the switch's time, for entries and meters created before the next packet arrives."""
         self._lib.tr_switch_clock(self.handle, ps(now_ns))
 
     # ---- data plane ----
 
     def inject(self, port: int, data: bytes, at_ns: int, *, virtual_bytes: int = 0) -> None:
-        """A frame arrives on a port, its last bit at ``at_ns``.
+        """Delivers a frame to a port; its last bit arrives at ``at_ns``.
 
         Args:
-            virtual_bytes: payload bytes behind ``data`` that exist as a length only.
+            virtual_bytes: payload bytes after ``data`` that are only counted, not stored.
 
         Raises:
             StateError: no such port, or a time out of range (0 to 213 days).
         """
         if not 0 <= at_ns <= lib.MAX_NS:
-            raise StateError("range", f"{at_ns} ns is no time that a switch can count")
+            raise StateError("range", f"time {at_ns} ns: expected 0 to {lib.MAX_NS}")
         at_ps = at_ns * PS_PER_NS
         self._lib.tr_switch_lock(self.handle)
         try:
@@ -190,7 +191,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
 
     @contextmanager
     def between_packets(self) -> Iterator[None]:
-        """Within, no thread processes a packet; the caller's changes are atomic to packets."""
+        """While the block runs no packet is processed: each packet sees all of its changes or none."""
         self._lib.tr_switch_lock(self.handle)
         try:
             yield
@@ -201,13 +202,13 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         """Processes all events up to ``until_ns``.
 
         Returns:
-            the time of the next event, rounded up to ns; None: there is none.
+            the time of the next event, rounded up to ns; None: no event is pending.
 
         Raises:
-            StateError: packets resubmit or recirculate without time passing.
+            StateError: packets are resubmitted or recirculated endlessly without time passing.
         """
         until_ps = ps(until_ns)
-        for _ in range(_IDLE_ROUNDS):
+        for _ in range(_MAX_CALLS_AT_ONE_TIME):
             self._lib.tr_switch_lock(self.handle)
             try:
                 next_ps = int(self._lib.tr_run(self.handle, until_ps))
@@ -215,10 +216,10 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
                 self._lib.tr_switch_unlock(self.handle)
             if next_ps > until_ps:
                 return None if next_ps == C.TR_NEVER else -(-next_ps // PS_PER_NS)
-        raise StateError("invalid", "packets circle through the switch without time passing")
+        raise StateError("invalid", "packets are resubmitted or recirculated endlessly without time passing")
 
     def outputs(self) -> list[SentFrame]:
-        """Takes the sent frames, in the order of sending."""
+        """Removes and returns the sent frames, in the order in which they were sent."""
         frames: list[SentFrame] = []
         out = ffi.new("tr_out *")
         self._lib.tr_switch_lock(self.handle)
@@ -232,13 +233,13 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         return frames
 
     def digests(self) -> list[DigestRecord]:
-        """Takes the pending digest messages."""
+        """Removes and returns the pending digest messages, at most 1024."""
         records: list[DigestRecord] = []
         if not self._digest_bits:
             return records
         most = max(sum(map(limbs_of, bits)) for bits in self._digest_bits)
         time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
-        for _ in range(_DIGESTS):  # more may come as fast as they are taken
+        for _ in range(_MAX_DIGESTS):  # new ones may arrive as fast as this loop removes them
             index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
             if index < 0:
                 break
@@ -250,7 +251,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         return records
 
     def set_log(self, callback: LogCallback | None) -> None:
-        """Sends log_msg texts and errors to ``callback(level, text)``; for packet traces see switch.trace."""
+        """Passes log_msg output and errors to ``callback(level, text)``; packet traces: see switch.trace."""
 
         def call(_: object, level: int, text: Any) -> None:
             assert callback is not None
@@ -258,5 +259,5 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
 
         function = ffi.callback("tr_log_fn", call) if callback is not None else ffi.NULL
         self._lib.tr_set_log(self.handle, function, ffi.NULL)
-        # the C side holds a bare pointer: keep the function alive as long as it may be called
+        # C has a bare pointer to the function: the reference keeps it alive as long as C may call it
         self._log = function

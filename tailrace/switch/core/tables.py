@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and action profiles of a switch, by their index in the program's model."""
+"""Tables and action profiles of a switch, identified by their index in the program's model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tailrace.switch.core.types import (
 )
 
 EXPIRED_SCAN = 4096
-"""Entries of a table whose timeouts are checked at one time, under the lock."""
+"""Entries whose idle timeouts one call checks by default; packets wait meanwhile."""
 
 
 class TableControl(Core):
-    """Entries, default actions, counters and meters of entries; members and groups of profiles."""
+    """Control of tables (entries, default actions, direct counters and meters) and of action profiles."""
 
     def table_insert(
         self,
@@ -40,12 +40,13 @@ class TableControl(Core):
         """Adds an entry.
 
         Args:
-            key: packed key fields; for a range field its lower bound.
-            mask: packed masks; for a range field its upper bound. Not read by exact tables.
-            prefix_bits: length of the prefix of an LPM table's entry.
-            target: an encoded one is valid on all switches with the same program.
-            priority: of a ternary or range table's entry; larger wins.
-            timeout_ns: after so long without a hit ``table_expired`` lists the entry; 0: never.
+            key: packed key fields; of a range field the lower bound.
+            mask: packed masks; of a range field the upper bound. Ignored by exact tables.
+            prefix_bits: prefix length; LPM tables only.
+            target: an encoded target is valid on all switches with the same program.
+            priority: ternary and range tables only; the largest value wins.
+            timeout_ns: idle timeout, after which ``table_expired`` lists the entry; 0: never.
+            now_ns: time of creation; the switch's own time if that is later.
 
         Returns:
             the entry's handle.
@@ -60,7 +61,7 @@ class TableControl(Core):
         return self._do(f"table {table}, entry", self._lib.tr_table_insert, *arguments)
 
     def encode_target(self, call: ActionCall) -> EncodedTarget:
-        """The target of many entries, for `table_insert`.
+        """Encodes a target once, for many calls of `table_insert`.
 
         Raises:
             StateError: as for `table_insert`.
@@ -69,7 +70,7 @@ class TableControl(Core):
         return EncodedTarget(ffi.new("tr_target[]", data), data)
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
-        """Replaces the target of an entry; its counters stay."""
+        """Replaces the target and the idle timeout of an entry; its counters keep their values."""
         raw = self._encode(target)
         self._do(
             f"table {table}, entry {handle}", self._lib.tr_table_modify, table, handle, raw, ps(timeout_ns)
@@ -80,7 +81,7 @@ class TableControl(Core):
         self._do(f"table {table}, entry {handle}", self._lib.tr_table_delete, table, handle)
 
     def table_set_default(self, table: int, call: ActionCall | None) -> None:
-        """Sets the action of a miss; None restores the program's own."""
+        """Sets the default action, which runs on a miss; None: the one that the program declares."""
         if call is None:
             t = self.model.tables[table]
             if t.default_action is None:
@@ -93,16 +94,16 @@ class TableControl(Core):
         self._do(f"table {table}", self._lib.tr_table_default, table, raw)
 
     def table_count(self, table: int) -> int:
-        """Number of entries, the default entry not counted."""
+        """Number of entries, without the default entry."""
         return self._do(f"table {table}", self._lib.tr_table_count, table)
 
     def table_resize(self, table: int, max_size: int) -> None:
-        """Sets the size of a table, instead of that of its program.
+        """Sets the maximum size of a table, overriding the size in the compiled program.
 
-        p4c sizes a table with initial entries by their number; P4Info has the size the program asks for.
+        p4c sets the size of a table with initial entries to their number; P4Info has the declared size.
 
         Raises:
-            StateError: ``invalid`` when there are more entries already.
+            StateError: ``invalid``: the table has more entries already.
         """
         self._do(f"table {table}, size", self._lib.tr_table_resize, table, max_size)
 
@@ -121,7 +122,7 @@ class TableControl(Core):
         )
 
     def entry_meter_set(self, table: int, handle: int, rates: MeterRates | None) -> None:
-        """Configures an entry's direct meter; None: every packet is green. Its counts stay.
+        """Configures an entry's direct meter; None: every packet is green. Its counts keep their values.
 
         Raises:
             StateError: ``invalid``: the table has no direct meter.
@@ -131,7 +132,7 @@ class TableControl(Core):
         )
 
     def entry_colours(self, table: int, handle: int) -> ColourCounts:
-        """Bytes and packets of green, yellow and red of an entry's direct meter."""
+        """Counts of an entry's direct meter: bytes and packets of green, yellow and red, in this order."""
         counts = ffi.new("uint64_t[]", COLOUR_NUMBERS)
         self._do(f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours, table, handle, counts)
         return tuple(counts)
@@ -143,7 +144,7 @@ class TableControl(Core):
         )
 
     def entry_last_hit_ns(self, table: int, handle: int) -> int:
-        """When an entry was last hit, or made if it never was."""
+        """The time in ns at which an entry was last hit, or was created if it never was hit."""
         time_ps = ffi.new("uint64_t *")
         self._do(f"table {table}, entry {handle}", self._lib.tr_entry_last_hit, table, handle, time_ps)
         return int(time_ps[0]) // PS_PER_NS
@@ -151,29 +152,29 @@ class TableControl(Core):
     def table_expired(
         self, table: int, now_ns: int, first: int = 0, scan: int = EXPIRED_SCAN, most: int = EXPIRED_SCAN
     ) -> tuple[list[int], int]:
-        """Entries whose idle timeout has expired, each again only after another timeout.
+        """Lists entries whose idle timeout has expired; an entry is listed again after another timeout.
 
         Args:
             first: the handle to begin with.
-            scan: handles to check, while packets wait.
-            most: limit of the entries.
+            scan: how many handles to check; packets wait meanwhile.
+            most: how many entries to list at most.
 
         Returns:
-            their handles, and the handle to continue with: 0 behind the last entry.
+            the handles of these entries, and the handle to continue with; 0: the end was reached.
         """
-        handles, place = ffi.new("int[]", most), ffi.new("uint32_t *", first)
+        handles, position = ffi.new("int[]", most), ffi.new("uint32_t *", first)
         count = self._do(
-            f"table {table}", self._lib.tr_table_expired, table, ps(now_ns), place, scan, handles, most
+            f"table {table}", self._lib.tr_table_expired, table, ps(now_ns), position, scan, handles, most
         )
-        return ffi.unpack(handles, count), place[0]
+        return ffi.unpack(handles, count), position[0]
 
     def member_add(self, profile: int, call: ActionCall) -> int:
-        """Adds a member; handles are the smallest free ones."""
+        """Adds a member; returns its handle, the smallest free one."""
         raw = self._encode(call)
         return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
 
     def members_add(self, profile: int, call: ActionCall, count: int) -> list[int]:
-        """Adds `count` members with the same action, all or none."""
+        """Adds `count` members with the same action; on an error it adds none. Returns their handles."""
         raw, what, handles = self._encode(call), f"profile {profile}", list[int]()
         try:
             for _ in range(count):
@@ -196,21 +197,21 @@ class TableControl(Core):
             self._do(what, self._lib.tr_member_modify, profile, handle, raw)
 
     def member_delete(self, profile: int, handle: int) -> None:
-        """Removes a member; entries that refer to it do nothing."""
+        """Removes a member; a hit of an entry that still refers to it runs no action."""
         self._do(f"profile {profile}, member {handle}", self._lib.tr_member_delete, profile, handle)
 
     def group_add(self, profile: int, *, drawn: bool = False, first: ActionCall | None = None) -> int:
-        """Adds an empty group; a packet that hits an empty group stays unchanged.
+        """Adds an empty group and returns its handle; a hit of an empty group runs no action of a member.
 
         Args:
-            drawn: each packet's member is drawn at random, not by the hash.
-            first: an action before that of the member, also without a member.
+            drawn: the member is drawn at random for each packet, not selected by the hash.
+            first: an action that runs before the member's action, even if the group is empty.
         """
         raw = ffi.NULL if first is None else self._encode(first)
         return self._do(f"profile {profile}", self._lib.tr_group_add, profile, drawn, raw)
 
     def group_set(self, profile: int, handle: int, members: Sequence[int]) -> None:
-        """Sets the members, of which the hash selects ``members[hash % len(members)]``."""
+        """Sets a group's members by handle; the hash selects ``members[hash % len(members)]``."""
         self._do(
             f"profile {profile}, group {handle}",
             self._lib.tr_group_set,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arguments and results of a switch."""
+"""Types of the arguments and results of a switch's Python API."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class StateError(Error):
 
 
 class PortError(Error):
-    """A port that cannot be opened; the text is one line for the user."""
+    """A port cannot be opened or used; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class PfcLimits:
-    """PFC thresholds in bytes of one ingress port and priority."""
+    """PFC thresholds of one ingress port and priority."""
 
     xoff_bytes: int
     xon_bytes: int
@@ -38,11 +38,12 @@ class PfcLimits:
 
 @dataclass(frozen=True, slots=True)
 class PfcConfig:
-    """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes.
+    """PFC of a port (RLB §II-A): its lossless priorities and their thresholds in bytes.
 
-    `overrides` are thresholds of single priorities; `quanta` is the requested pause, in 512 bit times.
-    `watchdog` None: that for the port's peer, where it is known, else `Watchdog()`. A received packet waits
-    `rise` priorities above that of its sender, which is the one that is counted and paused.
+    `overrides` has the thresholds of single priorities; `quanta` is the requested pause, in 512 bit times.
+    `watchdog` None: the default for the kind of the port's peer if that is known, else `Watchdog()`.
+    A received packet is queued `rise` priorities above the one it was sent with; PFC counts and pauses the
+    sender's priority.
     """
 
     priorities: Sequence[int]
@@ -56,7 +57,7 @@ class PfcConfig:
 
     @property
     def least_xoff_bytes(self) -> int:
-        """The lowest XOFF threshold; 0: no priority is lossless."""
+        """The lowest XOFF threshold of the lossless priorities; 0: there are none."""
         return min((self.limits(priority).xoff_bytes for priority in self.priorities), default=0)
 
     def limits(self, priority: int) -> PfcLimits:
@@ -66,10 +67,10 @@ class PfcConfig:
 
 @dataclass(frozen=True, slots=True)
 class BufferConfig:
-    """The shared packet buffer of a switch, headrooms included.
+    """The shared packet buffer of a switch: its size in `bytes`, headrooms included.
 
-    With `alpha` thresholds are dynamic: a port and priority gets at most `alpha` times the free bytes, and at
-    most its xoff. `port_bytes` are reserved in each port for packets that are not lossless.
+    `alpha` makes thresholds dynamic: an ingress port and priority may use `alpha` times the free bytes, at
+    most its xoff. Each ingress port has `port_bytes` reserved for packets that are not lossless.
     """
 
     bytes: int
@@ -79,9 +80,11 @@ class BufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class SwitchConfig:
-    """Settings of a switch; rates in bits/s (0: no limit), times in ns, depths 0: no limit.
+    """Settings of a switch. A rate, queue depth or memory size of 0 means no limit.
 
-    packet_bytes: memory for packets in the switch, copies included; 0: no limit
+    tick_ns: unit of the P4 timestamps
+    seed: of the extern `random`
+    packet_bytes: memory for packets in the switch, copies included
     """
 
     device_id: int = 0
@@ -102,14 +105,14 @@ class SwitchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
-    """An action, by its index in the model, with a value for each parameter."""
+    """An action, identified by its index in the model, with a value for each parameter."""
 
     action: int
     data: tuple[int, ...] = ()
 
 
 class EncodedTarget(NamedTuple):
-    """An action with its data, encoded for the core; `raw` points into `data`."""
+    """A target encoded for the core: `raw` is the C struct, `data` owns the memory to which it points."""
 
     raw: object
     data: object
@@ -134,7 +137,7 @@ Target = ActionCall | MemberRef | GroupRef
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A copy that the replication engine makes; ``instance`` becomes egress_rid."""
+    """A copy made by the packet replication engine; ``instance`` becomes egress_rid."""
 
     port: int
     instance: int = 0
@@ -142,10 +145,10 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class MeterRates:
-    """Committed and peak rate (units/s) and burst (units); a unit is a packet or a byte.
+    """Rates (units/s) and bursts (units) of a meter; a unit is a packet or a byte, as the program declares.
 
-    With an excess burst there is one rate (RFC 2697), and the peak is the same as what is committed. Without
-    one there are two (RFC 2698); equal ones mark as a single rate of two colours does.
+    Without `eburst`: a two-rate three-colour meter (RFC 2698); with equal rates and bursts it marks no packet
+    yellow. With `eburst`: a single-rate meter (RFC 2697), whose pir and pburst must equal cir and cburst.
     """
 
     cir: int
@@ -156,15 +159,15 @@ class MeterRates:
 
 
 COLOUR_NUMBERS: int = 2 * C.TR_COLOURS
-"""Counts of a meter: bytes and packets of green, yellow and red."""
+"""How many counts a meter has: bytes and packets of each of the three colours."""
 
 ColourCounts = tuple[int, ...]
-"""So many numbers, in that order."""
+"""Green bytes, green packets, yellow bytes, yellow packets, red bytes, red packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentFrame:
-    """A frame sent on a port; ``time_ns`` is the time of its last bit."""
+    """A frame sent on a port; its last bit leaves at ``time_ns``. `virtual_bytes` of payload: not stored."""
 
     port: int
     data: bytes
@@ -173,7 +176,7 @@ class SentFrame:
 
 
 class DigestRecord(NamedTuple):
-    """A digest message: which digest, when, and its fields' values."""
+    """A digest message: index of the digest in the model, time, and values of its fields."""
 
     digest: int
     time_ns: int
@@ -182,11 +185,12 @@ class DigestRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameAccount:
-    """Account of all frames and their virtual payload bytes (``_virt``).
+    """What became of all frames and of their virtual payload bytes (``_virt``: counted, not stored).
 
-    Frames received (``rx``) or made inside (clones, multicast copies, pauses) were sent (``tx``) or dropped,
-    or are held in queues, re-entry and outputs; payload may also be cut off by truncate. Held frames are
-    counted by a walk, others by counters. ``held_data`` held frames have virtual payload and are no copies.
+    Each frame that was received (``rx``) or made in the switch (clone, multicast copy, pause frame) has been
+    sent (``tx``) or dropped, or is in the switch (``held``: queued, recirculating, resubmitted or not yet
+    fetched). `truncate` cuts payload off. Only held frames are counted by a walk over the lists of packets.
+    ``held_data`` counts held frames with virtual payload that are no copies.
     """
 
     rx_frames: int
@@ -204,7 +208,7 @@ class FrameAccount:
 
     @property
     def balanced(self) -> bool:
-        """Whether all frames are accounted for."""
+        """Whether the sums on both sides are equal: no frame and no payload byte is missing."""
         frames = self.tx_frames + self.dropped_frames + self.held_frames
         virt = self.tx_virt + self.dropped_virt + self.cut_virt + self.held_virt
         return (self.rx_frames + self.made_frames, self.rx_virt + self.made_virt) == (frames, virt)
@@ -212,10 +216,10 @@ class FrameAccount:
 
 @dataclass(frozen=True, slots=True)
 class PortStats:
-    """Counts of one port since the switch was made.
+    """Counts of one port since the switch was created.
 
-    ``paused_ns`` counts finite PFC pauses, up to their ends; ``pfc_ignored`` counts MAC control frames that
-    were no valid PFC.
+    ``paused_ns`` sums the finite PFC pauses of its queues, running ones up to their ends; ``pfc_ignored``
+    counts MAC control frames that were no valid PFC frames.
     """
 
     rx_packets: int
@@ -231,13 +235,13 @@ class PortStats:
 
 @dataclass(frozen=True, slots=True)
 class PfcStats:
-    """PFC of one port and priority since the switch was made.
+    """PFC counts of one port and priority since the switch was created.
 
-    As ingress: ``bytes`` that wait, ``headroom_bytes`` of them above the threshold, the maximum of either.
-    ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. As egress: ``received``
-    pause frames with the priority; its queue was paused for ``paused_ns`` in ``times_paused`` intervals.
-    ``storms`` are pauses that lasted too long, and ``storming`` is 1 during one; they lasted ``storm_ns`` and
-    dropped ``storm_dropped`` packets.
+    Ingress: ``bytes`` received here wait, ``headroom_bytes`` of them in the headroom; ``most``: the maximum.
+    ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. Egress: ``received``
+    pause frames named this priority; its queue was paused for ``paused_ns``, in ``times_paused`` intervals.
+    The watchdog has detected ``storms`` (pauses that last too long), and ``storming`` is 1 during one; they
+    lasted ``storm_ns`` in total, and ``storm_dropped`` packets were dropped in them.
     """
 
     bytes: int
@@ -257,8 +261,9 @@ class PfcStats:
 
 
 class PausedQueue(NamedTuple):
-    """Bytes in a paused queue of one ingress account: received on `from_port` with `from_priority`. With
-    `pausing` 1 the sender is paused, until at most `xon_bytes` of the account are left.
+    """Bytes of a paused queue from one sender: received on `from_port` with `from_priority`.
+
+    `pausing` 1: that sender is paused, until at most `xon_bytes` received from it remain in the switch.
     """
 
     port: int
@@ -274,8 +279,8 @@ class PausedQueue(NamedTuple):
 class BufferState:
     """The packet buffer of a switch: size (0: no limit), reserved bytes, present and maximum occupancy.
 
-    ``own_bytes`` are the occupied bytes of ports' reserves for packets that are not lossless. Without a limit
-    only lossless packets are counted.
+    ``own_bytes`` are occupied in the ports' reserves for packets that are not lossless. Without a size limit
+    only lossless packets are counted. ``held_bytes`` is the present occupancy, counted packet by packet.
     """
 
     bytes: int
@@ -289,5 +294,5 @@ class BufferState:
 
     @property
     def balanced(self) -> bool:
-        """Whether the occupancy equals the bytes of all packets, counted by a walk."""
+        """Whether the occupancy equals the bytes of all packets, counted packet by packet."""
         return self.shared_bytes + self.headroom_bytes + self.own_bytes == self.held_bytes
