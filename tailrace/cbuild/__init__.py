@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling on the user's machine: a confined compiler, and the cache of what it made.
+"""Compiles C code on the user's machine: with a confined (sandboxed) compiler and a build cache.
 
-`python -m tailrace.cbuild` says which cache and which confinement there are here.
+`python -m tailrace.cbuild` prints which cache and which confinement this machine has.
 """

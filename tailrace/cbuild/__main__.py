@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tailrace.cbuild: which cache and which confinement there are on this machine."""
+"""python -m tailrace.cbuild: prints which build cache and which confinement this machine has."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from tailrace.cbuild import cache, confined
 from tailrace.cbuild.errors import BuildError
 
-_PROBE = "toolchain-" + "0" * 32
+_PROBE_ENTRY = "toolchain-" + "0" * 32
 
 
 def main() -> int:
-    """Prints a line for each; 1 when there is no cache that can be used."""
+    """Prints a line for each. Returns the exit code: 1 when no cache can be used, else 0."""
     try:
         folder = cache.open_folder()
         sys.stdout.write(f"cache: {folder.path}\n")
-        with folder.builder(_PROBE) as scratch:
+        with folder.builder(_PROBE_ENTRY) as scratch:
             run = confined.run(["/bin/true"], scratch, confined.readable(Path("/bin/true")))
     except BuildError as error:
         sys.stderr.write(f"toolchain: {error}\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the things are that are no modules: compiled P4 programs, C sources, the Mininet harness.
+"""Paths of files that are not Python modules: compiled P4 programs, C sources, the Mininet scripts.
 
-All lie in the package: in a checkout some are links there to folders at the top, in a wheel the folders are.
+All are in the package. In a checkout some are symbolic links to top-level folders; a wheel has the folders.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 """The folder of the package `tailrace`."""
 
 ROOT = PACKAGE.parent
-"""What to import `tailrace` from: the checkout, or where it is installed."""
+"""The folder to import `tailrace` from: the checkout, or the folder where it is installed."""
 
 P4_SOURCES = (PACKAGE / "p4src").resolve()
-"""Where the programs are compiled: names of sources begin here."""
+"""The folder of the P4 sources, in which p4c runs: names of sources are relative to it."""
 
 P4_BUILD = P4_SOURCES / "build"
 """The compiled programs: NAME.json and NAME.p4info.txtpb."""
@@ -24,10 +24,10 @@ RUNTIME = PACKAGE / "switch" / "core" / "c"
 """The C core of the native switch, with the headers that compiled programs include."""
 
 CODEC = PACKAGE / "codec" / "c"
-"""What reads and writes frames in C, and the port between C and a NIC in Python."""
+"""C code that parses and writes frames, and that connects a C port to a NIC in Python."""
 
 VIRTUAL = PACKAGE / "sim" / "network" / "c"
 """The virtual-time network in C."""
 
 MININET = (PACKAGE / "mininet").resolve()
-"""The scripts that run a network in real time."""
+"""The scripts that run a network in real time in Mininet."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build cache: ownership check, content verification, one builder per entry.
+"""Build cache: it checks ownership and content, and lets one process build an entry at a time.
 
-The cache is one folder that nobody else may write. An entry is a file, or a folder of files. A file ends with
-the hash of the entry's name and its bytes; a folder holds such a hash in a file. An entry that is truncated,
-damaged or stored under another name is built again. Entries appear by `os.replace`, so they are complete.
+The cache is one folder that no other user may write. An entry is a file, or a folder of files. A file ends
+with a hash of the entry's name and content; a folder has such a hash in the file `SEAL`. An entry that is
+truncated, damaged or stored under another name is built again. `os.replace` makes entries appear complete.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tailrace.spec.text import one_line
 
 VARIABLE = "TAILRACE_CACHE"
 SEAL = "sealed.txt"
-"""The file with the hash of an entry that is a folder."""
+"""Name of the file with the hash, in an entry that is a folder."""
 
 WAIT_S = 900.0
-"""Longest wait for another process that builds the same entry; longer than any compiler may run."""
+"""Longest wait for another process that builds the same entry; longer than a compiler may run."""
 
 MOST_BYTES = 1 << 30
-"""Limit of all entries; the least recently used are deleted first."""
+"""Limit of the size of all entries together; the least recently used are deleted first."""
 
 MOST_DAYS = 60.0
 _DAY_S = 86400.0
@@ -45,17 +45,17 @@ _BUILD = ".building-"
 """Prefix of the folder in which an entry is built; it holds a lock and a scratch folder."""
 
 _LOCK = "lock"
-# other names in the folder are not of the cache, and stay
+# files of other names do not belong to the cache and are never deleted
 _ENTRY = re.compile(r"[A-Za-z_]+-[0-9a-f]{32}(-[0-9a-f]{12})?(\.so)?")
 
 
 def root() -> Path:
     """The folder of the cache: `$TAILRACE_CACHE`, else `tailrace` in the user's cache folder.
 
-    A home or `$XDG_CACHE_HOME` that belongs to another user (as under `sudo -E`) does not count.
+    A home or `$XDG_CACHE_HOME` that belongs to another user (as under `sudo -E`) is ignored.
 
     Raises:
-        BuildError: there is no such place.
+        BuildError: the variable is invalid, or there is no home folder.
     """
     named = os.environ.get(VARIABLE)
     if named:
@@ -85,7 +85,7 @@ def _is_ours(path: str) -> bool:
 
 
 def cache_error(path: Path, error: OSError) -> BuildError:
-    """The error of a cache, for the operator."""
+    """Converts an OSError of the cache to a message for the operator."""
     shown = one_line(str(path), _PATH_CHARS)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return BuildError(f"no space left in {shown}")
@@ -94,13 +94,13 @@ def cache_error(path: Path, error: OSError) -> BuildError:
 
 
 def open_folder(path: Path | None = None) -> Folder:
-    """A cache, made (mode 0700) if it is not there.
+    """Opens a cache; creates its folder (mode 0700) if it does not exist.
 
     Args:
         path: the folder; None: `root()`.
 
     Raises:
-        BuildError: it cannot be made or read, or others than this user or root could have written it.
+        BuildError: it cannot be created or read, or users other than this one and root can write it.
     """
     path = root() if path is None else path.absolute()
     try:
@@ -121,7 +121,7 @@ def open_folder(path: Path | None = None) -> Folder:
 
 
 def _trust_problem(status: os.stat_result) -> str | None:
-    """Why others than this user and root may have written a file or folder; None: they have not."""
+    """Why a user other than this one and root may have written a file or folder; None: none can have."""
     if status.st_uid not in (os.geteuid(), 0):
         return f"it belongs to another user (uid {status.st_uid})"
     if not stat.S_ISLNK(status.st_mode) and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -131,12 +131,12 @@ def _trust_problem(status: os.stat_result) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A cache that belongs to this user or root alone."""
+    """The folder of a cache; only this user and root can write it."""
 
     path: Path
 
     def content(self, name: str) -> bytes | None:
-        """The bytes of an entry that is a file; None: there is none, or it is not what was stored."""
+        """The content of an entry that is a file; None: it does not exist, or is not what was stored."""
         path = self.path / name
         try:
             status = path.lstat()
@@ -152,7 +152,7 @@ class Folder:
         return content
 
     def is_intact(self, name: str) -> bool:
-        """Whether an entry, a file or a folder, is what was stored."""
+        """Whether an entry (a file or a folder) exists and is what was stored."""
         path = self.path / name
         try:
             status = path.lstat()
@@ -167,10 +167,12 @@ class Folder:
 
     @contextmanager
     def builder(self, name: str) -> Iterator[Path]:
-        """Waits until no other process builds an entry; a scratch folder to build it in, removed afterwards.
+        """Locks an entry for building, for a `with` block; waits while another process builds it.
+
+        Yields a scratch folder to build the entry in, which is removed afterwards.
 
         Raises:
-            BuildError: another process has built it for too long, or the folder cannot be written.
+            BuildError: another process takes too long, or the folder cannot be written.
         """
         folder = self.path / f"{_BUILD}{name}"
         lock = self._lock(name, folder)
@@ -195,7 +197,7 @@ class Folder:
                 time.sleep(_POLL_S)
                 folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
-            # it is empty if there was no room for the lock
+            # the folder is empty if the disk was too full for the lock file
             with suppress(OSError):
                 folder.rmdir()
             raise cache_error(self.path, error) from None
@@ -210,7 +212,7 @@ class Folder:
                 os.close(lock)
 
     def is_being_built(self, name: str) -> bool:
-        """Whether a process builds an entry whose name begins with this one and a hyphen.
+        """Whether a process builds an entry whose name begins with `name` and a hyphen.
 
         Raises:
             BuildError: the folder cannot be written.
@@ -226,10 +228,10 @@ class Folder:
         return False
 
     def put(self, name: str, made: Path) -> None:
-        """Stores a file or folder of the scratch folder as an entry, in place of an older one.
+        """Stores `made`, a file or folder in the scratch folder, as an entry; replaces an existing one.
 
         Raises:
-            BuildError: there is no room for it.
+            BuildError: the cache cannot be written, for example because the disk is full.
         """
         target = self.path / name
         try:
@@ -246,18 +248,19 @@ class Folder:
             raise cache_error(self.path, error) from None
         self._prune(name)
 
-    def is_full(self, room: int) -> bool:
-        """Whether there is no room for so many bytes, or for another file."""
+    def is_full(self, needed_bytes: int) -> bool:
+        """Whether the disk has less than `needed_bytes` free, or no inode for another file."""
         try:
             space = os.statvfs(self.path)
         except OSError:
             return False
-        return space.f_bavail * space.f_frsize < room or (space.f_files > 0 and space.f_favail == 0)
+        free_bytes = space.f_bavail * space.f_frsize
+        return free_bytes < needed_bytes or (space.f_files > 0 and space.f_favail == 0)
 
-    def _prune(self, kept: str) -> None:
-        """Deletes entries that were not used for long, and the least recently used beyond the limit."""
+    def _prune(self, new: str) -> None:
+        """Deletes entries unused for `MOST_DAYS`, and the least recently used beyond `MOST_BYTES`; never `new`."""
         total, now = 0, time.time()
-        entries = [path for path in self.path.iterdir() if _ENTRY.fullmatch(path.name) and path.name != kept]
+        entries = [path for path in self.path.iterdir() if _ENTRY.fullmatch(path.name) and path.name != new]
         for path in sorted(entries, key=used, reverse=True):
             total += _bytes_of(path)
             if total > MOST_BYTES or now - used(path) > MOST_DAYS * _DAY_S:
@@ -265,7 +268,7 @@ class Folder:
 
 
 def used(path: Path) -> float:
-    """When an entry was last used, to the day; in s, as `time.time`."""
+    """When an entry was last used, in s as `time.time`; accurate to a day."""
     try:
         return path.lstat().st_mtime
     except OSError:
@@ -279,12 +282,12 @@ def _mark_used(path: Path, status: os.stat_result) -> None:
 
 
 def _lock_at_once(folder: Path) -> int | None:
-    """A descriptor that holds the lock of a build folder; None: another process holds it.
+    """Tries to lock a build folder: the descriptor that has the lock; None: another process has it.
 
     The kernel releases the lock of a process that dies.
 
     Raises:
-        OSError: the folder cannot be written, or its file system has no locks.
+        OSError: the folder cannot be written, or its file system does not support locks.
     """
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -292,7 +295,7 @@ def _lock_at_once(folder: Path) -> int | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # the builder that held it may have removed it, and another may have made a new one
+        # the last builder may have removed this lock file, and another builder may have created a new one
         if os.path.samestat(os.fstat(lock), (folder / _LOCK).stat()):
             return lock
     except (BlockingIOError, FileNotFoundError):
@@ -311,10 +314,10 @@ def _file_hash(name: str, content: bytes) -> bytes:
 
 
 def _folder_hash(name: str, folder: Path) -> str:
-    """A hash of every file by name and content, and every link by its target.
+    """A hash of a folder: of the name and content of each file, and the name and target of each link.
 
     Raises:
-        OSError: something cannot be read, or others can write it.
+        OSError: a file cannot be read, or other users can write it.
     """
     h = hashlib.sha256(name.encode() + b"\0")
     for path in (folder, *sorted(folder.rglob("*"))):
@@ -331,7 +334,7 @@ def _folder_hash(name: str, folder: Path) -> str:
 def _seal_folder(name: str, folder: Path) -> None:
     (folder / SEAL).touch()
     for path in (folder, *folder.rglob("*")):
-        # a umask of 002, as Ubuntu has it, lets the group write
+        # with umask 002, Ubuntu's default, the group may write: `_trust_problem` would reject that
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~(stat.S_IWGRP | stat.S_IWOTH))
     (folder / SEAL).write_text(_folder_hash(name, folder))
@@ -339,7 +342,7 @@ def _seal_folder(name: str, folder: Path) -> None:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        # without its hash a folder that is half removed is not intact
+        # the hash is deleted first, so that a partly removed folder is not taken for intact
         (path / SEAL).unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
     else:

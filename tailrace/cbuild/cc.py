@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
 
-The compiler runs confined (`cbuild.confined`); what it makes is kept with its hash (`cbuild.cache`).
+The compiler runs confined (`cbuild.confined`); the object is stored with its hash (`cbuild.cache`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tailrace.spec.text import one_line
 FLAGS = (
     "-std=gnu11",
     "-O3",
-    # some processors would contract sums
+    # fused multiply-add would give other results on processors that have it
     "-ffp-contract=off",
     "-g1",
     "-fPIC",
@@ -39,7 +39,7 @@ FLAGS = (
     "-fno-strict-aliasing",
     "-fvisibility=default",
 )
-_OF_A_PROCESSOR = re.compile(
+_CPUINFO_FIELD = re.compile(
     r"(vendor_id|cpu family|model|model name|flags|Features|CPU implementer|CPU variant|CPU part)\s*:"
 )
 SANITIZE_FLAGS = (
@@ -48,9 +48,10 @@ SANITIZE_FLAGS = (
     "-fno-omit-frame-pointer",
 )
 _DETAIL_LINES = 40
-_LITTLE_ROOM, _MUCH_ROOM = 1 << 18, 1 << 26
+# with fewer free bytes a failure is put down to a full disk; the second applies after a "Bus error"
+_MIN_FREE_BYTES, _MIN_FREE_BYTES_MAPPED = 1 << 18, 1 << 26
 _MFD_EXEC = 0x10
-# what this process has loaded, by hash and mode: every load would be another copy
+# objects loaded in this process, by hash and dlopen mode: loading again would make another copy
 _loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
 _spellings = itertools.count(1)
 _log = logging.getLogger("tailrace.switch.build")
@@ -58,14 +59,14 @@ _log = logging.getLogger("tailrace.switch.build")
 
 @dataclass(frozen=True, slots=True)
 class CCompiler:
-    """A command that compiles, its program an absolute path, and what identifies it."""
+    """A compiler: its command, which begins with an absolute path, and a hash that identifies its version."""
 
     argv: tuple[str, ...]
     identity: str
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The file name of the program, for messages."""
         return Path(self.argv[0]).name
 
 
@@ -73,7 +74,7 @@ def compiler() -> CCompiler:
     """The C compiler: the command ``$CC``, or ``cc``.
 
     Raises:
-        BuildError: there is none, or anybody may replace it.
+        BuildError: there is none, or every user may overwrite it.
     """
     given = os.environ.get("CC") or "cc"
     try:
@@ -87,7 +88,7 @@ def compiler() -> CCompiler:
         raise BuildError(
             f"no C compiler: {argv[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
         )
-    # not resolved: ccache and the like go by the name that they are called by
+    # symbolic links are not resolved: ccache and the like depend on the name by which they are called
     path = Path(cc_path).absolute()
     return CCompiler((str(path), *argv[1:]), _identity(path, tuple(argv[1:])))
 
@@ -115,13 +116,16 @@ def files_digest(folder: Path, pattern: str) -> str:
 
 @functools.cache
 def processor() -> str:
-    """What this machine's processor is and can do, as Linux says: code for it may not run on another."""
+    """A hash of this processor's model and features from /proc/cpuinfo; empty if that cannot be read.
+
+    Code that is compiled for this processor may not run on another.
+    """
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
         return ""
-    # of the first processor; clocks and the like change
-    lines = [line for line in text.partition("\n\n")[0].splitlines() if _OF_A_PROCESSOR.match(line)]
+    # only the first processor, and only fields that stay the same (not the clock, for example)
+    lines = [line for line in text.partition("\n\n")[0].splitlines() if _CPUINFO_FIELD.match(line)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -131,23 +135,23 @@ def flags(sanitize: bool) -> tuple[str, ...]:
 
 
 def _march() -> tuple[str, ...]:
-    """Code for this very processor, where it has a name by which the cache keeps that apart."""
+    """The flag that optimises for this processor, if `processor` can tell it from others in the cache."""
     known = platform.machine() in ("x86_64", "aarch64") and processor()
     return ("-march=native",) if known else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a shared object is made. Whoever asks for it gets the one of the cache, or a new one.
+    """How a shared object is compiled. Its methods compile it only if it is not in the cache.
 
-    name: what the object is called, without suffix
-    inputs: everything the object depends on; their hash names it
-    sources: called when it must be made: paths of C files, or C text
+    name: name of the object, without suffix
+    inputs: everything that the object depends on; their hash is part of its file name
+    sources: called when the object must be compiled; returns paths of C files, or C code
     include: folders for `#include`
-    sanitize: with address and undefined-behaviour sanitizers
-    cache_dir: instead of `cache.root()`
-    link: further arguments for the linker
-    options: further options of the compiler
+    sanitize: compile with address and undefined-behaviour sanitizers
+    cache_dir: folder of the cache; None: `cache.root()`
+    link: additional arguments for the linker
+    options: additional options for the compiler
     """
 
     name: str
@@ -160,27 +164,27 @@ class Recipe:
     options: Sequence[str] = ()
 
     def path(self) -> Path:
-        """The object's file, verified, compiled unless it was in the cache.
+        """The object's file in the cache, after its hash has been checked.
 
         Raises:
-            BuildError: no cache, no compiler, or it failed.
+            BuildError: no cache can be used, there is no compiler, or it failed.
         """
         folder = cache.open_folder(self.cache_dir)
         return folder.path / self._verified(folder)[0]
 
     def is_made(self) -> bool:
-        """Whether it is in the cache, so that nothing need be compiled.
+        """Whether the object is in the cache, so that nothing must be compiled.
 
         Raises:
-            BuildError: no cache.
+            BuildError: no cache can be used.
         """
         return self._cached(cache.open_folder(self.cache_dir)) is not None
 
     def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
-        """The object in this process.
+        """Loads the object into this process.
 
         Raises:
-            BuildError: as for `path`, or the machine cannot load it.
+            BuildError: as for `path`, or the object cannot be loaded.
         """
         with self.opened() as (path, digest):
             key = (digest, mode)
@@ -190,13 +194,13 @@ class Recipe:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[str, bytes]]:
-        """A path to load the verified object from, and a hash of it.
+        """A path to load the verified object from, and its hash, for a `with` block that loads it.
 
-        It is a copy in memory, which nothing can change meanwhile or later. Where there can be none, it is
-        the entry itself; also for sanitizers, which look for their symbols in the file.
+        The path leads to a copy in memory, which no other process can change after the check. If such a copy
+        is impossible, or with sanitizers, which read their symbols from the file, it is the cache's file.
 
         Raises:
-            BuildError: as for `path`, or the block could not load it.
+            BuildError: as for `path`, or the block could not load the object.
         """
         folder = cache.open_folder(self.cache_dir)
         name, content = self._verified(folder)
@@ -211,7 +215,7 @@ class Recipe:
                 os.close(copy)
 
     def _sanitized(self) -> bool:
-        # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
+        # ASAN=1 compiles every object with the sanitizers (`make test ASAN=1`)
         return self.sanitize or os.environ.get("ASAN") == "1"
 
     def _options(self) -> tuple[str, ...]:
@@ -226,7 +230,10 @@ class Recipe:
         return f"{self.name}-{h.hexdigest()[:32]}"
 
     def _cached(self, folder: cache.Folder) -> tuple[str, bytes] | None:
-        """The object's name and content. Without a compiler, the one that was used last."""
+        """The object's name and content in the cache; None: it is not there.
+
+        Without a compiler on this machine, the object that was used last, whichever compiler made it.
+        """
         stem = self._stem()
         try:
             names = [f"{stem}-{compiler().identity}.so"]
@@ -265,7 +272,7 @@ class Recipe:
         folder.put(name, made)
         content = folder.content(name)
         if content is None:
-            raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
+            raise BuildError(f"cannot load {self.name}: another process changes the cache {folder.path}")
         return name, content
 
     def _files(self, scratch: Path) -> list[Path]:
@@ -281,7 +288,7 @@ class Recipe:
 
 
 def _memory_file(name: str, content: bytes) -> int | None:
-    """A descriptor of a copy that can be loaded; None where there can be none."""
+    """A descriptor of an in-memory copy that can be loaded; None: this machine does not support that."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
         return None
     # kernels before 6.3 do not know MFD_EXEC
@@ -293,7 +300,7 @@ def _memory_file(name: str, content: bytes) -> int | None:
         try:
             with os.fdopen(os.dup(copy), "wb") as file:
                 file.write(content)
-        except OSError:  # a limit of file sizes, which holds in memory, too
+        except OSError:  # the process's limit of file sizes applies to files in memory, too
             os.close(copy)
             return None
         return copy
@@ -301,18 +308,20 @@ def _memory_file(name: str, content: bytes) -> int | None:
 
 
 def _unused_path(path: str) -> str:
-    """The absolute path, spelled as never before: the loader knows libraries by path, and paths recur."""
+    """The absolute path in a spelling not used before. The loader takes equal paths for the same library, and
+    paths of descriptors recur.
+    """
     return "".join("/." if bit == "1" else "/" for bit in f"{next(_spellings):b}") + path
 
 
 def failure(tool: str, what: str, folder: cache.Folder, run: confined.CommandOutcome) -> BuildError:
-    """Why a compiler failed, in a line; its output goes to the log."""
+    """The error that says in one line why a compiler failed; its output goes to the log."""
     lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:
         return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
     full = any(message in run.output for message in ("No space left", "uota exceeded"))
-    # a linker that writes by memory is killed by a disk that is full
-    if full or folder.is_full(_MUCH_ROOM if "Bus error" in run.output else _LITTLE_ROOM):
+    # a linker that writes through a memory mapping dies of a bus error when the disk is full
+    if full or folder.is_full(_MIN_FREE_BYTES_MAPPED if "Bus error" in run.output else _MIN_FREE_BYTES):
         return BuildError(f"no space left in {folder.path}")
     for line in lines[:_DETAIL_LINES]:
         _log.warning("%s, %s: %s", tool, what, line)
@@ -332,7 +341,7 @@ def library_recipe(
     sanitize: bool = False,
     link: Sequence[str] = (),
 ) -> Recipe:
-    """A library from C files, cached by their content and that of all headers beside them."""
+    """The recipe of a library made of C files; its inputs are these and all headers in `include`."""
     inputs: list[bytes | str] = [p.name + "\0" + p.read_text() for p in sources]
     inputs += [files_digest(folder, "*.h") for folder in include]
     return Recipe(name, inputs, lambda: list(sources), include, sanitize, link=link)

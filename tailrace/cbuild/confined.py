@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs compilers confined: no network, nothing to write but a scratch folder, limits, a small environment.
+"""Runs compilers confined: without network, with write access to a scratch folder only, with resource limits
+and a minimal environment.
 
-What the machine has of these is used, and nothing of it is required: see `cbuild.supervisor`.
+Mechanisms that the kernel of this machine lacks are skipped: see `cbuild.supervisor`.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from typing import IO
 from tailrace.cbuild.errors import BuildError
 
 VARIABLE = "TAILRACE_SANDBOX"
-"""`off`: compilers see the network and all files; for a toolchain that lies in an unusual place."""
+"""Environment variable; `off` lets compilers use the network and all files, for unusual toolchains."""
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-# where compilers, their headers and their libraries lie; never people's files or the machine's secrets
+# folders of compilers, headers and libraries; no folder of users' files or of the machine's secrets
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 _ETC = ("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/alternatives", "/etc/ccache.conf", "/etc/localtime")
-_LOOKED_AT = ("/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems")
+_SYSTEM_FILES = ("/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 _OUTPUT_BYTES = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """What one run may take: seconds, seconds of one process, MiB of one process, MiB of one file."""
+    """Limits of one run: elapsed time; CPU time and memory of each process; size of each file."""
 
     time_s: float = 600.0
     cpu_s: int = 300
@@ -47,7 +48,12 @@ LIMITS = ResourceLimits()
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """How a run ended. `status` is negative for a signal; `output` is what both outputs said, bounded."""
+    """How a run ended.
+
+    status: exit code, or minus the signal number
+    output: beginning of stdout and stderr together, at most 64 KiB
+    active: the mechanisms that confined the run
+    """
 
     status: int
     output: str
@@ -56,22 +62,22 @@ class CommandOutcome:
 
 
 def search_path() -> str:
-    """PATH for compilers: the absolute folders of this process's."""
+    """PATH for compilers: the absolute folders in this process's PATH."""
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     return os.pathsep.join(folders) or _DEFAULT_PATH
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """All that a compiler gets to know of this process's environment: PATH."""
-    place = str(scratch)
-    return {"PATH": search_path(), "LC_ALL": "C", "TMPDIR": place, "HOME": place, "CCACHE_DISABLE": "1"}
+    """The environment of a compiler; of this process's environment it has only PATH."""
+    home = str(scratch)
+    return {"PATH": search_path(), "LC_ALL": "C", "TMPDIR": home, "HOME": home, "CCACHE_DISABLE": "1"}
 
 
-def wanted() -> bool:
-    """Whether compilers are confined at all.
+def is_enabled() -> bool:
+    """Whether compilers are confined, as the environment variable says.
 
     Raises:
-        BuildError: the variable makes no sense.
+        BuildError: the value of the variable is invalid.
     """
     value = os.environ.get(VARIABLE) or "on"
     if value not in ("on", "off"):
@@ -80,7 +86,7 @@ def wanted() -> bool:
 
 
 def _prefixes(folders: Iterable[str]) -> list[str]:
-    """Folders of programs, with what is installed beside them: PREFIX for PREFIX/bin."""
+    """These folders of programs, and the installation prefix of each: PREFIX for PREFIX/bin."""
     prefixes = []
     home = Path(os.environ.get("HOME") or "/")
     for name in folders:
@@ -93,10 +99,10 @@ def _prefixes(folders: Iterable[str]) -> list[str]:
 
 
 def readable(program: Path, more: Iterable[Path | str] = ()) -> list[str]:
-    """What a command may look at: the system's programs and libraries, its own toolchain, and `more`."""
+    """Paths that a command may read: the system's programs and libraries, its toolchain, and `more`."""
     programs = [str(program.parent), str(program.resolve().parent), *search_path().split(os.pathsep)]
     python = [sys.prefix, sys.base_prefix]
-    paths = [*_SYSTEM, *_ETC, *_LOOKED_AT, *_prefixes(programs), *python, *map(str, more)]
+    paths = [*_SYSTEM, *_ETC, *_SYSTEM_FILES, *_prefixes(programs), *python, *map(str, more)]
     return [path for path in dict.fromkeys(paths) if path != "/"]
 
 
@@ -109,17 +115,17 @@ def run(
     more_environment: dict[str, str] | None = None,
     limits: ResourceLimits | None = None,
 ) -> CommandOutcome:
-    """Runs a command and waits. Whatever ends this call, the command and its children have ended, too.
+    """Runs a command and waits for its end. However this call ends, no process of the command is left.
 
     Args:
         command: the program's absolute path and its arguments.
-        scratch: the one folder that it may write; removed if the command is given up.
-        read: what it may look at, from `readable`.
-        cwd: its working folder; None: the scratch folder.
-        more_environment: variables beside those of `environment`.
+        scratch: the only folder that it may write; removed if the command takes too long.
+        read: paths that it may read, from `readable`.
+        cwd: its working directory; None: the scratch folder.
+        more_environment: variables in addition to those of `environment`.
 
     Raises:
-        BuildError: it could not be run, or was stopped.
+        BuildError: the command could not be run, or its supervisor was killed.
     """
     limits = limits or LIMITS
     job = {
@@ -129,10 +135,10 @@ def run(
         "env": {**environment(scratch), **(more_environment or {})},
         "read": list(read),
         "devices": list(_DEVICES),
-        "confine": wanted(),
+        "confine": is_enabled(),
         **asdict(limits),
     }
-    # in memory, bounded as every file of the command's is, and not read whole
+    # a file in memory: its size is limited like that of every file of the command
     with os.fdopen(os.memfd_create("output"), "r+b") as output:
         report = _supervise(json.dumps(job), limits.time_s, output)
         output.seek(0)
@@ -149,8 +155,8 @@ def run(
 
 
 def _supervise(job: str, time_s: float, output: IO[bytes]) -> bytes | None:
-    """The report of a supervisor; None: the job took too long. Without its stdin it kills what it runs."""
-    # -I: neither this process's environment nor its folder counts
+    """The supervisor's report; None: the job took too long. Closing its stdin makes it kill the command."""
+    # -I: the supervisor ignores PYTHON* variables and this process's working directory
     command = [sys.executable or "python3", "-I", "-S", "-B", str(_SUPERVISOR), job]
     try:
         process = subprocess.Popen(

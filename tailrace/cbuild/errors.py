@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of building."""
+"""Errors of compiling C code and of the build cache."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tailrace.spec.text import one_line
 
 
 class BuildError(Error):
-    """Something could not be compiled, or not be kept; one line for the operator of this machine.
+    """Code could not be compiled, stored or loaded; the message is one line for the operator of this machine.
 
-    The text may name folders and quote the compiler: it is not for clients.
+    The message may name folders and quote the compiler, so it must not be sent to P4Runtime clients.
     """
 
     def __init__(self, text: str) -> None:
@@ -18,4 +18,4 @@ class BuildError(Error):
 
 
 class RefusedSourceError(BuildError):
-    """The C compiler ran and refused what it was given: another text would do, another machine would not."""
+    """The C compiler ran and rejected the source: the fault is in the source, not in this machine."""

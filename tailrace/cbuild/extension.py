@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPython extensions of our own: compiled on first use and kept in the cache."""
+"""CPython extension modules of this package: compiled on first use and stored in the build cache."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tailrace.cbuild.errors import BuildError
 def extension(
     name: str, sources: Sequence[Path], include: Sequence[Path], *, export_symbols: bool = False
 ) -> ModuleType:
-    """The extension module, made of these C files.
+    """Compiles C files to an extension module and imports it.
 
     Args:
-        name: the module's own, as in its init function.
+        name: the module's name, as in its function ``PyInit_<name>``.
         include: folders for ``#include``.
-        export_symbols: extensions that are loaded later find its symbols.
+        export_symbols: extensions that are loaded later can use its symbols.
 
     Raises:
-        BuildError: there is no C compiler, or Python's headers are missing.
+        BuildError: there is no C compiler, Python's headers are missing, or compiling failed.
     """
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
-        raise BuildError(f"no {python / 'Python.h'} (Debian, Ubuntu: install python3-dev)")
+        raise BuildError(f"{python / 'Python.h'} is missing (Debian, Ubuntu: install python3-dev)")
     inputs: list[bytes | str] = [path.name + "\0" + path.read_text() for path in sources]
     inputs += [files_digest(folder, "*.h") for folder in include]
     inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]

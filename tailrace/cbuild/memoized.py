@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of slow computations, kept in the cache by a hash of their inputs."""
+"""Stores results of slow computations in the build cache, under a hash of their inputs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tailrace.cbuild.cache import open_folder
 from tailrace.cbuild.errors import BuildError
 
 
-def cached(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
-    """The cached result; None: there is none, or there is no cache."""
-    return _content(_entry(kind, follows_from), cache_dir)
+def cached(kind: str, inputs: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
+    """The cached result; None: it is not cached, or no cache can be used."""
+    return _content(_entry(kind, inputs), cache_dir)
 
 
 def _content(entry: str, cache_dir: Path | None) -> bytes | None:
@@ -24,28 +24,28 @@ def _content(entry: str, cache_dir: Path | None) -> bytes | None:
         return None
 
 
-def _entry(kind: str, follows_from: Iterable[str]) -> str:
-    digest = hashlib.sha256("\0".join((kind, *follows_from)).encode()).hexdigest()
+def _entry(kind: str, inputs: Iterable[str]) -> str:
+    digest = hashlib.sha256("\0".join((kind, *inputs)).encode()).hexdigest()
     return f"{kind}-{digest[:32]}"
 
 
 def memoized(
-    kind: str, follows_from: Iterable[str], find: Callable[[], bytes], cache_dir: Path | None = None
+    kind: str, inputs: Iterable[str], compute: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
-    """A result, from the cache if it is there; without a cache it is computed each time.
+    """The cached result, or a newly computed one, which is then cached if a cache can be used.
 
     Args:
-        kind: of result, in letters and _.
-        follows_from: all inputs of the computation.
-        find: computes the result; its exceptions propagate.
-        cache_dir: the cache; None: the user's.
+        kind: name of this kind of result; letters and underscores.
+        inputs: everything that the result depends on.
+        compute: computes the result; its exceptions propagate.
+        cache_dir: folder of the cache; None: `cache.root()`.
     """
-    entry = _entry(kind, follows_from)
+    entry = _entry(kind, inputs)
     content = _content(entry, cache_dir)
     if content is not None:
         return content
-    made = find()
-    # without an entry it is only slower the next time
+    made = compute()
+    # a result that cannot be stored is computed again next time
     with suppress(BuildError, OSError):
         folder = open_folder(cache_dir)
         with folder.builder(entry) as scratch:

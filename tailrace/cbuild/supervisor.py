@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one command with as few rights as the machine lets it take away.
+"""Runs one command confined: it removes every right that the kernel of this machine can take away.
 
-    python -I -S -B supervisor.py JOB       the job is JSON; the report leaves on stdout as JSON,
-                                            the command's output goes to stderr
+    python -I -S -B supervisor.py JOB       JOB is JSON; writes a report to stdout as JSON,
+                                            and the command's output to stderr
 
-When stdin closes, because the caller has given up or died, the command and its process group are killed and
-the scratch folder is removed. Run by `cbuild.confined`. It is a script because what it does between fork and
-exec must not happen in a process with threads. Imports nothing but the standard library.
+`cbuild.confined` runs this script. When stdin closes, because the caller has given up or died, it kills the
+command and its process group and removes the scratch folder. It is a separate process because a process with
+threads must not do this work between fork and exec. It imports only the standard library.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import Any
 _MIB = 1 << 20
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
-# Landlock's system calls have one number on every architecture
+# Landlock's system calls have the same numbers on every architecture
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 15
-_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
-# all rights to files that a version of Landlock knows of
+# all rights to files and folders, by version of Landlock
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP = 3
 _SCOPES = 3
@@ -54,23 +54,26 @@ def _call(number: int, *arguments: Any) -> int:
 
 
 def _no_network() -> str | None:
-    """A network namespace without interfaces: as root, else with a user namespace around it."""
+    """Enters a network namespace without interfaces; without root, inside a new user namespace.
+
+    Returns what it entered; None: the kernel allows neither.
+    """
     if _libc.unshare(_NEW_NET) == 0:
         return "network namespace"
-    # tried by another process first: one that has left its users behind and has none now can make no files
+    # a child process tries it first: if mapping the user fails halfway, the process can create no files
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if _own_namespaces() else 1)
-    if os.waitpid(pid, 0)[1] == 0 and _own_namespaces():
+        os._exit(0 if _enter_namespaces() else 1)
+    if os.waitpid(pid, 0)[1] == 0 and _enter_namespaces():
         return "user and network namespace"
     return None
 
 
-def _own_namespaces() -> bool:
+def _enter_namespaces() -> bool:
     uid, gid = os.geteuid(), os.getegid()
     if _libc.unshare(_NEW_USER | _NEW_NET) != 0:
         return False
-    # the same user inside, so that files keep their owner
+    # the user and group ids stay the same inside, so that files keep their owner
     maps = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
     try:
         for name, text in maps.items():
@@ -82,7 +85,10 @@ def _own_namespaces() -> bool:
 
 
 def _landlock(write: list[str], devices: list[str], read: list[str]) -> str | None:
-    """Files: `write` all rights, `devices` read and write, `read` look at and execute; nothing else."""
+    """Restricts access to files with Landlock; returns its version, None: the kernel has no Landlock.
+
+    Allows everything in `write`, reading and writing in `devices`, reading and executing in `read`.
+    """
     version = _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     if version < 1:
         return None
@@ -107,7 +113,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
     except OSError:
         return
     if not os.path.isdir(path):  # noqa: PTH112
-        rights &= _OF_FILES
+        rights &= _FILE_RIGHTS
     beneath = _Beneath(rights, fd)
     kind, no_flags = ctypes.c_int(_PATH_BENEATH), ctypes.c_uint32(0)
     _call(_ADD_RULE, ctypes.c_int(rules), kind, ctypes.byref(beneath), no_flags)
@@ -127,7 +133,7 @@ def _limit(job: dict[str, Any]) -> None:
 
 
 def _confine(job: dict[str, Any]) -> list[str]:
-    """Gives up rights; what was given up. Nothing that the machine does not have is an error."""
+    """Gives up rights; lists the mechanisms in force. A mechanism that the kernel lacks is not an error."""
     active = ["resource limits"]
     _limit(job)
     if job["confine"]:
@@ -138,9 +144,11 @@ def _confine(job: dict[str, Any]) -> list[str]:
 
 
 def _become(job: dict[str, Any], report: int) -> None:
-    """Becomes the command. `report` gets what is confined, then the reason if it could not run."""
+    """Replaces this process by the command. Writes the mechanisms in force to the descriptor `report`, and
+    a line `!REASON` if the command cannot be run.
+    """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # Python ignores them
+    # Python ignores these signals, and the command would inherit that
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -156,7 +164,7 @@ def _become(job: dict[str, Any], report: int) -> None:
 
 
 def main() -> None:
-    """Runs the job of the command line, and reports it."""
+    """Runs the job that the command line gives, and writes the report."""
     job = json.loads(sys.argv[1])
     report, report_out = os.pipe()
     pid = os.fork()
@@ -167,7 +175,7 @@ def main() -> None:
         os.setpgid(pid, pid)
     ended = os.pidfd_open(pid)
     abandoned = ended not in select.select([0, ended], [], [])[0]
-    # the command is not reaped yet, so its number still names its group
+    # the command is not reaped yet, so its process id is still the id of its group
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
