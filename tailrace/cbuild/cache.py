@@ -258,7 +258,7 @@ class Folder:
         return free_bytes < needed_bytes or (space.f_files > 0 and space.f_favail == 0)
 
     def _prune(self, new: str) -> None:
-        """Deletes entries unused for `MOST_DAYS`, and the least recently used beyond `MOST_BYTES`; never `new`."""
+        """Deletes entries unused for `MOST_DAYS`, and the least recently used above `MOST_BYTES`."""
         total, now = 0, time.time()
         entries = [path for path in self.path.iterdir() if _ENTRY.fullmatch(path.name) and path.name != new]
         for path in sorted(entries, key=used, reverse=True):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
 
-Modules that are slow to import are imported after the command line has been parsed.
+Slow modules are imported after the command line has been parsed, so that --help and errors come at once.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tailrace.switch.trace.events import Event
     from tailrace.switch.trace.live_trace import LiveTracer
 
-_MAX_MESSAGE = 1000
+_MAX_MESSAGE_CHARS = 1000
 _MOST_FILES = 4096
-"""File descriptors: four times the connections."""
+"""Limit of file descriptors: four times the limit of P4Runtime connections."""
 _SWITCH_INTERVAL_S = 0.001
 _GC_THRESHOLD = (2_000, 10, 1_000_000)
 
@@ -47,7 +47,7 @@ _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "erro
 
 
 class StartError(Error):
-    """The switch cannot start; one line for the user."""
+    """The switch cannot start; the message is one line for the user."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments of the command line; None: those of the process.
 
     Returns:
-        the exit code: 0 done, 2 bad input.
+        the exit code: 0 stopped by a signal, or help or version printed; 2 the switch cannot start.
     """
     parser = make_parser()
     try:
@@ -88,22 +88,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _raise_descriptors() -> None:
-    """Raises the limit of file descriptors, as far as allowed."""
-    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
-    if least != resource.RLIM_INFINITY and least < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    """Raises the soft limit of file descriptors, as far as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _leave_at_once() -> None:
-    """Exits the process without freeing memory, which the system does faster."""
+    """Exits the process without freeing its memory: the operating system does that faster."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(0)
 
 
 def _fail(message: str) -> int:
-    print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE)}", file=sys.stderr)
+    print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE_CHARS)}", file=sys.stderr)
     return 2
 
 
@@ -123,7 +123,7 @@ def _json_version() -> str:
 
 
 def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
-    # gRPC logs several lines about an address in use
+    # gRPC would log several lines about an address in use; this program reports it in one
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from tailrace.switch.compiler import CompilerError
     from tailrace.switch.core import BuildError, StateError
@@ -131,7 +131,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerError
 
-    compiler = ProgramCompiler(tracing=_watches(options))
+    compiler = ProgramCompiler(tracing=_traces(options))
     try:
         _serve(options, signals, compiler)
     except (BuildError, PortError, CompilerError, ServerError, StateError) as error:
@@ -141,7 +141,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
 
 
 def _rates_bps(options: SwitchOptions) -> dict[int, int]:
-    """The rate of each port, 0: no limit; the last option wins."""
+    """The rate of each port in bit/s (0: no limit). Of several options for a port the last one counts."""
     rates_bps = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
@@ -174,8 +174,8 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         pfc=pfc.get(None),
         buffer=buffer_config(options.buffer),
     )
-    # threads switch often; garbage of requests is collected at once, as a full collection among a million
-    # entries would stop all clients
+    # Threads switch often, so that no client waits long. Garbage of requests is collected soon, in the young
+    # generations: a full collection over a million table entries would stall all clients.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
     if not is_compiled():
@@ -186,12 +186,12 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             if port is not None:
                 switch.port_pfc(port, port_config)
         _configure_log(switch, options)
-        watch = _watch(switch, options)
+        tracer = _trace(switch, options)
         if program is not None and program.model.unread:
             log = logging.getLogger("tailrace.switch")
             log.warning("%s: %s", printable(str(options.program)), program.model.unread)
-        by_grpc = options.packets_address is not None
-        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap, by_hand=by_grpc) as loop:
+        interfaces, over_grpc = options.interfaces, options.packets_address is not None
+        with IoLoop(switch, interfaces, options.cpu_port, options.pcap, without_interfaces=over_grpc) as loop:
             settings = DeviceSettings(
                 options.device_id,
                 options.bmv2_compat,
@@ -205,22 +205,22 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             if options.p4info is not None and options.program is not None:
                 _commit(device, options.program, options.p4info)
             loop.start()
-            gc.freeze()  # these objects live until the end
+            gc.freeze()  # the objects created so far live until the end
             report = _reporter(options, switch, loop)
             try:
-                # the loop is not closed: that would wait for calls of stalled clients
+                # the event loop is not closed: closing would wait for calls of stalled clients
                 new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
             finally:
                 signals.served()
-                if watch is not None:
-                    watch.close()
+                if tracer is not None:
+                    tracer.close()
                     if options.coverage is not None:
-                        _write_coverage(options, watch, device)
+                        _write_coverage(options, tracer, device)
                 switch.set_log(None)
                 compiler.stop()
             if report is not None:
                 report()
-            # the captures are complete; freeing a million entries one by one takes longer than ending
+            # closing the loop completes the capture files; the rest is not freed, which would take long
             loop.close()
             _leave_at_once()
 
@@ -248,7 +248,7 @@ async def _serving(
 
 
 def _reporter(options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop) -> Callable[[], None] | None:
-    """Writes the statistics; None: without --statistics."""
+    """The function that writes the statistics file; None: --statistics is not given."""
     from tailrace.switch.p4runtime.statistics import write_statistics
 
     path = options.statistics
@@ -270,7 +270,7 @@ def _ready(options: SwitchOptions) -> None:
 
 
 def _load(path: Path | None) -> SwitchProgram | None:
-    """The program of the command line, compiled in a process that a signal stops."""
+    """Compiles the program on the command line, in a process of its own so that a signal can stop it."""
     from tailrace.switch.compiler import CompilerError
     from tailrace.switch.compiler.errors import at
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
@@ -338,17 +338,17 @@ def _numbers(port: int | None, options: SwitchOptions) -> list[int]:
 
 
 def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
-    """Sets up the log of the switch and its server.
+    """Sets up the log of the switch and of its P4Runtime server.
 
-    Without a log, warnings and errors go to standard error; with -L off nothing is logged.
+    Without a log option, warnings and errors go to standard error; with -L off nothing is logged.
     """
-    everything = logging.getLogger("tailrace")  # the parent of the server's loggers
-    everything.setLevel(_LEVELS[options.log_level])
+    root = logging.getLogger("tailrace")  # the parent of the server's loggers
+    root.setLevel(_LEVELS[options.log_level])
     if not options.logs("error"):
         return
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
     if options.log_file is not None:
-        # BMv2 adds the suffix too
+        # BMv2 appends this suffix, too
         name = options.log_file.with_name(options.log_file.name + ".txt")
         try:
             handler = logging.handlers.RotatingFileHandler(
@@ -360,12 +360,12 @@ def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
         logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
     )
     logging.addLevelName(_LEVELS["trace"], "trace")
-    everything.handlers[:] = [handler]
-    everything.propagate = False
+    root.handlers[:] = [handler]
+    root.propagate = False
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # for example why a tool waits; standard error may not be kept
+        # the warnings explain, for example, why a tool waits; standard error may not be saved
         for warning in options.warnings:
             log.warning("%s", warning)
 
@@ -374,13 +374,13 @@ def _logs_packets(options: SwitchOptions) -> bool:
     return options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
 
 
-def _watches(options: SwitchOptions) -> bool:
+def _traces(options: SwitchOptions) -> bool:
     return _logs_packets(options) or options.coverage is not None
 
 
-def _watch(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
-    """Tracks all packets, for the log or coverage; None: neither needs it."""
-    if not _watches(options):
+def _trace(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
+    """Traces all packets, for the log or for coverage; None: neither is wanted."""
+    if not _traces(options):
         return None
     log = logging.getLogger("tailrace.switch")
     from tailrace.switch.trace.bmv2_log import PacketLogs
@@ -388,8 +388,8 @@ def _watch(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
 
     logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
 
-    def log_event(_: SwitchProgram, number: int, step: Event) -> None:
-        for level, text in logs.lines(number, step):
+    def log_event(_: SwitchProgram, packet_number: int, event: Event) -> None:
+        for level, text in logs.lines(packet_number, event):
             log.log(_LEVELS[level], "%s", printable(text))
 
     return LiveTracer(
@@ -397,11 +397,11 @@ def _watch(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
     )
 
 
-def _write_coverage(options: SwitchOptions, watch: LiveTracer, device: Device) -> None:
+def _write_coverage(options: SwitchOptions, tracer: LiveTracer, device: Device) -> None:
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None
-    coverage = watch.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    coverage = tracer.coverage(lambda _, was_hit: device.entries_hit(was_hit))
     path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
     try:
         write(coverage, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the switch: simple_switch_grpc's options, in any order around `--`, and ours.
+"""The command line of the switch: simple_switch_grpc's options, before or after `--`, and further options.
 
 Source: behavioral-model src/bm_sim/options_parse.cpp and targets/simple_switch_grpc/main.cpp.
 """
@@ -21,7 +21,7 @@ from tailrace.switch.daemon.units import parse_depth, parse_rate
 
 PROGRAM = "tailrace_switch_grpc"
 
-# accepted for scripts, without effect
+# accepted so that scripts for simple_switch_grpc work; without effect
 _IGNORED_WITH_VALUE = (
     "nanolog",
     "notifications-addr",
@@ -30,15 +30,16 @@ _IGNORED_WITH_VALUE = (
     "max-l2-entries",
 )
 _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
-_NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
+_NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` show what happens to packets"
 _WARNED = {
     "thrift-port": "there is no Thrift server; tools that wait for its port, as p4-utils does, wait in vain"
-    " (docs/switch/running.md). `tailrace push` takes files of simple_switch_CLI's commands; `tailrace"
-    " tables`, `counters` and `registers` show what they do",
+    " (docs/switch/running.md). `tailrace push` accepts files of simple_switch_CLI commands; `tailrace"
+    " tables`, `counters` and `registers` show the switch's state",
     "debugger": _NO_DEBUGGER,
     "debugger-addr": _NO_DEBUGGER,
-    "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
-    "load-modules": "there are no modules; a program that needs one is refused when it is loaded",
+    "disable-swap": "clients can always replace the program; bind --grpc-server-addr to an address that only"
+    " trusted clients can reach",
+    "load-modules": "there are no modules; a program that needs one is rejected when it is loaded",
 }
 _WARNED_FLAGS = ("debugger", "disable-swap")
 _REFUSED = {
@@ -46,10 +47,10 @@ _REFUSED = {
     "packet-in": "packets cannot be taken from a nanomsg socket; attach interfaces with --interface",
     "restore-state": "BMv2's state files cannot be read; write entries over P4Runtime",
 }
-_BY_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
+_PORTS_OVER_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
 
-_MOST_NUMBER = MOST_DEVICE_ID
-"""The largest number of any option."""
+_MAX_NUMBER = MOST_DEVICE_ID
+"""Largest value of any option that is a number."""
 
 _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "program",
@@ -58,7 +59,7 @@ _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "recirc_rate_bps",
     "warnings",
 }
-"""Attributes that are copied from the option of that name or `dest`."""
+"""Attributes of SwitchOptions that are copied from the option of the same name or `dest`."""
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -78,7 +79,7 @@ def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]
 
 def _number(text: str) -> int:
     value = int(text, 0)
-    if not 0 <= value <= _MOST_NUMBER:
+    if not 0 <= value <= _MAX_NUMBER:
         raise ValueError(text)
     return value
 
@@ -112,7 +113,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="v1model switch with a P4Runtime server; takes simple_switch_grpc's command line.",
         add_help=False,
     )
-    number = _typed(_number, f"a number from 0 to {_MOST_NUMBER}")
+    number = _typed(_number, f"a number from 0 to {_MAX_NUMBER}")
     parser.add_argument("program", nargs="*", metavar="JSON", help="compiled P4 program (BMv2 JSON)")
     _add_bmv2_options(parser, number)
     _add_target_options(parser, number)
@@ -153,7 +154,7 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
         nargs="?",
         const=".",
         metavar="DIR",
-        help="capture every port's packets in pcap files in DIR (default: here)",
+        help="capture the packets of each port in pcap files in DIR (without DIR: the current directory)",
     )
     add("--log-console", action="store_true", help="log on standard output")
     add("--log-file", type=Path, metavar="FILE", help="log to FILE.txt")
@@ -174,13 +175,13 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
         "--log-file-max-files",
         type=number,
         metavar="N",
-        help="rotated log files kept (default: 3)",
+        help="number of rotated log files to keep (default: 3)",
     )
     add(
         "--dump-packet-data",
         type=number,
         metavar="BYTES",
-        help="log so many bytes of each packet received and sent, at info (default: 0, and no line)",
+        help="log the first BYTES bytes of each packet received or sent, at level info (default: 0, no line)",
     )
 
 
@@ -196,11 +197,11 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
         "--dp-grpc-server-addr",
         dest="packets_address",
         metavar="HOST:PORT",
-        help="address where packets come and go over gRPC, instead of interfaces (default: none)",
+        help="address of a gRPC service to send and receive packets, in place of interfaces (default: none)",
     )
     add("--grpc-server-ssl", dest="ssl", action="store_true", help="use TLS")
     for name, text in (
-        ("cacert", "CA certificate that clients are verified with"),
+        ("cacert", "CA certificate to verify clients with"),
         ("cert", "certificate of the server"),
         ("key", "key of the server"),
     ):
@@ -208,7 +209,7 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
     auth = "require a certificate of clients"
     add("--grpc-server-with-client-auth", dest="ssl_client_auth", action="store_true", help=auth)
     add("--cpu-port", type=number, metavar="N", help="port of packet-ins and packet-outs (default: none)")
-    add("--drop-port", type=number, metavar="N", help=f"port that drops (default: {MAX_PORT})")
+    add("--drop-port", type=number, metavar="N", help=f"egress_spec that means drop (default: {MAX_PORT})")
     add("--priority-queues", type=number, metavar="N", help="queues for each port (default: 1)")
     add("--max-mc-groups", type=number, metavar="N", help="multicast groups (default: 4096)")
 
@@ -220,17 +221,17 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         "--p4info",
         type=Path,
         metavar="FILE",
-        help="P4Info of the program: P4Runtime serves it at once, without a push (default: none)",
+        help="P4Info of the program; P4Runtime clients then need not push the program first (default: none)",
     )
     add(
         "--bmv2-compat",
         action="store_true",
-        help="lenient where simple_switch_grpc is (docs/switch/p4runtime.md)",
+        help="accept what simple_switch_grpc accepts against the P4Runtime spec (docs/switch/p4runtime.md)",
     )
     add(
         "--strict",
         action="store_true",
-        help="P4Runtime by the book also where that costs others (docs/switch/p4runtime.md)",
+        help="follow the P4Runtime spec also where that has drawbacks (docs/switch/p4runtime.md)",
     )
     add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(
@@ -239,7 +240,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         action="append",
         type=_typed(_per_port(parse_rate), "[PORT:]RATE"),
         metavar="[PORT:]RATE",
-        help="rate of a port or of all, as 100Mbps, 2.5Gbps or 1000pps (default: no limit)",
+        help="rate of PORT, or of all ports: for example 100Mbps, 2.5Gbps or 1000pps (default: no limit)",
     )
     add(
         "--port-delay",
@@ -247,7 +248,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         action="append",
         type=_typed(_per_port(parse_time_ns), "[PORT:]TIME"),
         metavar="[PORT:]TIME",
-        help="delay behind a port or all, as 10us or 1ms (default: 0)",
+        help="delay of frames sent by PORT, or by all ports: for example 10us or 1ms (default: 0)",
     )
     add(
         "--queue-depth",
@@ -276,43 +277,44 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
             "[PORTS:]detect=TIME,restore=TIME,share=5%,action=drop|ignore, or host, or off",
         ),
         metavar="SPEC",
-        help="when pauses have held a queue for too long, of some ports or all: detect=200ms,restore=200ms,"
-        "share=100%%,action=drop (which is the default), 1,2:host for ports of hosts, or off; repeatable",
+        help="what to do with queues of some or all ports that PFC pauses for too long: detect=200ms,restore="
+        "200ms,share=100%%,action=drop (the default), 1,2:host for ports with hosts, or off; repeatable",
     )
     add(
         "--buffer",
         type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
         metavar="BYTES[,alpha=A][,port=BYTES]",
-        help="memory of all ports together, headrooms included; with alpha thresholds are dynamic, at most A "
-        "times what is free; what each port has for packets that are not lossless (default: no limit)",
+        help="packet buffer that all ports share, headrooms included; alpha: dynamic PFC thresholds, at most "
+        "A times the free bytes; port: reserve of each port for lossy packets (default: no limit)",
     )
     add(
         "--memory",
-        type=_typed(_memory, "BYTES, as 2GiB"),
+        type=_typed(_memory, "BYTES, for example 2GiB"),
         metavar="BYTES",
-        help="memory that programs and clients may make the switch use (default: half of the machine's)",
+        help="limit of the memory that programs and clients can make the switch use (default: half of this "
+        "machine's memory)",
     )
     add(
         "--statistics",
         type=Path,
         metavar="FILE",
-        help="write counts of ports, PFC, buffer and drops to FILE at the end, and at SIGUSR1",
+        help="write counts of ports, PFC, buffer and drops to FILE at the end, and on SIGUSR1",
     )
     add(
         "--coverage",
         type=Path,
         metavar="DIR",
-        help="write what packets use of the programs to a new file in DIR at the end (tailrace coverage)",
+        help="at the end write which parts of the programs ran to a new file in DIR (tailrace coverage)",
     )
 
 
 def parse_options(
     parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, SwitchOptions]:
-    """The options on a command line.
+    """Parses a command line: argparse's result, and the options checked.
 
     Raises:
-        OptionError: it is invalid, or not supported.
+        OptionError: an option is invalid, or not supported.
     """
     # target options may stand before or after `--`, so the separator has no meaning
     given = parser.parse_intermixed_args([argument for argument in arguments if argument != "--"])
@@ -325,7 +327,7 @@ def parse_options(
     if given.packets_address is not None:
         for name, ignored in (("interface", options.interfaces), ("pcap", given.pcap)):
             if ignored:
-                options.warnings.append(f"--{name} is ignored: {_BY_GRPC}")
+                options.warnings.append(f"--{name} is ignored: {_PORTS_OVER_GRPC}")
         options.interfaces, given.pcap = {}, None
     for name, reason in _WARNED.items():
         if getattr(given, name.replace("-", "_")) is not None:
@@ -343,14 +345,14 @@ def _program(given: argparse.Namespace) -> Path | None:
         and given.pcap.endswith(".json")
         and not Path(given.pcap).is_dir()
     ):
-        # `--pcap X.json` is the option without a value
+        # argparse took X.json of `--pcap X.json` as the option's value: it is the program
         names, given.pcap = [given.pcap], "."
     if len(names) > 1:
-        raise OptionError(f"'{names[1]}' is one argument too many")
+        raise OptionError(f"unexpected argument '{names[1]}': expected one JSON file")
     if given.no_p4:
         return None
     if not names:
-        raise OptionError("a JSON file or --no-p4 is needed")
+        raise OptionError("expected a JSON file or --no-p4")
     return Path(names[0])
 
 
@@ -371,7 +373,7 @@ def _copy(given: argparse.Namespace, options: SwitchOptions) -> None:
     options.pcap = None if given.pcap is None else Path(given.pcap)
     if given.recirc_rate is not None:
         if given.recirc_rate.pps:
-            raise OptionError("--recirc-rate is in bit/s")
+            raise OptionError("--recirc-rate: expected a rate in bit/s, not in packets/s")
         options.recirc_rate_bps = given.recirc_rate.bps
     if given.no_p4 and given.program:
         options.warnings.append(f"{given.program[0]} is ignored: --no-p4 is given")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC data plane, packets without interfaces, as in simple_switch_grpc: `--dp-grpc-server-addr`.
+"""The data plane over gRPC, as in simple_switch_grpc (`--dp-grpc-server-addr`): ports have no interfaces.
 
-One client at a time sends packets and receives all packets that leave the switch, each with the id of the
-packet that caused it. When the client closes its half, it receives the rest, and the call ends when the
-switch is empty. A slow client exerts backpressure on the ports, as a busy link does.
+One client at a time sends packets to ports and receives all packets that leave the switch, each with the id
+of the packet that caused it. When the client has closed its side of the stream it receives the remaining
+packets; the call ends when the switch is empty. A slow client exerts backpressure on the ports, like a busy
+link.
 """
 
 from __future__ import annotations
@@ -24,61 +25,61 @@ from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import with_status
 
 KEPT_IDS = 1 << 20
-"""Packets whose ids are kept; an older packet has none."""
+"""How many packet ids are remembered; packets caused by an older one get id 0."""
 
 MOST_WAITING = 1024
-"""Packets that the client has not taken; with so many, none of its packets is received."""
+"""While so many packets wait for the client, the switch accepts none of its packets."""
 
-_MOST_ORIGIN = (1 << 32) - 1
-_AT_ONCE = 64
-_LOOK_S = 0.002
+_MAX_ORIGIN = (1 << 32) - 1
+_BATCH = 64
+_POLL_S = 0.002
 """Polling interval until the switch is empty."""
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-class Frames(Protocol):
-    """The ports without interfaces: see switch.daemon.ports.IoLoop."""
+class FramePorts(Protocol):
+    """Ports without interfaces, as switch.daemon.ports.IoLoop has them."""
 
     @property
-    def taken_fd(self) -> int:
-        """Readable while `taken` may have frames."""
+    def frames_fd(self) -> int:
+        """Descriptor that is readable while `take_frames` may return frames."""
         ...
 
-    def give(self, port: int, data: bytes, origin: int = 0) -> None:
-        """A port receives a frame now; PortError: it cannot."""
+    def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
+        """Delivers a frame to a port of the switch; PortError: the port cannot receive it."""
         ...
 
-    def listen(self, on: bool) -> None:
-        """Whether a client takes frames, else they are dropped."""
+    def set_listening(self, on: bool) -> None:
+        """Says whether a client takes the frames that leave; otherwise they are dropped."""
         ...
 
-    def taken(self, most: int) -> list[tuple[int, int, bytes]]:
-        """Port, origin and bytes of frames that left."""
+    def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
+        """Removes at most `most` frames that left the switch: port, origin and bytes of each."""
         ...
 
     def waiting(self) -> int:
-        """The number of frames that `taken` has."""
+        """The number of frames that wait for `take_frames`."""
         ...
 
     def idle(self) -> bool:
-        """Whether neither `taken` nor the switch has frames."""
+        """Whether no frame is in the switch or waits for `take_frames`."""
         ...
 
     def set_port(self, port: int, up: bool) -> None:
-        """Sets a port up or down; PortError: there is none."""
+        """Sets a port up or down; PortError: there is no such port."""
         ...
 
 
 class DataplaneService:
-    """The service for one device."""
+    """The gRPC service of one device."""
 
-    def __init__(self, frames: Frames, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
-        """`port_changed` is called with the status of ports that are set."""
+    def __init__(self, frames: FramePorts, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
+        """`port_changed` is called with port and status whenever the client sets a port up or down."""
         self._frames = frames
         self._device_id = device_id
         self._port_changed = port_changed
-        self._taken = False
+        self._has_client = False
         self._ids: PacketIds | None = None
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
@@ -107,19 +108,19 @@ class DataplaneService:
         try:
             request = message.FromString(octets)
         except DecodeError:
-            raise invalid(f"no {message.DESCRIPTOR.full_name}") from None
+            raise invalid(f"the request is not a valid {message.DESCRIPTOR.full_name}") from None
         if request.device_id != self._device_id:
             raise invalid(f"device_id: expected {self._device_id}, found {request.device_id}")
         return request
 
     async def _stream(self, requests: AsyncIterator[bytes], context: _Context) -> None:
-        if self._taken:
-            raise exhausted("another client has the packets: there can be one at a time")
-        self._taken = True
+        if self._has_client:
+            raise exhausted("another client has the packet stream: only one client at a time can have it")
+        self._has_client = True
         ids = self._ids = self._ids or PacketIds()
         ids.forget()
         sending = _PacketSender(self._frames, self._device_id, ids, context)
-        self._frames.listen(True)
+        self._frames.set_listening(True)
         sender = asyncio.create_task(sending.run())
         try:
             async for octets in requests:
@@ -127,28 +128,31 @@ class DataplaneService:
                 # empty packets are ignored, as in BMv2
                 if not request.packet:
                     continue
-                await sending.room()
+                await sending.wait_for_space()
                 try:
-                    self._frames.give(request.port, request.packet, ids.origin(request.id))
+                    self._frames.receive_frame(request.port, request.packet, ids.origin(request.id))
                 except PortError as error:
                     raise invalid(str(error)) from None
             sending.end()
             await sender
         finally:
-            # the next client needs the descriptor that this sender watches
+            # only when this sender has ended may the next client watch the descriptor
             sender.add_done_callback(self._gone)
             sender.cancel()
 
     def _gone(self, sender: asyncio.Task[None]) -> None:
         if not sender.cancelled():
-            sender.exception()  # retrieved, so that asyncio logs none
-        self._taken = False
-        with contextlib.suppress(PortError):  # the switch ends
-            self._frames.listen(False)
+            sender.exception()  # retrieving it keeps asyncio from logging it
+        self._has_client = False
+        with contextlib.suppress(PortError):  # the ports are closed when the switch stops
+            self._frames.set_listening(False)
 
 
 class PacketIds:
-    """The clients' 64-bit ids of packets, by the switch's 32-bit origins."""
+    """Maps the switch's 32-bit origins to the clients' 64-bit packet ids.
+
+    An origin identifies a received frame, and is carried by all frames that the switch makes of it.
+    """
 
     def __init__(self) -> None:
         self._ids = array("Q", bytes(8 * KEPT_IDS))
@@ -156,68 +160,68 @@ class PacketIds:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets the ids of the packets in the switch, for the next client."""
+        """Forgets all ids: packets that are still in the switch do not belong to the next client."""
         self._origins = array("I", bytes(4 * KEPT_IDS))
 
     def origin(self, packet_id: int) -> int:
-        """A new origin for a packet."""
-        self._last = self._last % _MOST_ORIGIN + 1
-        place = self._last % KEPT_IDS
-        self._ids[place], self._origins[place] = packet_id, self._last
+        """Assigns a new origin to a packet with this id."""
+        self._last = self._last % _MAX_ORIGIN + 1
+        index = self._last % KEPT_IDS
+        self._ids[index], self._origins[index] = packet_id, self._last
         return self._last
 
     def id(self, origin: int) -> int:
-        """The id of a packet; 0: it has none any more."""
-        place = origin % KEPT_IDS
-        return self._ids[place] if self._origins[place] == origin else 0
+        """The packet id of an origin; 0: it is no longer remembered."""
+        index = origin % KEPT_IDS
+        return self._ids[index] if self._origins[index] == origin else 0
 
 
 class _PacketSender:
-    """Sends a client the packets that leave the switch."""
+    """Sends the packets that leave the switch to a client."""
 
-    def __init__(self, frames: Frames, device_id: int, ids: PacketIds, context: _Context) -> None:
+    def __init__(self, frames: FramePorts, device_id: int, ids: PacketIds, context: _Context) -> None:
         self._frames = frames
         self._device_id = device_id
         self._ids = ids
         self._context = context
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
+        self._wakeup = asyncio.Event()
+        self._batch_sent = asyncio.Event()
         self._ended = False
 
-    async def room(self) -> None:
-        """Waits until the client has taken most packets."""
+    async def wait_for_space(self) -> None:
+        """Waits until fewer than `MOST_WAITING` packets wait for the client."""
         while self._frames.waiting() >= MOST_WAITING:
-            self._room.clear()
-            await self._room.wait()
+            self._batch_sent.clear()
+            await self._batch_sent.wait()
 
     def end(self) -> None:
-        """The client sends no more: `run` returns when the switch is empty."""
+        """Says that the client sends no more packets: `run` returns when the switch is empty."""
         self._ended = True
-        self._some.set()
+        self._wakeup.set()
 
     async def run(self) -> None:
         while True:
-            frames = self._frames.taken(_AT_ONCE)
+            frames = self._frames.take_frames(_BATCH)
             for port, origin, data in frames:
                 packet = Packet(id=self._ids.id(origin), device_id=self._device_id, port=port, packet=data)
                 await self._context.write(packet.SerializeToString())
-            self._room.set()
+            self._batch_sent.set()
             if frames:
                 continue
             if self._ended and self._frames.idle():
                 return
             if self._ended:
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(_POLL_S)
             else:
-                await self._more()
+                await self._wait_for_frames()
 
-    async def _more(self) -> None:
-        """Waits for frames, or for `end`."""
-        # only meanwhile, as the descriptor stays readable while the client is stalled
-        loop, readable = asyncio.get_running_loop(), self._frames.taken_fd
-        self._some.clear()
-        loop.add_reader(readable, self._some.set)
+    async def _wait_for_frames(self) -> None:
+        """Waits until frames leave the switch or `end` is called."""
+        # watched only here: while a client stalls, the descriptor stays readable and would cause a busy loop
+        loop, readable = asyncio.get_running_loop(), self._frames.frames_fd
+        self._wakeup.clear()
+        loop.add_reader(readable, self._wakeup.set)
         try:
-            await self._some.wait()
+            await self._wakeup.wait()
         finally:
             loop.remove_reader(readable)

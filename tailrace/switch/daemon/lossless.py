@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC, its watchdog and the shared buffer: specs of the command line, and configurations of the switch."""
+"""PFC, its watchdog and the shared buffer: parses the command line's specs and configures the switch."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 40
 HOST = "host"
 PACKET_BYTES = 128 << 20
-"""Memory for packets; a large buffer needs more."""
+"""Least memory for packets, in bytes; a large shared buffer needs more."""
 
 _PACKET_OVERHEAD = 16
-"""Bytes of memory for each byte of small packets in a buffer, at most."""
+"""Bytes of memory for each byte in the buffer, at most: for the smallest packets."""
 
 _SIZES = ("xoff", "xon", "headroom")
 
 
 @dataclass(frozen=True, slots=True)
 class PfcSpec:
-    """Thresholds of some priorities of a port, None: of all ports; `quanta`: of pause frames; `rise`: how
-    many priorities above their own received packets are queued.
+    """PFC thresholds of some priorities of a port; port None: of all ports.
+
+    quanta: pause time in pause frames, in 512 bit times
+    rise: received packets are queued this many priorities above the one they were sent with
     """
 
     port: int | None
@@ -45,7 +47,7 @@ class PfcSpec:
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """The shared buffer, as in BufferConfig; `alpha` None: thresholds are static."""
+    """The shared buffer; fields as in BufferConfig. `alpha` None: thresholds are static."""
 
     size_bytes: int
     alpha: Fraction | None = None
@@ -54,22 +56,25 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class WatchdogSpec:
-    """The watchdog of some ports, None: of all. With `host` its times suit a port with a host."""
+    """The PFC watchdog of some ports; None: of all ports.
+
+    With `host` its times are computed for a port to which a host is attached.
+    """
 
     ports: tuple[int, ...] | None
     watchdog: Watchdog
     host: bool = False
 
     def of(self, rate_bps: int, xoff_bytes: int) -> Watchdog:
-        """The watchdog of a port with such a rate, 0: none, and such a threshold."""
+        """The watchdog of a port with this rate (0: no limit) and XOFF threshold."""
         return of_host(rate_bps, xoff_bytes, self.watchdog.action) if self.host else self.watchdog
 
 
 def parse_pfc(text: str) -> PfcSpec:
-    """PFC as [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB, perhaps with ,quanta=N and ,rise=N.
+    """Parses [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB[,quanta=N][,rise=N].
 
     Raises:
-        ValueError: it is none; UnitError where a size is none.
+        ValueError: the spec is invalid; UnitError, a subclass: a size or another value is invalid.
     """
     numbers, colon, rest = text.rpartition(":")
     if not colon:
@@ -90,10 +95,10 @@ def parse_pfc(text: str) -> PfcSpec:
 
 
 def parse_port_watchdog(text: str) -> WatchdogSpec:
-    """A watchdog as [PORT,PORT,...:]SPEC, a spec of spec.watchdog, or host[,action=ACTION].
+    """Parses [PORT,PORT,...:]SPEC; SPEC is that of spec.watchdog, or host[,action=ACTION].
 
     Raises:
-        ValueError: it is none; UnitError: a part of the spec is invalid.
+        ValueError: a port number is invalid; UnitError: SPEC is invalid.
     """
     numbers, colon, settings = text.rpartition(":")
     ports = tuple(int(number) for number in numbers.split(",")) if colon else None
@@ -101,15 +106,15 @@ def parse_port_watchdog(text: str) -> WatchdogSpec:
     if kind != HOST:
         return WatchdogSpec(ports, parse_watchdog(settings))
     if comma and not rest.startswith("action="):
-        raise UnitError(f"{rest!r}: a host's port has only an action of its own")
+        raise UnitError(f"{rest!r}: with `host` only action=ACTION can be given")
     return WatchdogSpec(ports, parse_watchdog(rest) if comma else Watchdog(), host=True)
 
 
 def parse_buffer(text: str) -> BufferSpec:
-    """The shared buffer as 9MB, perhaps with dynamic thresholds and bytes of ports: 9MB,alpha=1/8,port=8KB.
+    """Parses the shared buffer: size, optional alpha and reserve of each port, as 9MB,alpha=1/8,port=8KB.
 
     Raises:
-        ValueError: it is none; UnitError where the size is none.
+        ValueError: the spec is invalid; UnitError, a subclass: a size or key is invalid.
     """
     size, comma, rest = text.partition(",")
     size_bytes = parse_bytes(size)
@@ -126,12 +131,12 @@ def pfc_configs(
     watchdogs: Sequence[WatchdogSpec] = (),
     rates_bps: Mapping[int, int] | None = None,
 ) -> dict[int | None, PfcConfig]:
-    """PFC of all ports (None) and of each port with a spec; the last spec wins.
+    """The PFC configuration of each port with a spec, and of all other ports (key None).
 
-    The specs of a port are added to those of all ports.
+    The specs of a port are added to those of all ports; of several for one priority the last one counts.
 
     Args:
-        rates_bps: of the ports that there are, 0: no limit; only watchdogs of hosts depend on them.
+        rates_bps: rate of each port of the switch (0: no limit); only watchdogs with `host` depend on it.
     """
     rates_bps = rates_bps or {}
     configs: dict[int | None, PfcConfig] = {}
@@ -153,7 +158,7 @@ def pfc_configs(
 
 
 def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
-    """The ports with a watchdog."""
+    """The ports for which a watchdog is given."""
     return {port for spec in watchdogs for port in (ports if spec.ports is None else spec.ports)}
 
 
@@ -171,13 +176,13 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
 
 
 def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
-    """Memory for packets of a switch: at most a quarter of `--memory`."""
+    """Memory for the packets of a switch, in bytes: at most a quarter of `memory_bytes` (`--memory`)."""
     buffer_bytes = 0 if buffer is None else buffer.size_bytes
     return min(memory_bytes // 4, max(PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
 
 
 def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:
-    """The shared buffer's configuration of the switch."""
+    """The switch's configuration of the shared buffer; None: no limit."""
     from tailrace.switch.core import BufferConfig
 
     return None if spec is None else BufferConfig(spec.size_bytes, spec.alpha, spec.port_bytes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the switch, and their validation."""
+"""Options of the command tailrace_switch_grpc, and their validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.daemon.lossless import BufferSpec, PfcSpec, WatchdogSpec
 from tailrace.switch.daemon.units import Rate
 
-# simple_switch_grpc listens on every interface; here that needs the option.
+# simple_switch_grpc listens on all interfaces by default; this switch only where the option says so
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
@@ -20,12 +20,12 @@ _MOST_GROUPS = (1 << 32) - 1
 
 
 class OptionError(Error):
-    """An invalid command line; one line for the user."""
+    """The command line is invalid; the message is one line for the user."""
 
 
 @dataclass(slots=True)
 class SwitchOptions:
-    """The options; times in ns, rates as units.Rate, depths in packets and bytes."""
+    """The options. In pairs with a port, port None means all ports; queue_depth is (packets, bytes)."""
 
     program: Path | None
     interfaces: dict[int, str]
@@ -72,9 +72,9 @@ class SwitchOptions:
         return [port for port in range(MAX_PORT + 1) if port != self.cpu_port]
 
     def logs(self, level: str) -> bool:
-        """Whether there is a log, and it has lines of that level."""
-        asked = self.log_console or self.log_file is not None
-        return asked and LEVELS.index(self.log_level) <= LEVELS.index(level)
+        """Whether there is a log and it includes lines of this level."""
+        has_log = self.log_console or self.log_file is not None
+        return has_log and LEVELS.index(self.log_level) <= LEVELS.index(level)
 
 
 def _check_pfc(options: SwitchOptions) -> None:
@@ -105,7 +105,7 @@ def _check_watchdogs(options: SwitchOptions) -> None:
 
 
 def _check_address(name: str, text: str | None) -> None:
-    """Rejects port numbers that gRPC would misread; gRPC checks host names."""
+    """Rejects port numbers that gRPC would misread. gRPC itself checks host names."""
     if text is None:
         return
     host, _, port = text.rpartition(":")
@@ -117,19 +117,19 @@ def _check_address(name: str, text: str | None) -> None:
 
 def _check_values(options: SwitchOptions) -> None:
     if not 0 < options.priority_queues <= 8:
-        raise OptionError("--priority-queues is not in 1..8")
+        raise OptionError(f"--priority-queues {options.priority_queues} is not in 1..8")
     if options.drop_port > MAX_PORT:
         raise OptionError(f"--drop-port {options.drop_port} is not in 0..{MAX_PORT}")
     if not 0 < options.max_mc_groups <= _MOST_GROUPS:
         raise OptionError(f"--max-mc-groups {options.max_mc_groups} is not in 1..{_MOST_GROUPS}")
     if options.p4info is not None and options.program is None:
-        raise OptionError("--p4info needs the program that it is of, as JSON")
+        raise OptionError("--p4info needs the program's JSON file on the command line, too")
     if options.tick_ns == 0 or options.log_file_max_size == 0:
         raise OptionError("--tick-ns and --log-file-max-size must be above 0")
 
 
 def check(options: SwitchOptions) -> None:
-    """Adds warnings for options without effect.
+    """Checks the options, and adds a warning for each that has no effect.
 
     Raises:
         OptionError: an option is invalid, or not supported.
@@ -141,7 +141,7 @@ def check(options: SwitchOptions) -> None:
         if cpu_port in options.interfaces:
             raise OptionError(f"--cpu-port {cpu_port} is the port of {options.interfaces[cpu_port]}")
         if cpu_port == options.drop_port:
-            raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
+            raise OptionError(f"--cpu-port {cpu_port} is the drop port; choose another with --drop-port")
     _check_values(options)
     _check_pfc(options)
     if options.log_console and options.log_file:
@@ -149,7 +149,7 @@ def check(options: SwitchOptions) -> None:
     if options.strict and options.bmv2_compat:
         raise OptionError("--strict and --bmv2-compat exclude each other")
     if options.strict and not options.device_id:
-        raise OptionError("--strict: device id 0 is none for P4Runtime: give another --device-id")
+        raise OptionError("--strict: device id 0 is invalid in P4Runtime: give another --device-id")
     if options.dump_packet_data and not options.logs("info"):
         options.warnings.append("--dump-packet-data is ignored: there is no log at level info")
     if options.pcap is not None and not options.pcap.is_dir():
@@ -161,7 +161,7 @@ def check(options: SwitchOptions) -> None:
         raise OptionError("--grpc-server-with-client-auth needs --grpc-server-cacert")
     if options.ssl_client_auth and not options.ssl:
         raise OptionError(
-            "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
+            "--grpc-server-with-client-auth needs --grpc-server-ssl: without TLS no client is authenticated"
         )
     _check_address("grpc-server-addr", options.address)
     _check_address("dp-grpc-server-addr", options.packets_address)

@@ -1,7 +1,7 @@
-"""Ports of the native switch: controls the C thread that sends and receives frames.
+"""Ports of the native switch: Python control of the C thread that receives and sends frames.
 
-The thread is in `switch/daemon/io/*.c`; this module opens ports, injects and takes frames of the control
-plane, and reads counters. No call holds the interpreter lock while it waits.
+The thread is in `switch/daemon/io/*.c`. This module opens ports, exchanges the frames of packet-ins,
+packet-outs and ports without interfaces, and reads counters. Calls release Python's GIL while they wait.
 """
 
 # SPDX-License-Identifier: Apache-2.0
@@ -34,25 +34,25 @@ __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "i
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
-"""Ring slots of all ports of a switch, 2 KiB each, resident from the start."""
+"""Receive ring slots of all ports of a switch together; 2 KiB of memory each, allocated at the start."""
 
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
 
 
 class SwitchHandle(Protocol):
-    """A switch for the loop: the address of its `tr_switch`."""
+    """The switch that the loop runs, known by the address of its `tr_switch`."""
 
     @property
     def handle(self) -> Any:
-        """A ``tr_switch *``, valid until the switch is closed: after the loop has stopped."""
+        """A ``tr_switch *``; it must stay valid until the loop has stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortStatus:
-    """State and counters of one port since the start, named as in `tri_port_info` (tri_loop.h).
+    """State and counters of one port since the start; `tri_port_info` (tri_loop.h) explains the fields.
 
-    Frames are counted one by one; `_bytes` without frame check sequence. Drops are counted by reason.
+    `_bytes` are without frame check sequence. There is a counter for each reason of drops.
     """
 
     up: int
@@ -80,26 +80,26 @@ class PortStatus:
 
 
 def io_sources() -> tuple[list[Path], list[Path]]:
-    """The C sources of the loop and the include folders they need."""
+    """The C sources of the loop, and their include folders."""
     return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", RUNTIME]
 
 
 def open_library(path: Path) -> Any:
-    """The functions of a build of the loop (tri_loop.h)."""
+    """Loads a compiled loop from a file: its functions (tri_loop.h)."""
     return headers.bound(ctypes.CDLL(str(path)), ffi)
 
 
 @functools.cache
 def io_library(sanitize: bool = False) -> Any:
-    """The loop for the real switch core, compiled if needed.
+    """The functions of the loop; compiles core and loop if they are not in the build cache.
 
     Args:
-        sanitize: the build with sanitizers, as of the core.
+        sanitize: core and loop are compiled with sanitizers.
 
     Raises:
         BuildError: no C compiler, or no build cache.
     """
-    runtime_library(sanitize)  # the loop calls its symbols
+    runtime_library(sanitize)  # loaded first: the loop links to its symbols
     return headers.bound(_io_recipe(sanitize).load(), ffi)
 
 
@@ -112,7 +112,7 @@ def is_compiled() -> bool:
     """Whether the core and the loop are in the build cache.
 
     Raises:
-        BuildError: there is no cache.
+        BuildError: no cache can be used.
     """
     return runtime_recipe().is_made() and _io_recipe().is_made()
 
@@ -129,7 +129,7 @@ class IoLoop:
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
         *,
-        by_hand: bool = False,
+        without_interfaces: bool = False,
         ring_slots: int | None = None,
         library: Any = None,
     ) -> None:
@@ -137,16 +137,18 @@ class IoLoop:
 
         Args:
             sw: the switch core.
-            ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
-            cpu_port: port whose frames go to packet_ins(); None: there is none.
+            ports: port numbers from 0 to 511, and interfaces of this network namespace, each given once.
+            cpu_port: port whose frames packet_ins() returns; None: there is none.
             pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
-            by_hand: all other ports have no interface: `give` and `taken` move their frames.
-            ring_slots: frames that each port can keep in memory shared with the kernel, 2 KiB each; 0: none,
-                each batch is a system call; None: what all ports together keep within 16 MiB, 256 to 2048.
+            without_interfaces: all other ports exist without an interface; `receive_frame` and `take_frames`
+                exchange their frames.
+            ring_slots: receive ring slots of each port, in memory shared with the kernel, 2 KiB each; 0: no
+                ring, frames are read by system calls; None: 256 to 2048, 16 MiB for all ports together.
             library: another build of the C code (tests).
 
         Raises:
-            PortError: an interface that does not exist, may not be opened or is given twice, or a bad number.
+            PortError: an interface does not exist, may not be opened or is given twice, or a port number is
+                out of range.
         """
         try:
             self._lib = library if library is not None else io_library()
@@ -172,7 +174,7 @@ class IoLoop:
         try:
             for number, name in self._ports.items():
                 self._add(loop, number, name)
-            if by_hand and self._lib.tri_by_hand(loop, self._error) != 0:
+            if without_interfaces and self._lib.tri_by_hand(loop, self._error) != 0:
                 raise PortError(self._message())
         except PortError:
             self.close()
@@ -197,7 +199,7 @@ class IoLoop:
         """Starts the thread. Call once.
 
         Raises:
-            PortError: the system gives no thread or descriptor, or the loop was started before.
+            PortError: no thread or descriptor could be created, or the loop was started before.
         """
         if self._started:
             raise PortError("the ports were started before")
@@ -229,16 +231,16 @@ class IoLoop:
 
     @property
     def ports(self) -> dict[int, str]:
-        """Port number to interface name, as given."""
+        """The interface names, by port number."""
         return dict(self._ports)
 
     def now_ns(self) -> int:
-        """The core's clock: ns since this object was made, monotonic."""
+        """The core's clock: monotonic, in ns since this object was created."""
         with self._lock:
             return int(self._lib.tri_now(self._open()))
 
     def inject(self, port: int, data: bytes) -> None:
-        """The core receives a frame on `port` now.
+        """Delivers a frame to the core as received on `port` now.
 
         Raises:
             PortError: no such port number, or the core has no memory left.
@@ -250,7 +252,7 @@ class IoLoop:
             raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
     def send_packet_out(self, data: bytes) -> None:
-        """The core receives a frame on the CPU port now.
+        """Delivers a frame to the core as received on the CPU port now.
 
         Raises:
             PortError: there is no CPU port.
@@ -261,14 +263,14 @@ class IoLoop:
 
     @property
     def events_fd(self) -> int:
-        """Descriptor that is readable while packet-ins or digests may wait; never read it yourself."""
+        """Descriptor that is readable while packet-ins or digests may be pending. Do not read from it."""
         with self._lock:
             return int(self._lib.tri_events_fd(self._open()))
 
     def packet_ins(self) -> list[bytes]:
-        """Takes frames that the core sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
+        """Removes and returns the frames sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
 
-        Makes events_fd unreadable first: fetch digests after this call, and no event is missed.
+        Makes events_fd unreadable first. So fetch digests after this call: then no event is missed.
         """
         frames: list[bytes] = []
         with self._lock:
@@ -281,11 +283,13 @@ class IoLoop:
                 frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
         return frames
 
-    def give(self, port: int, data: bytes, origin: int = 0) -> None:
-        """The core receives a frame on a port by hand, or the CPU port, now; a port that is down drops it.
+    def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
+        """Delivers a frame to the core as received now, on a port without an interface or on the CPU port.
+
+        A port that is down drops the frame.
 
         Args:
-            origin: id of the frame and of all frames that it causes, from 0 to 2^32 - 1; 0: none.
+            origin: id of the frame and of all frames that the switch makes of it, up to 2^32 - 1; 0: no id.
 
         Raises:
             PortError: no such port, or the core has no memory left.
@@ -296,21 +300,24 @@ class IoLoop:
             if self._lib.tri_hand_give(self._open(), port, data, len(data), origin) != 0:
                 raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
-    def listen(self, on: bool) -> None:
-        """Whether frames of ports by hand are queued, or dropped. Drops the queued ones."""
+    def set_listening(self, on: bool) -> None:
+        """Sets whether frames of ports without interfaces wait for `take_frames`, or are dropped.
+
+        Drops the frames that wait now.
+        """
         with self._lock:
             self._lib.tri_hand_listen(self._open(), on)
 
     @property
-    def taken_fd(self) -> int:
-        """Descriptor that is readable while `taken` may have frames; never read it yourself."""
+    def frames_fd(self) -> int:
+        """Descriptor that is readable while `take_frames` may return frames. Do not read from it."""
         with self._lock:
             return int(self._lib.tri_hand_fd(self._open()))
 
-    def taken(self, most: int) -> list[tuple[int, int, bytes]]:
-        """Takes frames sent by ports by hand, oldest first, at most so many: port, origin and bytes.
+    def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
+        """Removes at most `most` frames sent by ports without interfaces, oldest first.
 
-        Makes taken_fd unreadable first; call it until there are none.
+        Returns port, origin and bytes of each. Makes frames_fd unreadable first: call it until none is left.
         """
         frames = []
         port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
@@ -326,17 +333,17 @@ class IoLoop:
         return frames
 
     def waiting(self) -> int:
-        """The number of frames that `taken` has."""
+        """The number of frames that wait for `take_frames`."""
         with self._lock:
             return int(self._lib.tri_hand_waiting(self._open()))
 
     def idle(self) -> bool:
-        """Whether `taken` has no frames, and the switch none that might be sent."""
+        """Whether no frame waits for `take_frames`, and no frame in the switch may still be sent."""
         with self._lock:
             return bool(self._lib.tri_hand_idle(self._open()))
 
     def set_port(self, port: int, up: bool) -> None:
-        """Sets a port by hand up or down.
+        """Sets a port without an interface up or down.
 
         Raises:
             PortError: there is no such port.
@@ -348,7 +355,7 @@ class IoLoop:
             raise PortError(f"there is no port {port} without an interface")
 
     def packet_in_drops(self) -> int:
-        """Frames for the CPU port that were dropped as its queue was full."""
+        """Frames for the CPU port that were dropped because too many packet-ins were pending."""
         with self._lock:
             return int(self._lib.tri_packet_in_drops(self._open()))
 

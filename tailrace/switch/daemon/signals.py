@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signal handlers of the process, from its start to its exit.
 
-SIGTERM, SIGINT and SIGHUP stop it within LATEST_S; further ones change nothing. SIGUSR1 writes the
-statistics, if configured. SIGUSR2 and SIGPIPE are ignored.
+SIGTERM, SIGINT and SIGHUP stop the process within LATEST_S; further signals have no effect. SIGUSR1 writes
+the statistics, if --statistics is given. SIGUSR2 and SIGPIPE are ignored.
 
-Python runs handlers in the main thread, which may wait for the data plane, and that for a packet. So another
-thread reads each signal from a pipe, and exits the process if the main thread does not.
+Python runs signal handlers in the main thread, which may be waiting for a lock that packet processing has.
+So another thread reads the signals from a pipe, and exits the process if the main thread does not.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ LATEST_S = 0.8
 
 
 class EndedError(BaseException):
-    """A signal during the start; no Exception, so that no handler takes it for a failure."""
+    """A signal came while the switch started. Not an Exception, so that no handler takes it for a failure."""
 
 
 class SignalHandlers:
-    """The signals of this process. Make it in the main thread."""
+    """Installs the signal handlers of this process, for a `with` block. Create it in the main thread."""
 
-    def __init__(self, last_resort: Callable[[], None]) -> None:
-        """`last_resort` exits the process if the main thread does not; it is called in another thread."""
-        self._last_resort = last_resort
-        self._ended: Callable[[], None] | None = None
-        self._got = self._left = False
+    def __init__(self, exit_process: Callable[[], None]) -> None:
+        """`exit_process` is called in another thread if the main thread does not stop in time."""
+        self._exit_process = exit_process
+        self._stop_serving: Callable[[], None] | None = None
+        self._is_stopping = self._is_left = False
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
         self._wakeup_before = signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
@@ -50,47 +50,47 @@ class SignalHandlers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Restores the handlers, for callers from Python."""
+        """Restores the previous handlers, for Python code that calls `main`."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        self._left = True
+        self._is_left = True
         signal.set_wakeup_fd(self._wakeup_before)
         os.close(self._wakeup_write)
 
     def _wait(self) -> None:
-        """Exits the process LATEST_S after the first signal, unless the context is left before."""
+        """Exits the process LATEST_S after the first signal, unless the `with` block is left before."""
         while (number := os.read(self._wakeup_read, 1)) and number[0] not in ENDING:
             pass
         if number:
             time.sleep(LATEST_S)
-        if number and not self._left:
-            self._last_resort()
+        if number and not self._is_left:
+            self._exit_process()
         os.close(self._wakeup_read)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
-        if self._got:
+        if self._is_stopping:
             return
-        self._got = True
-        if self._ended is None:
+        self._is_stopping = True
+        if self._stop_serving is None:
             raise EndedError
-        self._ended()
+        self._stop_serving()
 
     def serving(self) -> asyncio.Event:
-        """An event of the running loop that is set when a signal comes, instead of an exception."""
+        """Returns an event that signals set from now on, instead of raising EndedError: the server runs."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def end() -> None:
             loop.call_soon_threadsafe(ended.set)
 
-        self._ended = end
+        self._stop_serving = end
         return ended
 
     def served(self) -> None:
-        """The process is stopping: further signals are ignored."""
-        self._got = True
+        """The server has stopped: further signals are ignored."""
+        self._is_stopping = True
 
     def report_with(self, report: Callable[[], None]) -> None:
-        """Calls `report` at SIGUSR1, between two of the event loop's callbacks."""
+        """Has the event loop call `report` on SIGUSR1."""
         loop = asyncio.get_running_loop()
-        # not by add_signal_handler, which would replace the wakeup descriptor
+        # loop.add_signal_handler would replace the wakeup descriptor
         signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(report))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units of the switch's command line; spec.units has those of all rooms."""
+"""Units that only the switch's command line has; spec.units has the common ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailrace.spec.units import exact_integer, parse_bytes, parse_rate_bps, spli
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate in bits/s or in packets/s; the other is 0."""
+    """A rate in bits/s or in packets/s; the other value is 0."""
 
     bps: int = 0
     pps: int = 0
 
 
 def parse_rate(text: str) -> Rate:
-    """A rate such as 100Mbps or 1000pps; a bare number is bits/s."""
+    """Parses a rate such as 100Mbps or 1000pps; a number without a unit is in bits/s."""
     value, unit = split(text)
     if unit.lower() == "pps":
         return Rate(pps=exact_integer(value, text))
@@ -25,7 +25,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_depth(text: str) -> tuple[int, int]:
-    """A queue depth as (packets, bytes): 64 and 64pkts are packets, 100KiB is bytes; 0 is no limit."""
+    """Parses a queue depth to (packets, bytes): 64 and 64pkts are packets, 100KiB is bytes; 0: no limit."""
     value, unit = split(text)
     if unit in ("", "pkts", "packets"):
         return exact_integer(value, text), 0

@@ -79,7 +79,7 @@ def served(switch: V1ModelSwitch) -> Iterator[Plane]:
         await server.start()
         return server, port
 
-    with IoLoop(switch, {}, CPU_PORT, by_hand=True) as io:
+    with IoLoop(switch, {}, CPU_PORT, without_interfaces=True) as io:
         io.start()
         server, port = asyncio.run_coroutine_threadsafe(start(), loop).result(LONG_S)
         address = f"127.0.0.1:{port}"
