@@ -1,7 +1,7 @@
 /* Bit fields of packet bytes and of 64/128-bit integers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Byte order is decided here and nowhere else. Packet bytes are big-endian and
+ * All knowledge of byte order is here. Packet bytes are big-endian and
  * fields are packed from the most significant bit of the first byte:
  *
  *      byte 0          byte 1
@@ -46,7 +46,7 @@ TR_INLINE tr_s128 tr_sext128(tr_u128 v, unsigned bits)
                        : (tr_s128)(v << (128 - bits)) >> (128 - bits);
 }
 
-/* Shifts by any amount: what leaves the word is gone. */
+/* Shifts by any amount; bits shifted out are lost. */
 TR_INLINE uint64_t tr_shl64(uint64_t v, uint64_t n)
 {
     return n >= 64 ? 0 : v << n;
@@ -77,7 +77,7 @@ TR_INLINE tr_s128 tr_shr_s128(tr_s128 v, uint64_t n)
     return v >> (n >= 128 ? 127 : n);
 }
 
-/* Indices and shift amounts: out of uint64_t's range is as far as can be. */
+/* Indices and shift amounts: values outside uint64_t become UINT64_MAX. */
 TR_INLINE uint64_t tr_index_s64(int64_t v)
 {
     return v < 0 ? UINT64_MAX : (uint64_t)v;
@@ -152,8 +152,8 @@ TR_INLINE void tr_store_be(uint8_t *p, unsigned n, uint64_t v)
         p[i] = (uint8_t)v;
 }
 
-/* The `bits` (1..64) bits at bit offset `off` of p. Reads only bytes that hold
- * them. */
+/* The `bits` (1..64) bits at bit offset `off` of p. Reads no byte without such
+ * bits. */
 TR_INLINE uint64_t tr_get64(const uint8_t *p, unsigned off, unsigned bits)
 {
     unsigned first = off / 8, shift = off % 8;
@@ -161,7 +161,7 @@ TR_INLINE uint64_t tr_get64(const uint8_t *p, unsigned off, unsigned bits)
     if (span <= 8)
         return tr_load_be(p + first, span) >> (span * 8 - shift - bits) &
                tr_mask64(bits);
-    /* nine bytes: the top 8 - shift bits of the first, then eight whole */
+    /* nine bytes: the low 8 - shift bits of the first, then eight bytes */
     uint64_t high = p[first] & (0xffu >> shift);
     uint64_t low = tr_load_be(p + first + 1, 8);
     unsigned drop = span * 8 - shift - bits;
@@ -177,8 +177,8 @@ TR_INLINE tr_u128 tr_get128(const uint8_t *p, unsigned off, unsigned bits)
            tr_get64(p, off + bits - 64, 64);
 }
 
-/* Writes the low `bits` (1..64) bits of v at bit offset `off`; other bits of
- * the bytes touched stay. */
+/* Writes the low `bits` (1..64) bits of v at bit offset `off`. Other bits of
+ * these bytes keep their values. */
 TR_INLINE void tr_put64(uint8_t *p, unsigned off, unsigned bits, uint64_t v)
 {
     if (off % 8 == 0 && bits % 8 == 0) {
@@ -230,7 +230,7 @@ TR_INLINE void tr_put_limbs(uint8_t *p, unsigned off, unsigned bits,
     tr_put64(p, off, bits, limbs[n]);
 }
 
-/* Whole bytes of a variable-length field, to and from any bit offset. */
+/* Copies a variable-length field of whole bytes from or to any bit offset. */
 TR_INLINE void tr_get_bytes(const uint8_t *p, unsigned off, unsigned bits,
                             uint8_t *dst)
 {

@@ -1,30 +1,31 @@
-/* The packet buffer of the switch: admission of packets, ingress accounts.
+/* The packet buffer of the switch: admission of packets, bytes by ingress port.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Memory is one pool for all ports, less the headrooms, which each lossless
- * port and priority has for itself (RLB §II-A), and less what each port has for
- * packets that are not lossless, so that waiting data do not block control
- * packets:
+ * All ports share one pool of memory, except for headrooms, of which each
+ * lossless ingress port and priority has its own (RLB §II-A), and except for a
+ * reserve of each port for packets that are not lossless, so that waiting data
+ * do not block control packets:
  *
  *   |<------------------------- bytes ------------------------->|
  *   |  shared: all ports, all priorities   | headrooms  | ports |
  *
- * A lossless packet takes shared bytes up to the threshold of its ingress port
- * and priority and up to the free bytes; the rest of it takes headroom, whose
- * first byte pauses the sender. So a full pool pauses, too. A packet without room
- * in either is dropped. Departures release the headroom first. A packet that is
- * not lossless takes its port's reserve, else shared bytes.
+ * A lossless packet occupies shared bytes, limited by the threshold of its
+ * ingress port and priority and by the free bytes. The rest of it occupies
+ * headroom, whose first byte pauses the sender; so a full pool pauses it, too.
+ * A packet that fits into neither is dropped. Departures free the headroom
+ * first. A packet that is not lossless occupies its port's reserve, or if it
+ * does not fit there, shared bytes.
  *
- * With a dynamic threshold (Choudhury and Hahne, 1998) a port and priority gets
- * alpha times what is free, and never more than its xoff.
+ * With a dynamic threshold (Choudhury and Hahne, 1998) a port and priority may
+ * use alpha times the free bytes, but never more than its xoff.
  *
- * A packet keeps its room from the time that it is queued until it is sent, or
- * dropped: one that is recirculated, all the way.
+ * A packet occupies its space from the time when it is queued until it is sent
+ * or dropped, also while it is recirculated.
  */
 #include "tr_tm.h"
 
-/* What is free in the shared part. */
-static uint64_t room(const tr_buffer *b)
+/* Free bytes of the shared part. */
+static uint64_t free_shared(const tr_buffer *b)
 {
     if (!b->cfg.bytes)
         return UINT64_MAX;
@@ -33,11 +34,11 @@ static uint64_t room(const tr_buffer *b)
     return limit > b->shared ? limit - b->shared : 0;
 }
 
-/* Bytes that one port and priority may have in the shared part now. */
+/* Bytes that one port and priority may occupy in the shared part now. */
 static uint64_t threshold(const tr_buffer *b, const tr_pfc_state *st,
                           const tr_pfc_limits *limits)
 {
-    uint64_t most = limits->xoff_bytes, free_bytes = room(b);
+    uint64_t most = limits->xoff_bytes, free_bytes = free_shared(b);
     if (free_bytes == UINT64_MAX)
         return most;
     tr_u128 bytes = b->cfg.alpha_num ? (tr_u128)free_bytes *
@@ -61,14 +62,14 @@ static void take(tr_buffer *b, uint64_t shared, uint64_t head)
         b->head_most = b->head;
 }
 
-/* Room for a lossless packet; TR_DROP_COUNT, or why there is none. */
+/* Charges bytes of a lossless packet; TR_DROP_COUNT, or why they do not fit. */
 static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
                            const tr_pfc_limits *limits, uint64_t bytes)
 {
     tr_buffer *b = &s->buffer;
     uint64_t most = threshold(b, st, limits);
     uint64_t shared = most > st->shared ? most - st->shared : 0;
-    shared = least(least(shared, room(b)), bytes);
+    shared = least(least(shared, free_shared(b)), bytes);
     uint64_t head = bytes - shared;
     if (st->head + head > limits->headroom_bytes) {
         int over_headroom = st->shared + st->head + bytes >
@@ -92,7 +93,8 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
     return &s->ports[p->pfc_port]->pfc_state[p->pfc_class];
 }
 
-/* Releases lossless bytes, without a pause frame; those of the headroom. */
+/* Frees bytes of a lossless packet; returns those in the headroom. Does not
+ * resume the sender. */
 static uint64_t release(tr_pfc_state *st, uint64_t bytes)
 {
     uint64_t head = least(st->head, bytes);
@@ -103,7 +105,7 @@ static uint64_t release(tr_pfc_state *st, uint64_t bytes)
     return head;
 }
 
-/* Releases the room of p, without a pause frame. */
+/* Frees the space of p. Does not resume the sender. */
 static void discharge(tr_switch *s, tr_pkt *p)
 {
     uint64_t shared = p->charged_bytes, head = 0;
@@ -120,9 +122,9 @@ static void discharge(tr_switch *s, tr_pkt *p)
     p->charge = TR_CHARGE_NONE;
 }
 
-/* The sender may go on when the headroom is empty and the threshold is as far
- * away as xon is from xoff. It must when nothing of it is left here: later
- * nothing would. */
+/* Resumes the sender when the headroom is empty and its shared bytes are at
+ * least xoff - xon below the threshold; or when none of its bytes are left,
+ * since then no later departure could resume it. */
 static void resume(tr_switch *s, uint32_t port, uint32_t priority)
 {
     const tr_port *t = s->ports[port];
@@ -136,7 +138,7 @@ static void resume(tr_switch *s, uint32_t port, uint32_t priority)
     tr_pfc_notify(s, port, priority, 0);
 }
 
-/* Room for a packet that is not lossless. */
+/* Charges a packet that is not lossless. */
 static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
 {
     tr_buffer *b = &s->buffer;
@@ -147,7 +149,7 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
         t->own_bytes += bytes;
         b->from_ports += bytes;
         p->charge = TR_CHARGE_OWN;
-    } else if (bytes <= room(b)) {
+    } else if (bytes <= free_shared(b)) {
         take(b, bytes, 0);
         p->charge = TR_CHARGE_SHARED;
     } else {
@@ -156,8 +158,9 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
     return TR_DROP_COUNT;
 }
 
-/* A lossless packet that re-enters keeps its room, also above a new threshold:
- * it was admitted. Its growth is charged where there is room for it. */
+/* A lossless packet that is recirculated keeps its space, even above a lowered
+ * threshold, as it was admitted before. If it has grown, the additional bytes
+ * are charged if they fit. */
 static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
                      const tr_pfc_limits *limits, uint32_t bytes)
 {
@@ -199,7 +202,8 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
             p->charge = TR_CHARGE_LOSSLESS;
             p->pfc_class = (uint8_t)class;
         }
-        /* a refused packet pauses, too, if another one is left to resume */
+        /* a rejected packet pauses the sender, too, if others of it are here:
+         * their departure will resume it */
         if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
             tr_pfc_notify(s, p->pfc_port, class, 1);
         else if (st->paused && full != TR_DROP_COUNT)

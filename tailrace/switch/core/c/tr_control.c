@@ -1,4 +1,4 @@
-/* Control calls: each takes the lock, checks its indices and does one thing.
+/* Control calls: each takes the lock, checks its indices and does its work.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Runs `call` under the lock when `valid`, and returns its result. */
+/* Runs `call` under the lock, returns its result; TR_ERANGE if not `valid`. */
 #define LOCKED(s, valid, call)                                                \
     do {                                                                      \
         int rc_ = TR_ERANGE;                                                  \
@@ -200,7 +200,7 @@ int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
            last_hit(tr_table_entry(&s->tables[table], handle), time_ps));
 }
 
-/* Has so much time passed since then? */
+/* Whether span_ps have passed since then_ps. */
 static int passed(uint64_t then_ps, uint64_t now_ps, uint64_t span_ps)
 {
     return now_ps >= then_ps && now_ps - then_ps >= span_ps;
@@ -276,7 +276,7 @@ int tr_group_delete(tr_switch *s, uint32_t profile, int handle)
 
 /* ---- externs ---- */
 
-/* Is [first, first + n) inside an array of this size? */
+/* Whether [first, first + n) is inside an array of this size. */
 static int inside(uint64_t first, uint64_t n, uint64_t size)
 {
     return first <= size && n <= size - first;
@@ -320,8 +320,8 @@ int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
            set_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
-/* Cells are stored little-endian in 1, 2, 4, 8, 16 or 8 n bytes: the low bytes
- * of their limbs. */
+/* Bytes of a cell that are copied to limbs. Cells are stored little-endian in
+ * 1, 2, 4, 8, 16 or 8 n bytes. */
 static uint32_t bytes_in_use(const tr_array_desc *d)
 {
     uint32_t limbs = (d->bits + 63) / 64 * 8;
@@ -434,12 +434,13 @@ int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
                   const uint8_t *masks, uint32_t n)
 {
-    /* no more than the server allows: a member with ranges is several here */
+    /* n is not limited here: the server checks the size, in members of P4Info;
+     * a member with ranges has become several */
     LOCKED(s, vset < s->prog->n_vsets,
            tr_vset_config(&s->vsets[vset], values, masks, n));
 }
 
-/* ---- ports and queues: need no program ---- */
+/* ---- ports and queues: work without a program, too ---- */
 
 #define LOCKED_PORT(s, port, t, statement)                                    \
     do {                                                                      \
@@ -569,7 +570,7 @@ void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT])
     tr_switch_unlock(s);
 }
 
-/* ---- conservation ---- */
+/* ---- account of all frames ---- */
 
 static void count_held(const tr_pkt *p, tr_account *a)
 {

@@ -1,6 +1,6 @@
-/* The data plane, compiled into each program, with the program's sizes and the
- * whole packet path in one unit. It is local to the program; rare paths, and
- * state that all switches of a process share, are in the runtime.
+/* The data plane, compiled into each program: so the program's sizes are
+ * constants and the compiler optimises the whole packet path in one unit. Rare
+ * paths, and state shared by all switches of a process, are in the runtime.
  * SPDX-License-Identifier: Apache-2.0
  *
  * tr_v1model.h includes this at its end.

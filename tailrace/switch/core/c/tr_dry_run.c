@@ -1,18 +1,18 @@
-/* Dry runs: what a switch would do with a packet; no state of it changes.
+/* Dry runs: record what a switch would do with a packet, without changing it.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A dry run takes the switch's program and state. State that the program writes
- * is saved in an undo log, which is rolled back at the end. The packets of a dry
- * run wait in a list of their own, not in the switch's queues, whose contents
- * and departure times stay the same.
+ * A dry run uses the switch's program and state. State that the program writes
+ * is saved in an undo log, which is rolled back at the end. The packets of a
+ * dry run wait in a separate list, so the switch's queues and their departure
+ * times do not change.
  */
 #include "tr_tracer_internal.h"
 
-/* Passes of a dry run through ingress or egress. */
+/* Most passes of a dry run's packets through ingress or egress. */
 #define MOST_STEPS 4096u
-/* Memory of the packets that wait in a dry run. */
+/* Most memory of the packets that wait in a dry run. */
 #define MOST_PKT_BYTES (8u << 20)
-/* State that one dry run may write. */
+/* Most bytes of state that one dry run may write. */
 #define MOST_UNDO_BYTES (64u << 20)
 #define MOST_CHOICES 4096u
 
@@ -24,10 +24,10 @@ int tr_undo_save(tr_switch *s, const tr_pkt *p, void *bytes, uint32_t len)
     if (!g || !p->mark || !g->dry_run)
         return 1;
     if (g->n_bytes > MOST_UNDO_BYTES - len ||
-        !tr_tracer_grow((void **)&g->undo, &g->undo_room, g->n_undo + 1,
+        !tr_tracer_grow((void **)&g->undo, &g->undo_capacity, g->n_undo + 1,
                         sizeof *g->undo) ||
-        !tr_tracer_grow((void **)&g->bytes, &g->bytes_room, g->n_bytes + len,
-                        1)) {
+        !tr_tracer_grow((void **)&g->bytes, &g->bytes_capacity,
+                        g->n_bytes + len, 1)) {
         g->cut = 1;
         return 0;
     }
@@ -51,14 +51,15 @@ static void undo(tr_tracer *g)
 {
     while (g->n_undo) {
         const undo_entry *k = &g->undo[--g->n_undo];
-        memcpy(k->place, g->bytes + k->at, k->len);
+        memcpy(k->address, g->bytes + k->at, k->len);
     }
     g->n_bytes = 0;
 }
 
 /* ---- choices ---- */
 
-/* The outcome of the next choice that the caller gave; UINT64_MAX: none. */
+/* The outcome that the caller requested for the next choice; UINT64_MAX: none.
+ */
 static uint64_t requested(const tr_switch *s, const tr_pkt *p)
 {
     const tr_tracer *g = s->tracer;
@@ -86,30 +87,30 @@ tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
 {
     uint64_t rng = s->rng;
     tr_entry *member = tr_profile_resolve(s, profile, e, hash, first);
-    uint64_t of = 0, place = 0, group = 0;
+    uint64_t size = 0, position = 0, group = 0;
     if (e->kind == TR_TARGET_GROUP) {
         const tr_profile *list = &s->profiles[profile];
         const tr_group *g =
             e->id < list->n_groups ? list->groups[e->id] : NULL;
         group = e->id + 1ULL;
-        of = g ? g->n : 0;
-        if (of) {
-            /* a drawn member: the same draw again, to know its place */
+        size = g ? g->n : 0;
+        if (size) {
+            /* repeats the random draw to learn the member's position */
             uint64_t after = s->rng;
             s->rng = rng;
-            place = g->drawn ? tr_random(s, 0, of - 1) : hash % of;
+            position = g->drawn ? tr_random(s, 0, size - 1) : hash % size;
             s->rng = after;
-            place = tr_choose(s, p, TR_CHOICE_MEMBER, (uint32_t)of,
-                              (uint32_t)place);
-            int handle = g->members[place];
+            position = tr_choose(s, p, TR_CHOICE_MEMBER, (uint32_t)size,
+                                 (uint32_t)position);
+            int handle = g->members[position];
             member = (uint32_t)handle < list->n_members
                          ? list->members[handle]
                          : NULL;
         }
     }
     uint64_t handle = member ? (uint64_t)tr_rest(member)->handle + 1 : 0;
-    const uint64_t fields[] = {TR_RECORD_MEMBER, profile, group, place, of,
-                               handle};
+    const uint64_t fields[] = {TR_RECORD_MEMBER, profile, group, position,
+                               size, handle};
     tr_trace(s, p, fields, 6);
     return member;
 }
@@ -135,8 +136,8 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
         value = lo + tr_choose(s, p, TR_CHOICE_RANDOM, (uint32_t)span + 1,
                                (uint32_t)(value - lo));
     else if (span) {
-        /* some of many, as far apart as can be; the one that comes by itself
-         * is the last */
+        /* a wide range: outcomes are a sample of evenly spaced values, and last
+         * the natural value */
         uint64_t asked = requested(s, p);
         uint32_t at = tr_choose(s, p, TR_CHOICE_RANDOM, TR_DRY_RUN_SPAN + 1,
                                 TR_DRY_RUN_SPAN);
@@ -175,7 +176,7 @@ static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind how)
     return 1;
 }
 
-/* Why a packet would not be queued; TR_DROP_COUNT: it would. */
+/* Why the switch would not queue a packet; TR_DROP_COUNT: it would. */
 static enum tr_drop refused(tr_switch *s, uint32_t port, uint32_t priority,
                             const tr_queue *q, uint64_t bytes)
 {
@@ -265,7 +266,7 @@ static void run_packets(tr_switch *s, tr_tracer *g, const tr_program *tracing,
     }
 }
 
-/* What a packet may change beside the program's state. */
+/* The switch's state that a packet may change, apart from the program's. */
 typedef struct saved_state {
     const tr_program *prog;
     uint64_t drops[TR_DROP_COUNT];

@@ -6,14 +6,14 @@
 
 #include <stdlib.h>
 
-/* Whole tokens that `rate` (a second) brings in `ps`; *frac carries the
- * fraction. */
-static tr_u128 brought(uint64_t rate, uint64_t ps, uint64_t *frac)
+/* Whole tokens that a bucket receives in `ps` at `rate` tokens/s; *frac carries
+ * the fraction of a token to the next call. */
+static tr_u128 new_tokens(uint64_t rate, uint64_t ps, uint64_t *frac)
 {
     uint64_t narrow;
     if (!__builtin_mul_overflow(rate, ps, &narrow) &&
         !__builtin_add_overflow(narrow, *frac, &narrow)) {
-        /* a division of 64 bits, which is several times as fast */
+        /* a division of 64 bits is several times faster than one of 128 */
         *frac = narrow % TR_PS_PER_S;
         return narrow / TR_PS_PER_S;
     }
@@ -25,16 +25,16 @@ static tr_u128 brought(uint64_t rate, uint64_t ps, uint64_t *frac)
 static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
                        uint64_t ps, uint64_t *frac)
 {
-    tr_u128 sum = brought(rate, ps, frac) + tokens;
+    tr_u128 sum = new_tokens(rate, ps, frac) + tokens;
     if (sum < burst)
         return (uint64_t)sum;
-    *frac = 0; /* what a full bucket gets is lost */
+    *frac = 0; /* tokens for a full bucket are lost */
     return burst;
 }
 
-/* Two-rate three-colour marker (RFC 2698, colour-blind) as simple_switch runs
- * it: the peak bucket is charged first, and a yellow packet leaves the
- * committed bucket alone. */
+/* Two-rate three-colour marker (RFC 2698, colour-blind) as in simple_switch:
+ * tokens are taken from the peak bucket first, and a yellow packet takes none
+ * from the committed bucket. */
 static uint32_t two_rates(tr_meter *m, uint64_t amount, uint64_t ps)
 {
     m->p_tokens = refill(m->p_tokens, m->pburst, m->pir, ps, &m->p_frac);
@@ -48,11 +48,11 @@ static uint32_t two_rates(tr_meter *m, uint64_t amount, uint64_t ps)
     return 0;
 }
 
-/* Single-rate three-colour marker (RFC 2697, colour-blind): what the committed
- * bucket has no room for goes into that of the excess burst. */
+/* Single-rate three-colour marker (RFC 2697, colour-blind): tokens that do not
+ * fit into the committed bucket go into the bucket of the excess burst. */
 static uint32_t one_rate(tr_meter *m, uint64_t amount, uint64_t ps)
 {
-    tr_u128 sum = brought(m->cir, ps, &m->c_frac) + m->c_tokens;
+    tr_u128 sum = new_tokens(m->cir, ps, &m->c_frac) + m->c_tokens;
     if (sum < m->cburst) {
         m->c_tokens = (uint64_t)sum;
     } else {
@@ -97,7 +97,7 @@ uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
     return colour;
 }
 
-/* Buckets start full; what has been counted stays. */
+/* Buckets start full; the counts keep their values. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ps)
 {
     if (rates && (rates->cir > rates->pir ||
@@ -158,7 +158,7 @@ int tr_vset_config(tr_vset *v, const uint8_t *values, const uint8_t *masks,
     return TR_OK;
 }
 
-/* xoshiro would be overkill: splitmix64 passes what a load balancer needs. */
+/* splitmix64 is random enough for load balancing; xoshiro would be overkill. */
 static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);

@@ -1,4 +1,4 @@
-/* Configuration of meters and value sets; no locking here.
+/* Configuration of meters and value sets; the caller has the lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TR_EXTERN_H
@@ -6,8 +6,8 @@
 
 #include "tr_core.h"
 
-/* rates NULL: every packet green. TR_EINVAL when cir > pir, or when there is an
- * excess burst and the peak is not the committed one. */
+/* rates NULL: every packet is green. TR_EINVAL when cir > pir, or when there is
+ * an excess burst and pir or pburst differ from cir and cburst. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates,
                     uint64_t now_ps);
 tr_meter_rates tr_meter_rates_of(const tr_meter *m);

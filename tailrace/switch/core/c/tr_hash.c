@@ -7,11 +7,11 @@
 
 static uint8_t table8[256];
 static uint16_t table16[256], table_ccitt[256];
-/* table32[n]: of a byte with n more behind it */
+/* table32[n]: contribution of a byte that n more bytes follow */
 static uint32_t table32[8][256];
 static uint64_t table64[256];
 
-/* One step of a reflected CRC: poly is bit-reversed already. */
+/* Table entry of a reflected CRC: eight steps; poly is bit-reversed. */
 static uint64_t reflected_entry(uint64_t v, uint64_t poly)
 {
     for (int bit = 0; bit < 8; bit++)
@@ -19,7 +19,7 @@ static uint64_t reflected_entry(uint64_t v, uint64_t poly)
     return v;
 }
 
-/* The tables are made once, when the library is loaded. */
+/* Fills the tables once, when the library is loaded. */
 __attribute__((constructor)) static void make_tables(void)
 {
     for (unsigned i = 0; i < 256; i++) {
@@ -92,7 +92,7 @@ uint64_t tr_hash_csum16(const uint8_t *buf, size_t len)
     return tr_csum_end(tr_csum_add(0, buf, len));
 }
 
-/* Words of n bytes combined by exclusive or; a short tail is left-aligned. */
+/* Exclusive or of all words of n bytes; a shorter last word is left-aligned. */
 static uint64_t xor_words(const uint8_t *buf, size_t len, unsigned n)
 {
     uint64_t v = 0;
@@ -173,7 +173,7 @@ uint64_t tr_hash_xxh64(const uint8_t *buf, size_t len)
     return h ^ h >> 32;
 }
 
-/* FNV-1a with a final mix; bytes count as signed, as simple_switch's do. */
+/* FNV-1a with a final mix; bytes are signed, as in simple_switch. */
 uint64_t tr_hash_hash_ex(const uint8_t *buf, size_t len)
 {
     uint32_t h = 2166136261u;

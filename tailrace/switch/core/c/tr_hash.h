@@ -1,8 +1,8 @@
 /* Hash and checksum algorithms of v1model and simple_switch.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Each takes the packed bytes of a calculation's input and gives an unsigned
- * number. The CRCs are those of the Rocksoft model; "custom" ones have
+ * Each takes the packed bytes of a calculation's input and returns an unsigned
+ * integer. CRC parameters are those of the Rocksoft model; "custom" CRCs have
  * simple_switch's default parameters.
  */
 #ifndef TR_HASH_H
@@ -17,10 +17,11 @@ uint64_t tr_hash_crc16(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crcCCITT(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crc32(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crc64_custom(const uint8_t *buf, size_t len);
-/* Internet checksum (RFC 1071), odd last byte padded with zero. */
+/* Internet checksum (RFC 1071); an odd last byte is padded with zero. */
 uint64_t tr_hash_csum16(const uint8_t *buf, size_t len);
-/* The same in parts of even length, the last one excepted: begin with 0. The
- * sum is kept modulo 2^64 - 1, of which 2^16 - 1 is a divisor. */
+/* The same in steps: tr_csum_add for each part of the input, starting with sum
+ * 0, then tr_csum_end. All parts but the last have an even length. The sum is
+ * kept modulo 2^64 - 1, a multiple of 2^16 - 1. */
 TR_INLINE uint64_t tr_csum_add(uint64_t sum, const uint8_t *buf, size_t len)
 {
     size_t i = 0;
@@ -50,7 +51,7 @@ TR_INLINE uint64_t tr_csum_end(uint64_t sum)
 
 uint64_t tr_hash_xor16(const uint8_t *buf, size_t len);
 uint64_t tr_hash_xor32(const uint8_t *buf, size_t len);
-/* The first eight bytes, fewer when there are fewer, as one number. */
+/* The first eight bytes (or all, if fewer) as a big-endian integer. */
 uint64_t tr_hash_identity(const uint8_t *buf, size_t len);
 uint64_t tr_hash_xxh64(const uint8_t *buf, size_t len);
 uint64_t tr_hash_hash_ex(const uint8_t *buf, size_t len);

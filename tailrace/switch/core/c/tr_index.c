@@ -1,10 +1,10 @@
-/* Index of entries by key and mask, and free numbers, for updates.
+/* Index of entries by key and mask, and allocation of handles, for updates.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Ternary and range tables may hold many entries of one key and mask, which
- * differ in priority. The index has the best of them, and in its treap (R.
- * Seidel, C. R. Aragon: Randomized search trees, Algorithmica 1996) those of
- * lower priority. So an update takes logarithmic time.
+ * Ternary and range tables may have many entries with the same key and mask but
+ * different priorities. The index is a hash table of the best of these, each
+ * with a treap of those of lower priority (R. Seidel, C. R. Aragon: Randomized
+ * search trees, Algorithmica 1996). So an update takes logarithmic time.
  */
 #define _GNU_SOURCE 1
 #include "tr_table.h"
@@ -30,13 +30,13 @@ uint64_t tr_seed(void)
     return seed;
 }
 
-/* ---- trees: of higher priority above, of lower below ---- */
+/* ---- treaps: `above` has higher priorities, `below` lower ones ---- */
 
-/* Who is nearer to the root: as good as random, and unknown to clients. */
+/* Heap order of a treap: pseudorandom, and not predictable by clients. */
 static uint64_t rank(const tr_entry *e)
 {
-    uint64_t number = e->seq;
-    return tr_hash_words((const uint8_t *)&number, 1, NULL, seed);
+    uint64_t seq = e->seq;
+    return tr_hash_words((const uint8_t *)&seq, 1, NULL, seed);
 }
 
 static tr_entry **tree_find(tr_entry **at, int32_t priority)
@@ -55,7 +55,7 @@ static void tree_add(tr_entry **at, tr_entry *e)
     tr_entry *rest = *at, **above = &tr_rest(e)->above,
              **below = &tr_rest(e)->below;
     *at = e;
-    while (rest) {            /* what was there is split */
+    while (rest) {            /* splits the subtree that was there */
         if (rest->priority > e->priority) {
             *above = rest;
             above = &tr_rest(rest)->below;
@@ -72,7 +72,7 @@ static void tree_add(tr_entry **at, tr_entry *e)
 static void tree_remove(tr_entry **at)
 {
     tr_entry *above = tr_rest(*at)->above, *below = tr_rest(*at)->below;
-    while (above && below) {  /* its children are joined */
+    while (above && below) {  /* joins the children of the removed entry */
         if (rank(above) > rank(below)) {
             *at = above;
             at = &tr_rest(above)->below;
@@ -96,8 +96,9 @@ static tr_entry **bucket(const tr_table *t, const tr_entry *e)
     return &t->index[hash & (t->n_index - 1)];
 }
 
-/* Where the best entry of like's key and mask stands, or would. */
-static tr_entry **place(const tr_table *t, const tr_entry *like)
+/* The pointer to the best entry with the key and mask of `like`; if there is
+ * none, the NULL pointer in which it would be stored. */
+static tr_entry **find_best(const tr_table *t, const tr_entry *like)
 {
     size_t bytes = t->desc->key_words * sizeof(uint64_t);
     tr_entry **at = bucket(t, like);
@@ -115,7 +116,7 @@ int tr_indexed(const tr_table *t)
 
 tr_entry *tr_index_best(const tr_table *t, const tr_entry *like)
 {
-    return t->n_index ? *place(t, like) : NULL;
+    return t->n_index ? *find_best(t, like) : NULL;
 }
 
 tr_entry *tr_index_find(const tr_table *t, const tr_entry *like)
@@ -132,7 +133,7 @@ static void index_free(tr_entry **index, uint32_t n)
         tr_mem_free(index, n * sizeof *index);
 }
 
-int tr_index_room(tr_table *t)
+int tr_index_reserve(tr_table *t)
 {
     if (t->n_keys < t->n_index)
         return TR_OK;
@@ -155,7 +156,7 @@ int tr_index_room(tr_table *t)
 
 void tr_index_add(tr_table *t, tr_entry *e)
 {
-    tr_entry **at = place(t, e), *best = *at;
+    tr_entry **at = find_best(t, e), *best = *at;
     if (best && tr_entry_wins(best, e)) {
         tree_add(&tr_rest(best)->worse, e);
         return;
@@ -175,7 +176,7 @@ void tr_index_add(tr_table *t, tr_entry *e)
 
 void tr_index_remove(tr_table *t, tr_entry *e)
 {
-    tr_entry **at = place(t, e), *best = *at;
+    tr_entry **at = find_best(t, e), *best = *at;
     if (best != e) {
         tree_remove(tree_find(&tr_rest(best)->worse, e->priority));
         return;
@@ -203,48 +204,49 @@ void tr_index_clear(tr_table *t)
     t->n_index = t->n_keys = 0;
 }
 
-/* ---- numbers ---- */
+/* ---- handles ---- */
 
-int tr_number_new(tr_numbers *n, void ***list, uint32_t *room)
+int tr_handle_new(tr_handle_pool *pool, void ***list, uint32_t *capacity)
 {
-    if (n->n_freed) {
-        uint32_t least = n->freed[0], last = n->freed[--n->n_freed], at = 0;
-        for (uint32_t child; (child = 2 * at + 1) < n->n_freed; at = child) {
-            if (child + 1 < n->n_freed &&
-                n->freed[child + 1] < n->freed[child])
+    if (pool->n_freed) {
+        uint32_t least = pool->freed[0], last = pool->freed[--pool->n_freed];
+        uint32_t at = 0;
+        for (uint32_t child; (child = 2 * at + 1) < pool->n_freed; at = child) {
+            if (child + 1 < pool->n_freed &&
+                pool->freed[child + 1] < pool->freed[child])
                 child++;
-            if (n->freed[child] > last)
+            if (pool->freed[child] > last)
                 break;
-            n->freed[at] = n->freed[child];
+            pool->freed[at] = pool->freed[child];
         }
-        n->freed[at] = last;
+        pool->freed[at] = last;
         return (int)least;
     }
-    if (n->top == *room) {
-        uint32_t more = *room ? 2u * *room : 8u;
-        uint32_t *freed = tr_realloc(n->freed, more * sizeof *freed);
+    if (pool->top == *capacity) {
+        uint32_t more = *capacity ? 2u * *capacity : 8u;
+        uint32_t *freed = tr_realloc(pool->freed, more * sizeof *freed);
         if (!freed)
             return TR_ENOMEM;
-        n->freed = freed;
+        pool->freed = freed;
         void **bigger = tr_realloc(*list, more * sizeof *bigger);
         if (!bigger)
             return TR_ENOMEM;
-        memset(bigger + *room, 0, (more - *room) * sizeof *bigger);
+        memset(bigger + *capacity, 0, (more - *capacity) * sizeof *bigger);
         *list = bigger;
-        *room = more;
+        *capacity = more;
     }
-    return (int)n->top++;
+    return (int)pool->top++;
 }
 
-void tr_number_free(tr_numbers *n, uint32_t number)
+void tr_handle_free(tr_handle_pool *pool, uint32_t handle)
 {
-    uint32_t at = n->n_freed++;
-    for (; at > 0 && n->freed[(at - 1) / 2] > number; at = (at - 1) / 2)
-        n->freed[at] = n->freed[(at - 1) / 2];
-    n->freed[at] = number;
+    uint32_t at = pool->n_freed++;
+    for (; at > 0 && pool->freed[(at - 1) / 2] > handle; at = (at - 1) / 2)
+        pool->freed[at] = pool->freed[(at - 1) / 2];
+    pool->freed[at] = handle;
 }
 
-void tr_numbers_clear(tr_numbers *n)
+void tr_handles_clear(tr_handle_pool *pool)
 {
-    n->n_freed = n->top = 0;
+    pool->n_freed = pool->top = 0;
 }

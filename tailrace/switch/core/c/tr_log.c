@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every text leaves here: names of a program may not end a line or steer a terminal. */
+/* Passes a text to the log. Replaces control characters: names in a program
+ * must not end a line or control a terminal. */
 static void hand_over(tr_switch *s, int level, char *text)
 {
     if (!s->log)
@@ -61,7 +62,7 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
         }
     }
     text[at] = '\0';
-    /* a tracer records it among the steps of its packet */
+    /* a tracer records the text as a step of its packet */
     if (!s->tracer || !tr_trace_text(s, 1, text))
         hand_over(s, 1, text);
 }

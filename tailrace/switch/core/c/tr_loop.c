@@ -1,22 +1,23 @@
-/* The event loop of a switch: re-entry and ports that are due.
+/* The event loop of a switch: packets that re-enter ingress, and due ports.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A port is served only after an event: its bit in `due` is set from the event (a
- * packet queued, a pause, a control call) until it is served; else it waits in
- * `heap` for the next departure from its queues. So idle ports cost nothing.
+ * A port is due after an event (a packet queued, a pause, a control call): its
+ * bit in `due` is set until it is served. Ports with a later event, such as the
+ * next departure from their queues, are in `heap`. So idle ports cost nothing.
  */
 #include "tr_tm.h"
 
-/* Passes and copies of packets that one tr_run may make without time passing
- * before it returns to its caller: a program that resubmits for ever, or whose
- * copies do, must not hang the switch. */
+/* Steps (passes and copies of packets) after which tr_run returns to its caller
+ * if no time passes: a program that resubmits packets or copies for ever must
+ * not hang the switch. */
 #define STEP_LIMIT 65536u
-/* The same where a control call waits for the lock: a pass of a long frame
+/* The limit while a control call waits for the lock: a pass of a long frame
  * takes some 10 us. */
 #define STEPS_UNDER_CONTENTION 1024u
 
-/* Whether tr_run may do more before its caller has a turn: packets that leave
- * take more memory than while they wait, until the caller releases them. */
+/* Whether tr_run may go on before it returns to its caller. Sent packets use
+ * more memory than queued ones until the caller releases them, so their memory
+ * is limited, too. */
 static int may_continue(const tr_switch *s)
 {
     return s->steps < STEP_LIMIT &&
@@ -52,7 +53,7 @@ void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 
 void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
-    /* what is lossless has its room in the buffer already */
+    /* a lossless packet is never dropped here: it has space in the buffer */
     if (s->recirculated.count >= TR_REENTRY_DEPTH &&
         p->charge != TR_CHARGE_LOSSLESS) {
         tr_drop(s, p, TR_DROP_RECIRC_FULL);
@@ -72,8 +73,9 @@ static int ready(const tr_reentry *r, uint64_t now_ps)
     return r->head && r->head->ready_ps <= now_ps;
 }
 
-/* The first packet that may enter ingress again now. Resubmitted packets do
- * not wait behind recirculated ones that are still being serialised. */
+/* Dequeues the first packet that may re-enter ingress now; NULL: none.
+ * Resubmitted packets do not wait for recirculated ones that are still being
+ * serialised. */
 static tr_pkt *reentry_take(tr_switch *s, uint64_t now_ps)
 {
     tr_reentry *r = &s->resubmitted;
@@ -101,9 +103,9 @@ static uint64_t reentry_next(const tr_switch *s)
     return a < b ? a : b;
 }
 
-/* ---- ports that wait for a time ---- */
+/* ---- ports with a later event: a binary heap ---- */
 
-static void place(tr_switch *s, uint32_t at, tr_wait w)
+static void heap_put(tr_switch *s, uint32_t at, tr_wait w)
 {
     s->heap[at] = w;
     s->ports[w.port]->heap_at = (uint16_t)at;
@@ -112,10 +114,10 @@ static void place(tr_switch *s, uint32_t at, tr_wait w)
 static void sift_up(tr_switch *s, uint32_t at, tr_wait w)
 {
     while (at > 0 && s->heap[(at - 1) / 2].time_ps > w.time_ps) {
-        place(s, at, s->heap[(at - 1) / 2]);
+        heap_put(s, at, s->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
-    place(s, at, w);
+    heap_put(s, at, w);
 }
 
 static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
@@ -129,13 +131,13 @@ static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
             child++;
         if (s->heap[child].time_ps >= w.time_ps)
             break;
-        place(s, at, s->heap[child]);
+        heap_put(s, at, s->heap[child]);
         at = child;
     }
-    place(s, at, w);
+    heap_put(s, at, w);
 }
 
-/* Makes the port wait for a time, TR_NEVER: for none. */
+/* Sets the time of a port's next event; TR_NEVER: it has none. */
 static void wait_for(tr_switch *s, uint32_t port, uint64_t time_ps)
 {
     uint32_t at = s->ports[port]->heap_at;
@@ -157,7 +159,7 @@ static void wait_for(tr_switch *s, uint32_t port, uint64_t time_ps)
         sift_down(s, at, w);
 }
 
-/* Ports whose time has come are due. */
+/* Marks the ports whose next event is at or before now as due. */
 static void wake_ports(tr_switch *s, uint64_t now_ps)
 {
     while (s->n_heap && s->heap[0].time_ps <= now_ps) {
@@ -177,14 +179,15 @@ void tr_ports_rest(tr_switch *s)
 
 /* ---- the loop ---- */
 
-/* Drops what waits in the storms of a port. It passes egress, as at a port that
- * is down, so that no program's accounts leak. */
+/* Drops the packets in queues with a PFC storm. They pass egress first, as at a
+ * port that is down, so that a program that counted their bytes in ingress can
+ * subtract them again. */
 static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
     for (unsigned bits = t->dropping; bits; bits &= bits - 1) {
         uint32_t priority = (uint32_t)__builtin_ctz(bits);
         tr_pkt *p;
-        while (may_continue(s) && (p = tr_port_discard(s, t, priority))) {
+        while (may_continue(s) && (p = tr_port_take_to_drop(s, t, priority))) {
             s->steps++;
             if (TR_EGRESS(s, p, now_ps))
                 tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
@@ -192,7 +195,7 @@ static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
     }
 }
 
-/* Lets a port send what it may at now. */
+/* Serves a port: sends all packets that may leave now. */
 static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
@@ -216,12 +219,12 @@ static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     if (watch < next)
         next = watch;
     if (next <= now_ps)
-        tr_port_touch(s, port); /* the limit was reached */
+        tr_port_touch(s, port); /* the limit of steps was reached */
     else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)
         wait_for(s, port, next);
 }
 
-/* One turn of all ports that are due, by number. */
+/* Serves each due port once, by port number. */
 static void ports_work(tr_switch *s, uint64_t now_ps)
 {
     for (uint32_t w = 0; s->due_words >> w; w++) {
@@ -237,7 +240,7 @@ static void ports_work(tr_switch *s, uint64_t now_ps)
     }
 }
 
-/* All that can be done at now; 0 when the limit of steps was reached. */
+/* Does all work that is due now; 0: a limit was reached before the end. */
 static int work(tr_switch *s, uint64_t now_ps)
 {
     s->steps = 0;
@@ -260,7 +263,7 @@ uint64_t tr_data_run(tr_switch *s, uint64_t now_ps)
 {
     if (!s->prog)
         return TR_NEVER;
-    /* what was touched between two calls happens at the later one */
+    /* ports marked between two calls are served at the time of the second */
     if (s->next_event_ps > now_ps && now_ps > s->now_ps)
         s->now_ps = now_ps;
     for (;;) {

@@ -13,15 +13,15 @@
 
 #define LINE 64u
 #define HUGE (2u << 20)       /* bytes of a chunk, and of a huge page */
-#define LINES_MAX 64u         /* larger blocks come from malloc */
-#define ARRAY_BYTES 65536u    /* larger arrays have pages of their own */
+#define LINES_MAX 64u         /* larger blocks are allocated separately */
+#define ARRAY_BYTES 65536u    /* arrays from this size on are mapped */
 
 static size_t lines_of(size_t size)
 {
     return size ? (size + LINE - 1) / LINE : 1;
 }
 
-/* ---- running out of it ---- */
+/* ---- simulated lack of memory, for tests ---- */
 
 static atomic_long blocks_left = -1;
 
@@ -77,7 +77,7 @@ void tr_mem_array_free(void *array, size_t size)
     free(array);
 }
 
-/* Each block on its own, so that an overrun is seen. */
+/* Allocates each block separately, so that overruns are detected. */
 void *tr_mem_new(size_t size)
 {
     return refused() ? NULL : allocate_lines(lines_of(size));
@@ -114,10 +114,10 @@ typedef struct unused {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unused *free_blocks[LINES_MAX + 1];
-static uint8_t *chunk;        /* what is left of the newest one */
-static size_t left;
+static uint8_t *chunk;        /* unused rest of the newest chunk */
+static size_t left;           /* bytes of that rest */
 
-/* A chunk at a multiple of its size; 0 when out of memory. */
+/* Maps a chunk, aligned to its size; 0 when out of memory. */
 static int chunk_new(void)
 {
     uint8_t *both = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
@@ -129,7 +129,7 @@ static int chunk_new(void)
     if (first > both)
         munmap(both, (size_t)(first - both));
     munmap(first + HUGE, (size_t)(both + HUGE - first));
-    madvise(first, HUGE, MADV_HUGEPAGE); /* where there are none: as well */
+    madvise(first, HUGE, MADV_HUGEPAGE); /* works without huge pages, too */
     chunk = first;
     left = HUGE;
     return 1;

@@ -1,20 +1,20 @@
-/* Packets that wait in a queue, packed into few cache lines.
+/* Packets that wait in a queue are packed into few cache lines.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A large network has more packets in its queues than the caches have room for.
- * Of what such a packet has, egress needs the payload and the first part of the
- * PHV (the rest only ingress uses), and most of that is zeros: headers that are
- * not there, metadata nobody wrote. So it is packed: the bookkeeping, a bit per
- * block of the PHV that is not all zeros, those blocks, the payload. The large
- * buffers then serve packets under way only, which are few and stay in the
- * cache.
+ * A large network has more packets in its queues than fit into the processor's
+ * caches. Of a queued packet, egress needs the payload and the first part of
+ * the PHV (only ingress uses the rest), most of which is zeros: invalid headers
+ * and metadata never written. So a packed packet consists of the bookkeeping, a
+ * bitmap of the PHV's blocks that are not all zeros, those blocks, and the
+ * payload. The large buffers are then used only while a packet is processed:
+ * they are few and stay in the cache.
  */
 #include "tr_tm.h"
 
 #define BLOCK 32u
-#define MOST_WORDS 4u         /* of bits; with a larger PHV: unpacked */
+#define MOST_WORDS 4u         /* of the bitmap; larger PHVs are not packed */
 
-_Static_assert(TR_PHV_ALIGN % BLOCK == 0, "a PHV is whole blocks");
+_Static_assert(TR_PHV_ALIGN % BLOCK == 0, "a PHV consists of whole blocks");
 
 typedef struct block {
     uint64_t word[BLOCK / sizeof(uint64_t)];
@@ -25,7 +25,7 @@ static int written(const block *b)
     return (b->word[0] | b->word[1] | b->word[2] | b->word[3]) != 0;
 }
 
-/* Bits of the blocks that are not all zeros; how many there are. */
+/* Makes the bitmap of blocks that are not all zeros; returns their count. */
 static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
 {
     uint32_t count = 0;
@@ -40,7 +40,7 @@ static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
     return count;
 }
 
-/* Blocks of the PHV that egress may look at. */
+/* Number of blocks of the PHV that egress may read. */
 static uint32_t phv_blocks(const tr_switch *s)
 {
     return (TR_PHV_CARRIED(s) + BLOCK - 1) / BLOCK;
@@ -77,8 +77,8 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p)
         for (uint64_t left = bits[w]; left; left &= left - 1, to += BLOCK)
             memcpy(to, &from[w * 64 + (uint32_t)__builtin_ctzll(left)], BLOCK);
     memcpy(to, p->buf + p->off + p->parsed, payload);
-    /* the bookkeeping last: it was written a moment ago, field by field, and
-     * wider loads have to wait until such writes are through */
+    /* the bookkeeping is copied last: its fields have just been written one by
+     * one, and wider loads stall until such stores are complete */
     memcpy(q, p, sizeof *q);
     q->size_class = (uint8_t)(TR_SIZE_CLASSES + lines - 1);
     q->size = lines * TR_LINE;

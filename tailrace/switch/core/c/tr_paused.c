@@ -1,5 +1,5 @@
-/* Paused queues and the ingress accounts of their packets, from which a network
- * finds cycles of pauses.
+/* Paused queues, and the ingress ports and classes of the packets in them: with
+ * these a network detects cycles of pauses (deadlocks).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
@@ -10,7 +10,7 @@ typedef struct accounts {
     uint64_t bytes[TR_MAX_PORTS][TR_MAX_PRIORITIES];
 } accounts;
 
-/* Lossless bytes of a queue, by account. */
+/* Sums the lossless bytes of a queue by ingress port and class. */
 static void sum_up(const tr_queue *q, accounts *sums)
 {
     memset(sums, 0, sizeof *sums);
@@ -19,7 +19,7 @@ static void sum_up(const tr_queue *q, accounts *sums)
             sums->bytes[p->pfc_port][p->pfc_class] += p->charged_bytes;
 }
 
-/* Lists the accounts of one queue; their number. */
+/* Adds an item for each ingress port and class of a queue; returns how many. */
 static uint32_t list_accounts(const tr_switch *s, const accounts *sums,
                               tr_paused_queue queue, tr_paused_queue *out,
                               uint32_t most)

@@ -1,4 +1,4 @@
-/* PFC of the traffic manager: pause frames out and in.
+/* PFC of the traffic manager: sends pause frames and obeys received ones.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
@@ -9,20 +9,20 @@
 #define MAC_CONTROL 0x8808u
 #define OP_PFC 0x0101u
 #define PFC_CLASSES 8u
-/* Up to the last time; the rest of a frame is padding. */
+/* Bytes up to the last pause time; the rest of a frame is padding. */
 #define PFC_BYTES (ETHER_BYTES + 4u + 2u * PFC_CLASSES)
 #define PFC_FRAME_BYTES 60u
-/* Pauses are repeated no faster than this, however short they are. */
+/* Shortest interval of repeated pause frames, however short the pauses are. */
 #define MIN_REFRESH_PS 1000000u
-/* A sender that goes on after so long has not received the pause. */
+/* A sender that still sends after this time has not received the pause. */
 #define OBEYED_PS 10000000u
-/* A quantum is a time of a link rate; that of a port without a rate is that of a
- * veth in Linux. */
+/* A quantum is 512 bit times, so it depends on the rate. A port without a rate
+ * counts with the rate that Linux reports for a veth. */
 #define UNLIMITED_BPS 10000000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
-/* ps that `quanta` pause quanta last on this port. */
+/* Duration of `quanta` pause quanta on this port in ps. */
 static uint64_t pause_ps(const tr_port *t, uint32_t quanta)
 {
     uint64_t rate_bps = t->rate_bps ? t->rate_bps : UNLIMITED_BPS;
@@ -38,7 +38,7 @@ static tr_pfc_state *new_states(void)
     return st;
 }
 
-/* How long the queue has been paused by the last pause frame. */
+/* Time for which the queue's last pause has lasted so far, in ps. */
 static uint64_t paused_since(const tr_queue *q, const tr_pfc_state *st,
                              uint64_t now_ps)
 {
@@ -47,7 +47,7 @@ static uint64_t paused_since(const tr_queue *q, const tr_pfc_state *st,
     return end > st->paused_from_ps ? end - st->paused_from_ps : 0;
 }
 
-/* Sends a frame that asks for a pause, 0: for none; zero without memory. */
+/* Sends a pause frame; quanta 0: a resume frame. Returns 0 without memory. */
 static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
                       uint16_t quanta)
 {
@@ -86,7 +86,7 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     return 1;
 }
 
-/* The sender is no longer paused, whether it was notified or not. */
+/* Notes that the sender is no longer paused. */
 static void forget_pause(const tr_switch *s, tr_pfc_state *st)
 {
     if (!st->paused)
@@ -135,7 +135,7 @@ void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
     q->pause_until_ps = until_ps;
 }
 
-/* The queue of a priority is to pause from now on for so long, 0: not at all. */
+/* Obeys a pause frame for a queue: pauses it for `lasts`, 0: resumes it. */
 static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
                         uint64_t now_ps)
 {
@@ -152,7 +152,7 @@ static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
         t->watched |= (uint8_t)(1u << priority);
 }
 
-/* Nobody asks for pauses of a queue any more. */
+/* Ends the pause of a queue, and its storm. */
 static void release_queue(tr_switch *s, uint32_t port, uint32_t priority)
 {
     tr_port *t = s->ports[port];

@@ -1,10 +1,10 @@
-/* Packet buffers: free lists by size, filled on demand and never per packet.
+/* Packet buffers: free lists by size; memory is allocated only if one is empty.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
 
-/* Buffers are reused, which would hide an overrun from the sanitizer: in such
- * builds the room behind a frame's last byte is off limits. */
+/* Reuse of buffers would hide overruns from AddressSanitizer. So with it the
+ * bytes after a frame's last byte are poisoned. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 static void guard(tr_pkt *p, uint32_t len)
@@ -20,7 +20,7 @@ static void guard(tr_pkt *p, uint32_t len)
 }
 #endif
 
-/* Frame bytes a buffer of each size class has room for. */
+/* Longest frame in a buffer of each size class, in bytes. */
 static const uint32_t class_bytes[TR_SIZE_CLASSES] = {256, 2048, 10240,
                                                       TR_MAX_FRAME};
 
@@ -117,7 +117,7 @@ void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame)
 
 tr_lost tr_pkt_lost(const tr_pkt *p)
 {
-    /* of what waits in a queue the headers are packed away (tr_pack.c) */
+    /* a packed packet in a queue has no header bytes (tr_pack.c) */
     int packed = p->size_class >= TR_SIZE_CLASSES;
     return (tr_lost){
         .data = packed ? NULL : p->buf + p->off,

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Where the replicas of a number stand; NULL: that page is not there. */
-static tr_replicas **place(tr_replicas **const *table, uint32_t id)
+/* The pointer to the replicas of a group or session; NULL: no such page. */
+static tr_replicas **slot_of(tr_replicas **const *table, uint32_t id)
 {
     tr_replicas **page =
         id < TR_PRE_PAGES * TR_PRE_PAGE ? table[id / TR_PRE_PAGE] : NULL;
@@ -37,13 +37,13 @@ static int replace(tr_switch *s, tr_replicas ***table, uint32_t id,
     r->truncate = truncate;
     if (n)
         memcpy(r->replica, replicas, n * sizeof *replicas);
-    /* a defined order of copies, so that runs repeat */
+    /* a defined order of copies, so that runs are reproducible */
     qsort(r->replica, n, sizeof *r->replica, by_instance_then_port);
     tr_switch_lock(s);
     tr_replicas ***page = &table[id / TR_PRE_PAGE];
     if (!*page)
         *page = tr_calloc(TR_PRE_PAGE, sizeof **page);
-    tr_replicas **at = place(table, id);
+    tr_replicas **at = slot_of(table, id);
     if (at) {
         free(*at);
         *at = r;
@@ -74,7 +74,7 @@ int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
 static int delete(tr_switch *s, tr_replicas ***table, uint32_t id)
 {
     tr_switch_lock(s);
-    tr_replicas **at = place(table, id);
+    tr_replicas **at = slot_of(table, id);
     int rc = at && *at ? TR_OK : TR_ENOENT;
     if (at) {
         free(*at);
@@ -96,12 +96,12 @@ int tr_clone_delete(tr_switch *s, uint32_t session)
 
 const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group)
 {
-    tr_replicas **at = place(s->groups, group);
+    tr_replicas **at = slot_of(s->groups, group);
     return at ? *at : NULL;
 }
 
 const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session)
 {
-    tr_replicas **at = place(s->sessions, session);
+    tr_replicas **at = slot_of(s->sessions, session);
     return at ? *at : NULL;
 }

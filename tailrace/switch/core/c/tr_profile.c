@@ -1,4 +1,4 @@
-/* Action profiles and selectors: members, groups and the choice by hash.
+/* Action profiles and selectors: members, groups and selection by hash.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_table.h"
@@ -50,7 +50,7 @@ int tr_profile_add(tr_profile *p, const tr_target *action)
         return TR_ENOMEM;
     int h = tr_entry_target(e, action, p->desc->data_limbs);
     if (h == TR_OK)
-        h = tr_number_new(&p->member_handles, (void ***)&p->members,
+        h = tr_handle_new(&p->member_handles, (void ***)&p->members,
                           &p->n_members);
     if (h < 0) {
         tr_entry_free(e);
@@ -75,7 +75,7 @@ int tr_profile_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     tr_entry_free(e);
     p->members[handle] = NULL;
-    tr_number_free(&p->member_handles, (uint32_t)handle);
+    tr_handle_free(&p->member_handles, (uint32_t)handle);
     p->count--;
     return TR_OK;
 }
@@ -96,7 +96,7 @@ int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first)
             return rc;
         }
     }
-    int h = tr_number_new(&p->group_handles, (void ***)&p->groups,
+    int h = tr_handle_new(&p->group_handles, (void ***)&p->groups,
                           &p->n_groups);
     if (h < 0)
         group_free(g);
@@ -132,7 +132,7 @@ int tr_profile_group_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     group_free(g);
     p->groups[handle] = NULL;
-    tr_number_free(&p->group_handles, (uint32_t)handle);
+    tr_handle_free(&p->group_handles, (uint32_t)handle);
     return TR_OK;
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- life ---- */
+/* ---- creation, loading, freeing ---- */
 
 static size_t block_bytes(const tr_block_desc *d)
 {
@@ -60,7 +60,8 @@ static void pre_free(tr_replicas ***table)
     }
 }
 
-/* Lists of free packets, the largest packets first: these go back to the system. */
+/* Order in which free lists are emptied: the largest buffers first, because
+ * their memory goes back to the system. */
 static unsigned larger_first(unsigned i)
 {
     return i < TR_SIZE_CLASSES ? TR_SIZE_CLASSES - 1 - i : i;
@@ -108,7 +109,8 @@ static void list_lose(tr_switch *s, tr_pkt **head)
     list_free(s, head);
 }
 
-/* Drops every packet and buffer: their PHV has the old program's size. */
+/* Drops all packets and frees all buffers: their PHV has the old program's
+ * size. */
 static void packets_free(tr_switch *s)
 {
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
@@ -264,7 +266,7 @@ tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
     s->rng = cfg->seed;
     s->next_event_ps = TR_NEVER;
     atomic_init(&s->waiting, 0);
-    /* recursive: the holder of a batch of updates makes each of them */
+    /* recursive: a caller with the lock can make a batch of control calls */
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -281,7 +283,7 @@ void tr_switch_free(tr_switch *s)
 {
     if (!s)
         return;
-    s->lost = NULL; /* no reader is left */
+    s->lost = NULL; /* drops are not reported any more */
     packets_free(s);
     pre_free(s->groups);
     pre_free(s->sessions);
@@ -312,9 +314,9 @@ int tr_switch_contended(const tr_switch *s)
     return atomic_load(&s->waiting) > 0;
 }
 
-/* ---- packets in ---- */
+/* ---- data plane ---- */
 
-/* A program has the data plane compiled with it (tr_data.h). */
+/* Each program contains a copy of the data plane (tr_data.h). */
 int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt, uint64_t now_ps)
 {

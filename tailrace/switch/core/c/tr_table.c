@@ -1,11 +1,12 @@
-/* Match-action tables: tuple space search, one hash table for each mask.
+/* Match-action tables: tuple space search, with a hash table for each mask.
  * SPDX-License-Identifier: Apache-2.0
  *
- * An exact table has one tuple, an LPM table one for each prefix length in
- * use, a ternary table one for each mask. Tuples are searched by falling
- * priority (LPM: prefix length), so that a search ends at the first tuple that
- * cannot win any more. Ternary tables of many masks, and range tables, have bit
- * vectors instead (tr_vectors.c); small range tables are scanned.
+ * A tuple is the hash table of one mask. An exact table has one tuple, an LPM
+ * table one for each prefix length in use, a ternary table one for each mask.
+ * Tuples are searched in order of decreasing priority (LPM: prefix length), and
+ * the search ends at the first tuple that cannot have a better entry. Ternary
+ * tables with many masks, and range tables, have bit vectors instead
+ * (tr_vectors.c); small range tables are searched linearly.
  */
 #include "tr_table.h"
 
@@ -13,12 +14,12 @@
 
 #include <stdlib.h>
 
-/* Slots for each entry at least, and of an empty hash table. */
-#define SPARSE 2u
+/* Least number of slots for each entry; slots of an empty hash table. */
+#define SLOTS_PER_ENTRY 2u
 #define FIRST_SLOTS 16u
-/* Bit vectors are faster from so many masks on, and one more for so many
- * entries (measured); they take at most so many bytes an entry, and so many
- * entries are moved there in one update. */
+/* Bit vectors are faster with more than MASKS masks, plus one for every
+ * ENTRIES_A_MASK entries (measured). They may use VECTOR_BYTES of memory for
+ * each entry. An update moves at most MOVED entries to them. */
 #define MASKS 6u
 #define ENTRIES_A_MASK 256u
 #define VECTOR_BYTES 512u
@@ -51,7 +52,7 @@ tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered)
     return e;
 }
 
-/* Puts a target into an entry; the data must fit the table. */
+/* Sets the target of an entry; TR_EINVAL: its data are too long. */
 int tr_entry_target(tr_entry *e, const tr_target *target, uint32_t data_limbs)
 {
     if (target->limbs > data_limbs || target->kind > TR_TARGET_GROUP)
@@ -161,7 +162,7 @@ static tr_slot *slot_at(const tr_table *t, const tr_tuple *u, uint32_t i)
     return (tr_slot *)(void *)(u->slots + (size_t)i * t->desc->slot_bytes);
 }
 
-/* Puts into a slot what packets need of an entry. */
+/* Copies to a slot what packets need of an entry. */
 static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
 {
     const tr_table_desc *d = t->desc;
@@ -175,7 +176,8 @@ static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
                d->data_limbs * sizeof *e->data);
 }
 
-/* Frees a slot; those behind it that stand off their place move up. */
+/* Frees a slot. Later slots of the same run that are not at their home position
+ * move up, as linear probing ends at a free slot. */
 static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
 {
     uint32_t bytes = t->desc->slot_bytes, last = u->n_slots - 1;
@@ -195,7 +197,7 @@ static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
     memset(slot_at(t, u, hole), 0, bytes);
 }
 
-/* 0: there is no memory. */
+/* Doubles the slots; 0: no memory. */
 static int tuple_grow(const tr_table *t, tr_tuple *u)
 {
     tr_tuple old = *u;
@@ -215,7 +217,7 @@ static int tuple_grow(const tr_table *t, tr_tuple *u)
     return 1;
 }
 
-/* The entry of the same masked key, mask and priority. */
+/* The entry with the same masked key, mask and priority; NULL: none. */
 static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
 {
     if (tr_indexed(t))
@@ -265,8 +267,8 @@ tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
 
 /* ---- bit vectors ---- */
 
-/* Whether bit vectors find an entry sooner than what there is without them, and
- * take no more memory than entries may. */
+/* Whether bit vectors would be faster than the other ways of lookup, and their
+ * memory is within the limit. */
 static int vectors_wanted(const tr_table *t)
 {
     const tr_table_desc *d = t->desc;
@@ -276,11 +278,11 @@ static int vectors_wanted(const tr_table *t)
            tr_vectors_bytes(d, t->handles.top) / VECTOR_BYTES <= t->count;
 }
 
-/* Adds an entry to the vectors that there are, and brings these nearer to what
- * the table holds: they are complete after some updates, none of which takes
- * long. Then the table has them instead of its tuples until it is empty, so that
- * no update walks many masks. Without memory for them it does without. */
-static void vectors_follow(tr_table *t, const tr_entry *e)
+/* Updates the vectors after e was added. They are filled gradually, with some
+ * entries at each update, so that no update takes long. When they are complete
+ * they replace the tuples until the table is empty: so updates need not search
+ * many masks. Without memory for vectors the table keeps its tuples. */
+static void vectors_update(tr_table *t, const tr_entry *e)
 {
     if (t->by_vectors) {
         t->vectored = t->handles.top;
@@ -303,8 +305,8 @@ static void vectors_follow(tr_table *t, const tr_entry *e)
         tuples_free(t);
 }
 
-/* Takes an entry out before it goes; an empty table has no vectors. */
-static void vectors_forget(tr_table *t, const tr_entry *e)
+/* Removes an entry from the vectors; frees them if the table is empty. */
+static void vectors_remove(tr_table *t, const tr_entry *e)
 {
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
         tr_vectors_remove(t, e);
@@ -313,7 +315,7 @@ static void vectors_forget(tr_table *t, const tr_entry *e)
         t->vectors = NULL;
         t->vectored = 0;
         t->by_vectors = 0;
-        tr_numbers_clear(&t->handles);
+        tr_handles_clear(&t->handles);
     }
 }
 
@@ -328,8 +330,8 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-/* Puts e into its tuple; best: the best entry of the same key there, which e is
- * better than, or NULL. */
+/* Adds e to its tuple. best: the entry of the same key in that tuple, which e
+ * replaces as it wins over it; or NULL. */
 static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     int i = tuple_find(t, tr_mask_of_entry(t, e));
@@ -338,7 +340,8 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     if (i < 0)
         return TR_ENOMEM;
     tr_tuple *u = &t->tuples[i];
-    if (!best && u->count >= u->n_slots / SPARSE && !tuple_grow(t, u))
+    if (!best && u->count >= u->n_slots / SLOTS_PER_ENTRY &&
+        !tuple_grow(t, u))
         return TR_ENOMEM;
     slot_fill(t, slot_of(t, u, tr_key_of(e)), e);
     u->count += !best;
@@ -349,7 +352,7 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     return TR_OK;
 }
 
-/* Takes e out of its tuple, where best comes in its place; NULL: none does. */
+/* Removes e from its tuple; best replaces it there, NULL: no entry does. */
 static void tuple_replace(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
@@ -364,7 +367,7 @@ static void tuple_replace(tr_table *t, const tr_entry *e, const tr_entry *best)
         tuple_remove(t, i);
 }
 
-/* Masks the key where a mask applies (not in range fields). */
+/* Sets key and mask of an entry; masks the key except in range fields. */
 static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
                      const uint8_t *mask)
 {
@@ -380,7 +383,7 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
     }
 }
 
-/* Puts an entry with its handle where packets look for it. */
+/* Adds an entry to the structure in which packets look it up. */
 static int entry_put(tr_table *t, const tr_entry *e)
 {
     if (t->by_vectors)
@@ -409,8 +412,8 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     if (rc == TR_OK && t->count >= t->max_size)
         rc = TR_EFULL;
     if (rc == TR_OK && tr_indexed(t))
-        rc = tr_index_room(t);
-    int handle = rc == TR_OK ? tr_number_new(&t->handles,
+        rc = tr_index_reserve(t);
+    int handle = rc == TR_OK ? tr_handle_new(&t->handles,
                                              (void ***)&t->by_handle,
                                              &t->n_handles)
                              : rc;
@@ -419,7 +422,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         tr_rest(e)->handle = handle;
         rc = entry_put(t, e);
         if (rc != TR_OK)
-            tr_number_free(&t->handles, (uint32_t)handle);
+            tr_handle_free(&t->handles, (uint32_t)handle);
     }
     if (handle < 0 || rc != TR_OK) {
         tr_entry_free(e);
@@ -429,7 +432,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     t->count++;
     if (tr_indexed(t))
         tr_index_add(t, e);
-    vectors_follow(t, e);
+    vectors_update(t, e);
     return handle;
 }
 
@@ -450,7 +453,7 @@ int tr_table_remove(tr_table *t, int handle)
     tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
     if (!e)
         return TR_ENOENT;
-    const tr_entry *best = NULL; /* of its key and mask, when it has gone */
+    const tr_entry *best = NULL; /* of the same key and mask, without e */
     int was_best = !tr_indexed(t) || tr_index_best(t, e) == e;
     if (tr_indexed(t)) {
         tr_index_remove(t, e);
@@ -460,8 +463,8 @@ int tr_table_remove(tr_table *t, int handle)
         tuple_replace(t, e, best);
     t->count--;
     t->by_handle[handle] = NULL;
-    tr_number_free(&t->handles, (uint32_t)handle);
-    vectors_forget(t, e);
+    tr_handle_free(&t->handles, (uint32_t)handle);
+    vectors_remove(t, e);
     tr_entry_free(e);
     return TR_OK;
 }

@@ -1,4 +1,4 @@
-/* Tables and action profiles as the control calls use them; no locking here.
+/* Tables and action profiles, for the control calls; the caller has the lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TR_TABLE_H
@@ -17,18 +17,18 @@ TR_INLINE uint8_t *tr_mask_of_entry(const tr_table *t, const tr_entry *e)
                                   t->desc->data_limbs);
 }
 
-/* An entry with room for its data, for key and mask, and for a meter where it
- * has one; NULL: no memory. */
+/* Allocates an entry with space for action data, key and mask, and a meter if
+ * it has one; NULL: no memory. */
 tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered);
 void tr_entry_free(tr_entry *e);
 int tr_entry_target(tr_entry *e, const tr_target *target,
                     uint32_t data_limbs);
 void tr_table_clear(tr_table *t);
-/* Adds an entry; its handle (>= 0) or an error (< 0). */
+/* Adds an entry; returns its handle (>= 0) or an error (< 0). */
 int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
                  uint64_t timeout_ps, uint64_t now_ps);
-/* Gives an entry another target. */
+/* Replaces the target of an entry. */
 int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target);
 int tr_table_remove(tr_table *t, int handle);
 int tr_table_set_default(tr_table *t, const tr_target *target);
@@ -37,39 +37,38 @@ tr_entry *tr_table_entry(const tr_table *t, int handle);
 
 /* ---- bit vectors (tr_vectors.c) ---- */
 
-/* What vectors for so many entries take. */
+/* Memory of the vectors for this many entries. */
 size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries);
 /* NULL: no memory. */
 tr_vectors *tr_vectors_new(const tr_table_desc *d);
 void tr_vectors_free(tr_vectors *v);
-/* Adds an entry with its handle; cannot fail where one of that handle has been
- * before. */
+/* Adds an entry; TR_ENOMEM is possible only if no entry had its handle yet. */
 int tr_vectors_add(const tr_table *t, const tr_entry *e);
 void tr_vectors_remove(const tr_table *t, const tr_entry *e);
 
-/* ---- what updates look for (tr_index.c) ---- */
+/* ---- index of entries, for updates (tr_index.c) ---- */
 
 /* Seed of hashes: a secret of the process. */
 uint64_t tr_seed(void);
 
 /* Whether a table has an index: a ternary or a range table. */
 int tr_indexed(const tr_table *t);
-/* The best entry of the same key and mask, and that of the same priority, too;
- * NULL: none. */
+/* The best entry with the key and mask of `like`, and the entry that has its
+ * priority, too; NULL: none. */
 tr_entry *tr_index_best(const tr_table *t, const tr_entry *like);
 tr_entry *tr_index_find(const tr_table *t, const tr_entry *like);
-/* Room for one more entry: TR_OK or TR_ENOMEM. */
-int tr_index_room(tr_table *t);
+/* Makes space for one more entry: TR_OK or TR_ENOMEM. */
+int tr_index_reserve(tr_table *t);
 void tr_index_add(tr_table *t, tr_entry *e);
 void tr_index_remove(tr_table *t, tr_entry *e);
 void tr_index_clear(tr_table *t);
 
-/* The smallest free number, in a list of `room` pointers, which grows where it
- * is full; TR_ENOMEM. */
-int tr_number_new(tr_numbers *n, void ***list, uint32_t *room);
-void tr_number_free(tr_numbers *n, uint32_t number);
-/* No number is taken any more. */
-void tr_numbers_clear(tr_numbers *n);
+/* Allocates the smallest free handle, an index into a list of `capacity`
+ * pointers, which grows if it is full; TR_ENOMEM: no memory. */
+int tr_handle_new(tr_handle_pool *pool, void ***list, uint32_t *capacity);
+void tr_handle_free(tr_handle_pool *pool, uint32_t handle);
+/* Frees all handles. */
+void tr_handles_clear(tr_handle_pool *pool);
 
 void tr_profile_clear(tr_profile *p);
 int tr_profile_add(tr_profile *p, const tr_target *action);

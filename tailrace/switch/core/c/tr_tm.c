@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-/* Below both, bits * 1e12 and the remainder carried fit 64 bits together. */
+/* Below both limits the sum of bits * 1e12 and the remainder fits 64 bits. */
 #define NARROW_BYTES (2ULL << 20)
 #define NARROW_BPS (1ULL << 60)
-/* What a packed packet has at least. */
+/* Cache lines that the smallest packed packet (tr_pack.c) occupies. */
 #define PREFETCH_LINES 5u
 
 tr_port *tr_port_get(tr_switch *s, uint32_t port)
@@ -54,16 +54,16 @@ void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
     tr_drop(s, p, reason);
 }
 
-/* The buffer has no room for p, or its port none. What is lossless passes egress all the same, as
- * at a port that is down, so that no program's accounts leak: programs rely on
- * it to get there, and take off there what they have charged. One that egress
- * sends round goes there without room. */
+/* Drops p: the buffer has no space for it, or its queue has a PFC storm. A
+ * lossless packet passes egress first, as at a port that is down: programs
+ * count its bytes in ingress and rely on egress to subtract them. If egress
+ * recirculates it, it is recirculated without space in the buffer. */
 static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
 {
     const tr_port *from = s->ports[p->pfc_port];
     int lossless =
         from && from->pfc.enabled >> tr_pfc_class(from, p->priority) & 1;
-    if (lossless && !s->refusing) { /* clones of it are just dropped */
+    if (lossless && !s->refusing) { /* its clones are dropped without egress */
         s->refusing = 1;
         int leaves = TR_EGRESS(s, p, s->now_ps);
         s->refusing = 0;
@@ -93,8 +93,8 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         refuse(s, t, p, TR_DROP_PFC_STORM);
         return;
     }
-    /* A port that is down drops when it sends, as simple_switch's does: the
-     * packet has passed egress then, so no program's accounts leak. */
+    /* A port that is down drops only when it sends, as in simple_switch: then
+     * the packet has passed egress, where programs subtract its bytes. */
     tr_queue *q = &t->queue[priority];
     uint64_t bytes = tr_pkt_bytes(p);
     if (q->max_packets && q->packets >= q->max_packets) {
@@ -111,7 +111,7 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         refuse(s, t, p, full);
         return;
     }
-    /* what leaves at once stays in its buffer, which the cache has */
+    /* a packet that leaves at once is not packed: its buffer is in the cache */
     if (q->packets || t->busy_until_ps > s->now_ps)
         p = tr_pkt_pack(s, p);
     p->next = NULL;
@@ -126,7 +126,7 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     tr_port_touch(s, port);
 }
 
-/* When the packet at the head of q may leave, as far as q itself goes. */
+/* When the pause and rate of q allow its first packet to leave. */
 static uint64_t queue_ready(const tr_queue *q)
 {
     return q->next_ps > q->pause_until_ps ? q->next_ps : q->pause_until_ps;
@@ -157,14 +157,14 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
     q->packets--;
     q->bytes -= tr_pkt_bytes(p);
     p->next = NULL;
-    /* the next one has waited for long, too */
+    /* the next packet has probably left the cache, too, while it waited */
     if (q->head)
         for (unsigned i = 0; i < PREFETCH_LINES; i++)
             __builtin_prefetch((const uint8_t *)q->head + i * TR_LINE);
     return p;
 }
 
-tr_pkt *tr_port_discard(tr_switch *s, tr_port *t, uint32_t priority)
+tr_pkt *tr_port_take_to_drop(tr_switch *s, tr_port *t, uint32_t priority)
 {
     while (t->queue[priority].head) {
         tr_pkt *p = queue_take(t, priority);
@@ -177,7 +177,7 @@ tr_pkt *tr_port_discard(tr_switch *s, tr_port *t, uint32_t priority)
     return NULL;
 }
 
-/* The packet that leaves now, packed or not. */
+/* Dequeues the packet that may leave now, packed or not; NULL: none. */
 static tr_pkt *queue_next(tr_port *t, uint64_t now_ps)
 {
     if (t->blocked || t->busy_until_ps > now_ps)
@@ -208,9 +208,9 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
     return p;
 }
 
-/* Occupies the port for `bytes`; the time at which the last bit is out. The
- * remainder of the division is carried on while the port stays busy, so that
- * rounding never adds up. */
+/* Occupies the port for `bytes` and returns when the last bit has left. The
+ * remainder of the division is carried over while the port is busy, so that
+ * rounding errors do not add up. */
 static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ps)
 {
     uint64_t start = t->busy_until_ps;
@@ -292,7 +292,7 @@ int tr_pop(tr_switch *s, tr_out *out)
 void tr_release(tr_switch *s, void *slot)
 {
     tr_pkt *p = slot;
-    /* the caller may hold a frame while the program is replaced */
+    /* the program may have been replaced while the caller had the frame */
     if (p->generation == s->generation)
         tr_pkt_free(s, p);
     else

@@ -1,42 +1,44 @@
-/* Trace hooks of a program compiled with TR_TRACING; else they are empty.
+/* Trace hooks of a program compiled with TR_TRACING; otherwise empty macros.
  * SPDX-License-Identifier: Apache-2.0
  *
- * tr_core.h includes this at its end.
+ * tr_core.h includes this at its end. A marked packet is one that a tracer
+ * records. A dry run processes a packet without changing the switch's state.
  */
 #ifndef TR_TRACE_HOOKS_H
 #define TR_TRACE_HOOKS_H
 
 #include "tr_tracer.h"
 
-/* Adds a record. */
+/* Adds a record of n fields for a marked packet. */
 void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
               uint32_t n);
-/* A log text of the packet in the present stage; 0: it is not marked. */
+/* Records a log text of the packet in the present stage; 0: not marked. */
 int tr_trace_text(tr_switch *s, int level, const char *text);
-/* Marks a packet that comes in, while a tracer records. */
+/* Marks a received packet if a tracer records. */
 void tr_trace_mark(tr_switch *s, tr_pkt *p);
-/* The same with bytes behind them. */
+/* Adds a record of n fields followed by bytes. */
 void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const void *bytes, uint32_t len);
-/* The same with limbs behind them. */
+/* Adds a record of n fields followed by `more` limbs. */
 void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const uint64_t *limbs, uint32_t more);
 /* Detaches the tracer; the switch runs the regular build again. */
 void tr_tracer_detach(tr_switch *s);
-/* An entry was hit: its handle + 1; 0: none was. */
+/* Notes for coverage that an entry was hit; handle: its handle + 1; 0: none. */
 void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t handle);
-/* A stage begins: from here on changes of PHV and locals are recorded. */
+/* Begins a stage: from now on changes of PHV and locals are recorded. */
 void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
                     const void *phv, uint32_t phv_size, uint32_t locals_size);
-/* What has changed since the last step or the stage's begin. */
+/* Records what changed since the last step, or since the stage began. */
 void tr_trace_changes(tr_switch *s, const tr_pkt *p, const void *phv,
                       const void *locals);
 /* Saves bytes of the switch's state in a dry run's undo log before a write; 0:
- * there is no room, and they must not be written. */
+ * the log is full, and they must not be written. */
 int tr_undo_save(tr_switch *s, const tr_pkt *p, void *bytes, uint32_t len);
-/* Saves an entry's counts and times, and its meter. */
+/* Saves an entry's counts, time of the last hit, and meter. */
 int tr_undo_save_entry(tr_switch *s, const tr_pkt *p, tr_entry *e);
-/* The outcome of a choice among n; `natural`: that without a dry run. */
+/* The outcome of a choice among n: the one requested for a dry run, else
+ * `natural`, the outcome without a dry run. */
 uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
                    uint32_t n, uint32_t natural);
 tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
@@ -46,17 +48,18 @@ uint32_t tr_trace_meter(tr_switch *s, const tr_pkt *p, uint32_t meter,
                         uint64_t index, tr_meter *m, uint64_t amount);
 uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
                          uint64_t hi);
-/* ps that a queue has been paused so far. */
+/* Total time in ps that PFC has paused a queue so far. */
 uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority);
-/* Whether a dry run has room for one more copy of p; else it ends. */
+/* Whether a dry run may make one more copy of p; if not, it makes no more. */
 int tr_trace_room(tr_switch *s, const tr_pkt *p);
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                    uint32_t instance);
-/* Records that p is queued or re-enters. 1: a dry run has taken p; else 0. */
+/* Records that p is queued, resubmitted or recirculated. 1: a dry run took over
+ * p; 0: the caller goes on. */
 int tr_trace_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority);
 int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
 
-/* A record in any build. */
+/* Adds a record also in a build without TR_TRACING. */
 #define TR_TRACE_ALWAYS(s, p, ...)                                            \
     tr_trace((s), (p), (const uint64_t[]){__VA_ARGS__},                       \
              sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
@@ -79,7 +82,8 @@ int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
     do {                                                                      \
         if ((p)->mark)                                                        \
             tr_trace_bytes(                                                   \
-                (s), (p), (const uint64_t[]){(kind), (a), (p)->len, (p)->virt}, \
+                (s), (p),                                                     \
+                (const uint64_t[]){(kind), (a), (p)->len, (p)->virt},         \
                 4, (p)->buf + (p)->off, (p)->len);                            \
     } while (0)
 #else

@@ -1,4 +1,4 @@
-/* The tracer: records of what a switch does to packets, for its readers.
+/* The tracer: records what a switch does to packets, step by step.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tracer_internal.h"
@@ -12,7 +12,7 @@ tr_tracer *tr_tracer_new(uint32_t size, uint32_t points, uint32_t tables)
     tr_tracer *g = tr_calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    g->room = size;
+    g->capacity = size;
     g->points = points;
     g->tables = tables;
     g->records = tr_malloc((size + 1ULL) * sizeof *g->records);
@@ -49,19 +49,19 @@ const uint64_t *tr_tracer_records(const tr_tracer *g, uint32_t *n,
     return g->records;
 }
 
-int tr_tracer_grow(void **list, uint32_t *room, uint32_t want, size_t item)
+int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 {
-    if (want <= *room)
+    if (want <= *capacity)
         return 1;
-    uint32_t bigger = *room ? *room : 64u;
+    uint32_t bigger = *capacity ? *capacity : 64u;
     while (bigger < want)
         bigger *= 2;
     void *more = tr_realloc(*list, bigger * item);
     if (!more)
         return 0;
-    memset((uint8_t *)more + *room * item, 0, (bigger - *room) * item);
+    memset((uint8_t *)more + *capacity * item, 0, (bigger - *capacity) * item);
     *list = more;
-    *room = bigger;
+    *capacity = bigger;
     return 1;
 }
 
@@ -69,7 +69,7 @@ int tr_tracer_grow(void **list, uint32_t *room, uint32_t want, size_t item)
 
 #define HEAD_SIZE 4u
 
-/* Kinds that are recorded of a packet traced in brief. */
+/* Kinds of records of a packet that is traced in brief. */
 #define BRIEF_KINDS                                                           \
     (1u << TR_RECORD_ENTER | 1u << TR_RECORD_RESUBMIT |                       \
      1u << TR_RECORD_RECIRCULATE | 1u << TR_RECORD_COPY |                     \
@@ -78,8 +78,9 @@ int tr_tracer_grow(void **list, uint32_t *room, uint32_t want, size_t item)
 
 _Static_assert(TR_RECORD_KINDS <= 32, "a bit for each kind");
 
-/* Room for a record with n fields behind its head; NULL when there is none. A
- * record that is left out ends the records: what follows would mislead. */
+/* Starts a record and returns the address for its n fields after the head; NULL
+ * when it does not fit. Then no further records are added: records with a gap
+ * would mislead. */
 static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
                         uint64_t n)
 {
@@ -88,7 +89,7 @@ static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
         return NULL;
     if (p && p->mark & TR_TRACE_BRIEF && !(BRIEF_KINDS >> kind & 1))
         return NULL;
-    if (n + HEAD_SIZE > g->room - g->n) {
+    if (n + HEAD_SIZE > g->capacity - g->n) {
         g->cut = 1;
         return NULL;
     }
@@ -148,7 +149,7 @@ int tr_trace_text(tr_switch *s, int level, const char *text)
     return 1;
 }
 
-/* Whether a packet that arrives now by this port is traced in full. */
+/* Whether a packet that arrives now on this port is traced in full. */
 static int is_selected(const tr_tracer *g, uint64_t now_ps, uint32_t port)
 {
     for (uint32_t i = 0; i < g->n_selected; i++)
@@ -162,8 +163,8 @@ void tr_trace_mark(tr_switch *s, tr_pkt *p)
     tr_tracer *g = s->tracer;
     if (!g || g->dry_run || !g->recording)
         return;
-    /* rather all of some packets than some of all */
-    if (g->cut || g->n > g->room / 2)
+    /* complete records of some packets are better than parts of all */
+    if (g->cut || g->n > g->capacity / 2)
         g->missed++;
     else
         p->mark = ++g->packets |
@@ -183,14 +184,14 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
     const uint64_t fields[] = {TR_RECORD_STAGE, stage, phv_size};
     trace_bytes(s, p, fields, 3, phv, phv_size);
     uint32_t size = phv_size + locals_size;
-    if (size > g->last_room) {
+    if (size > g->last_capacity) {
         uint8_t *more = tr_realloc(g->last, size);
         if (!more) {
             g->cut = 1;
             return;
         }
         g->last = more;
-        g->last_room = size;
+        g->last_capacity = size;
     }
     g->phv_size = phv_size;
     g->locals_size = locals_size;
@@ -198,7 +199,7 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
     memset(g->last + phv_size, 0, locals_size);
 }
 
-/* A run of bytes that differ, for each; a byte that does not ends a run. */
+/* Records each run of consecutive bytes that have changed. */
 static void changes(tr_switch *s, const tr_pkt *p, uint64_t space,
                     uint8_t *seen, const uint8_t *now, uint32_t size)
 {

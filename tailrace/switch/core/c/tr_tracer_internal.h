@@ -7,8 +7,8 @@
 #include "tr_tm.h"
 
 typedef struct undo_entry {
-    void *place;
-    uint32_t len, at;         /* its bytes, in tr_tracer.bytes */
+    void *address;
+    uint32_t len, at;         /* old bytes: from tr_tracer.bytes[at] on */
 } undo_entry;
 
 typedef struct arrival {
@@ -18,35 +18,38 @@ typedef struct arrival {
 
 struct tr_tracer {
     uint64_t *records;
-    uint32_t n, room, cut;
-    uint32_t packets;         /* numbered so far */
-    uint32_t missed;          /* that came in while there was little room */
-    int recording;            /* packets that come in are marked */
+    uint32_t n, capacity;     /* fields in records, and that fit */
+    uint32_t cut;             /* a record did not fit: no more are added */
+    uint32_t packets;         /* last packet number given */
+    uint32_t missed;          /* packets received while records was half full */
+    int recording;            /* received packets are marked */
     arrival *selected;        /* packets traced in full, NULL: all */
     uint32_t n_selected;
     uint64_t *coverage;
     uint32_t points, tables;
     struct { uint8_t *bits; uint32_t bytes; } *entries;
-    /* the stage's PHV and locals as the last record left them */
+    /* the stage's PHV and locals at the last record, to find changes */
     uint8_t *last;
-    uint32_t phv_size, locals_size, last_room;
-    /* a dry run: */
+    uint32_t phv_size, locals_size, last_capacity;
+    /* of a dry run: */
     int dry_run;
-    tr_pkt *head, *tail;
-    uint32_t pkt_bytes;       /* of these */
+    tr_pkt *head, *tail;      /* its waiting packets */
+    uint32_t pkt_bytes;       /* memory of these */
     int full;                 /* it makes no more copies */
     undo_entry *undo;
-    uint32_t n_undo, undo_room;
+    uint32_t n_undo, undo_capacity;
     uint8_t *bytes;
-    uint32_t n_bytes, bytes_room;
+    uint32_t n_bytes, bytes_capacity;
     const uint64_t *choices;
     uint32_t n_choices, chosen;
 };
 
-/* Room for `want` items in a list, new ones zero; 0: there is none. */
-int tr_tracer_grow(void **list, uint32_t *room, uint32_t want, size_t item);
-/* Whether it is the switch's program, which its tracing build replaces while a
- * tracer is attached. The state of another program has another layout. */
+/* Makes a list hold at least `want` items of item bytes; new ones are zero. 0:
+ * no memory. */
+int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want,
+                   size_t item);
+/* Whether `regular` is the switch's program; while a tracer is attached, its
+ * tracing build replaces it. The state of other programs has another layout. */
 int tr_tracer_fits(const tr_switch *s, const tr_program *regular);
 
 #endif

@@ -1,4 +1,4 @@
-/* The v1model architecture around a program's controls. Every generated program
+/* The v1model architecture around a program's controls. Each generated program
  * includes it last, so that the compiler optimises the whole packet path.
  * SPDX-License-Identifier: Apache-2.0
  *
@@ -10,19 +10,19 @@
  * The program defines, before including this:
  *   struct tr_phv; trp_set_X(h, value), trp_get_X(h) for the fields X of
  *   standard_metadata; trp_parse (sets p->parsed, returns the parser error),
- *   trp_verify (1: a checksum was wrong), trp_ingress, trp_egress,
+ *   trp_verify (1: a checksum is wrong), trp_ingress, trp_egress,
  *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
- *   trp_digest; TRP_CARRIED, the bytes of the PHV that egress needs;
- *   TRP_ASKS_INGRESS, TRP_ASKS_ENQUEUED and TRP_ASKS_EGRESS, whether the
- *   program reads when a packet came in, when it was queued (or for how long),
- *   and when it began egress.
+ *   trp_digest; TRP_CARRIED, the leading bytes of the PHV that egress needs;
+ *   TRP_ASKS_INGRESS, TRP_ASKS_ENQUEUED and TRP_ASKS_EGRESS: whether the
+ *   program reads the ingress timestamp, the enqueue timestamp (or the time in
+ *   the queue), and the egress timestamp.
  */
 #ifndef TR_V1MODEL_H
 #define TR_V1MODEL_H
 
 #include "tr_core.h"
 
-/* The time in ticks; a packet asks several times at one time. */
+/* A time in ticks. Cached, as one packet reads the same time repeatedly. */
 static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
 {
     if (s->ticks_at_ps != now_ps) {
@@ -32,7 +32,7 @@ static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
     return s->ticks;
 }
 
-/* The present time, by the clock if there is one. */
+/* The present time in ticks, from the clock if tr_set_clock has set one. */
 static inline uint64_t trm_clock(tr_switch *s, uint64_t now_ps)
 {
     return s->clock ? s->clock(s->clock_arg) / s->cfg.tick_ps
@@ -60,7 +60,7 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
         tr_enqueue(s, p, port, priority);
 }
 
-/* Copies of p to every replica; p stays the caller's. */
+/* Queues a copy of p for each replica; the caller still owns p. */
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
     for (uint32_t i = 0; i < r->n && TR_TRACE_ROOM(s, p); i++) {
@@ -82,7 +82,7 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
     }
 }
 
-/* Takes the clone request off p; its session, NULL when that is unknown. */
+/* Removes the clone request from p and returns its session; NULL: unknown. */
 static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
                                             uint32_t *fields)
 {
@@ -94,7 +94,7 @@ static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
     return session;
 }
 
-/* There was no memory to make a clone of. */
+/* Counts a clone that could not be made, as there was no memory. */
 static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
 {
     if (!session)
@@ -104,7 +104,8 @@ static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
     tr_lose(s, TR_DROP_NO_BUFFER, &lost);
 }
 
-/* Of the metadata a clone keeps the field list only. */
+/* Sends the clone q of p to its session's replicas; of the metadata it keeps
+ * only the field list. */
 static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
                            const tr_replicas *session, uint32_t fields,
                            uint32_t instance)
@@ -120,7 +121,7 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     tr_pkt_free(s, q);
 }
 
-/* The clone has the bytes that entered this pass of ingress, parsed again. */
+/* Clones p to egress as it entered ingress (I2E): the clone is parsed again. */
 static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
 {
     uint32_t fields;
@@ -139,7 +140,7 @@ static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     trm_clone_send(s, p, q, session, fields, TR_INSTANCE_INGRESS_CLONE);
 }
 
-/* The clone has the headers as they are at the end of egress. */
+/* Clones p as it is at the end of egress (E2E). */
 static void trm_clone_egress(tr_switch *s, tr_pkt *p)
 {
     uint32_t fields;
@@ -153,7 +154,8 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
     trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 
-/* A fresh PHV that keeps the fields of `list` only. */
+/* Clears the PHV for another pass; keeps only the fields of field list `list`.
+ */
 static void trm_restart(tr_pkt *p, uint32_t list, uint32_t instance,
                         uint32_t length)
 {
@@ -256,7 +258,7 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
     trp_set_qid(h, p->priority);
     trp_set_egress_port(h, p->egress_port);
-    /* anything but the drop port: egress drops only by mark_to_drop */
+    /* any value but the drop port: only mark_to_drop in egress may drop p */
     trp_set_egress_spec(h, s->cfg.drop_port + 1u);
     trp_set_packet_length(h, p->plen);
     trp_egress(s, p, h);

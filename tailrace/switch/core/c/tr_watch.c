@@ -1,19 +1,19 @@
-/* The PFC watchdog: a queue that is paused for too long is in a storm.
+/* The PFC watchdog: a queue that is paused for too long has a storm.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A queue counts as paused while packets wait in it for the end of a pause.
- * The paused time is kept in a leaky bucket:
+ * A queue counts as paused while packets wait in it for the end of a pause. A
+ * leaky bucket measures the paused time:
  *
- *   paused_ps  grows with the time that the queue is paused, and shrinks with
- *              the time that it is not, share / (1 - share) times as fast
+ *   paused_ps  grows by the time for which the queue is paused, and shrinks by
+ *              the time for which it is not, times share / (1 - share)
  *
- * At detect_ps a storm begins. A pause without end is detected after just that
- * time; pauses with breaks, when they take more than `share` of the time. With
- * a share of 1 a break of any length clears the bucket.
+ * At detect_ps a storm begins. A pause without end is detected after exactly
+ * this time; pauses with breaks, if they last more than `share` of the time.
+ * With a share of 1 any break empties the bucket.
  *
- * In a storm pauses are ignored: packets of the queue are dropped or sent. The
- * storm ends after restore_ps without a pause frame. The bucket keeps its level,
- * so that the next storm is detected as fast.
+ * In a storm pauses are ignored, and packets of the queue are dropped or sent.
+ * The storm ends restore_ps after the end of the last pause asked for. It does
+ * not empty the bucket, so that another storm is detected sooner.
  */
 #include "tr_tm.h"
 
@@ -92,16 +92,16 @@ void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
     report_storm(s, port, priority);
 }
 
-/* When the storm of a queue is over. */
+/* When the storm of a queue will end. */
 static uint64_t over(const tr_port *t, const tr_pfc_state *st)
 {
     uint64_t asked = st->asked_until_ps, restore = t->pfc.watchdog.restore_ps;
     return restore > TR_NEVER - asked ? TR_NEVER : asked + restore;
 }
 
-/* One queue; when to look at it again. */
-static uint64_t look(tr_switch *s, uint32_t port, uint32_t priority,
-                     uint64_t now_ps)
+/* Checks one queue; returns when to check it again. */
+static uint64_t check(tr_switch *s, uint32_t port, uint32_t priority,
+                      uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     tr_pfc_state *st = &t->pfc_state[priority];
@@ -127,7 +127,7 @@ uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     uint64_t next = TR_NEVER;
     for (unsigned bits = s->ports[port]->watched; bits; bits &= bits - 1) {
-        uint64_t at = look(s, port, (uint32_t)__builtin_ctz(bits), now_ps);
+        uint64_t at = check(s, port, (uint32_t)__builtin_ctz(bits), now_ps);
         if (at < next)
             next = at;
     }

@@ -1,10 +1,10 @@
 /* Two's complement integers of n 64-bit limbs, for expressions above 128 bits.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Limb 0 is the least significant. The compiler chooses n so large that no
- * intermediate value of an expression can overflow, or works modulo 2^(64 n)
- * where only low bits are asked for. dst may be one of the operands unless a
- * comment says otherwise.
+ * Limb 0 is the least significant. The compiler makes n large enough for all
+ * intermediate values of an expression; where only low bits matter, values are
+ * modulo 2^(64 n). dst may be one of the operands unless a comment says
+ * otherwise.
  */
 #ifndef TR_WIDE_H
 #define TR_WIDE_H
@@ -13,7 +13,7 @@
 
 #define TRW_FN static inline __attribute__((unused))
 
-/* dst[n] = src[m], zero or sign extended, or cut. */
+/* dst[n] = src[m], zero-extended, sign-extended or truncated. */
 TRW_FN void trw_copy(uint64_t *dst, unsigned n, const uint64_t *src,
                      unsigned m, int is_signed)
 {
@@ -76,7 +76,7 @@ TRW_FN void trw_sub(uint64_t *dst, const uint64_t *a, const uint64_t *b,
     }
 }
 
-/* Product modulo 2^(64 n), right for signed operands too. dst must be neither
+/* Product modulo 2^(64 n), also correct for signed operands. dst must not be an
  * operand. */
 TRW_FN void trw_mul(uint64_t *dst, const uint64_t *a, const uint64_t *b,
                     unsigned n)
@@ -161,7 +161,7 @@ TRW_FN void trw_mask(uint64_t *a, unsigned n, unsigned bits)
     }
 }
 
-/* Makes bit bits-1 (bits >= 1) the sign of the whole number. */
+/* Sign-extends the low `bits` (>= 1) bits to all limbs. */
 TRW_FN void trw_sext(uint64_t *a, unsigned n, unsigned bits)
 {
     unsigned top = (bits - 1) / 64;
