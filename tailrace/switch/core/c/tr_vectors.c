@@ -1,19 +1,20 @@
-/* Bit vectors: lookups in tables of many masks, and of ranges.
+/* Bit vectors: lookups in tables with many masks, and with ranges.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For each half byte of the key and each of its 16 values a row says which
- * entries that value leaves; the rows of a key's half bytes, one after the
- * other, leave those that match. A field with a range has rows for what is
- * above and equal to its lower bound, and for what is below and equal to its
- * upper one, and is compared like a number, last digit first. Entries stand in
- * blocks whose rows are two cache lines; most blocks are done after the few
- * half bytes that tell most apart. Nothing depends on how many masks there are,
- * and an update changes one bit a row.
+ * For each nibble (4 bits) of the key and each of its 16 values a row, a bit
+ * vector, says which entries match if the nibble has this value. The
+ * intersection of the rows of all nibbles of a key is the set of matching
+ * entries. A nibble of a range field has four groups of rows: above and equal
+ * to the lower bound, below and equal to the upper bound. They are combined as
+ * digits of a number are compared, the last digit first. Entries are divided
+ * into blocks, whose rows have two cache lines; most blocks have no match left
+ * after a few selective nibbles. The time does not depend on the number of
+ * masks, and an update changes one bit of each row.
  *
  * T. V. Lakshman, D. Stiliadis: High-speed policy-based packet forwarding using
- * efficient multi-dimensional range matching, SIGCOMM 1998; that blocks end
- * early is in the place of the aggregates of F. Baboescu, G. Varghese: Scalable
- * packet classification, SIGCOMM 2001.
+ * efficient multi-dimensional range matching, SIGCOMM 1998. Leaving a block
+ * early replaces the aggregates of F. Baboescu, G. Varghese: Scalable packet
+ * classification, SIGCOMM 2001.
  */
 #include "tr_table.h"
 
@@ -21,74 +22,74 @@
 
 #include <stdlib.h>
 
-#define WORDS 16u             /* of a row; half as many take twice as long */
+#define WORDS 16u             /* words of a row; with 8 it is half as fast */
 #define BLOCK (64u * WORDS)   /* entries of a block */
-#define VALUES 16u            /* of half a byte */
+#define VALUES 16u            /* values of a nibble */
 
 enum { RANGE_ABOVE, RANGE_LOW, RANGE_BELOW, RANGE_HIGH, RANGE_ROWS };
 
 typedef uint64_t row[WORDS];
 
 typedef struct block {
-    alignas(64) row taken;    /* entries that there are */
+    alignas(64) row taken;    /* positions that have an entry */
     uint32_t count;
-    int32_t top_priority;     /* no entry's priority is above it */
+    int32_t top_priority;     /* at least the priority of every entry */
     uint32_t n_order;
-    uint32_t *order;          /* half bytes that masks care for, those that
-                                 leave fewest entries first */
-    uint32_t *leave;          /* entries that a half byte leaves on average */
-    uint32_t (*left)[VALUES]; /* those that each of its values leaves */
-    row *rows;                /* VALUES for each place */
+    uint32_t *order;          /* nibbles that a mask covers, the most
+                                 selective first */
+    uint32_t *expected;       /* by nibble: mean number of matching entries */
+    uint32_t (*matches)[VALUES]; /* by nibble and value: matching entries */
+    row *rows;                /* VALUES rows for each group */
 } block;
 
 struct tr_vectors {
-    uint32_t halves;          /* half bytes of a key */
-    uint32_t places;          /* groups of VALUES rows in a block */
+    uint32_t nibbles;         /* nibbles of a key */
+    uint32_t groups;          /* groups of VALUES rows in a block */
     uint32_t n_blocks;
     block **blocks;
-    uint32_t place[];         /* the first group of a half byte */
+    uint32_t group[];         /* by nibble: its first group */
 };
 
-static unsigned half(const uint8_t *bytes, uint32_t i)
+static unsigned nibble(const uint8_t *bytes, uint32_t i)
 {
     return i & 1u ? bytes[i / 2] & 15u : bytes[i / 2] >> 4;
 }
 
-static size_t bytes_of(uint32_t halves, uint32_t places)
+static size_t bytes_of(uint32_t nibbles, uint32_t groups)
 {
-    return sizeof(block) + (size_t)places * VALUES * sizeof(row) +
-           (size_t)halves * (2u + VALUES) * sizeof(uint32_t);
+    return sizeof(block) + (size_t)groups * VALUES * sizeof(row) +
+           (size_t)nibbles * (2u + VALUES) * sizeof(uint32_t);
 }
 
 static size_t block_bytes(const tr_vectors *v)
 {
-    return bytes_of(v->halves, v->places);
+    return bytes_of(v->nibbles, v->groups);
 }
 
 size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries)
 {
-    uint32_t places = 0;
+    uint32_t groups = 0;
     uint32_t blocks = (entries + BLOCK - 1u) / BLOCK;
     for (uint32_t i = 0; i < d->n_fields; i++) {
         const tr_key_field *f = &d->fields[i];
-        places += 2u * f->nbytes * (f->range ? RANGE_ROWS : 1u);
+        groups += 2u * f->nbytes * (f->range ? RANGE_ROWS : 1u);
     }
-    return bytes_of(2u * d->key_bytes, places) * blocks;
+    return bytes_of(2u * d->key_bytes, groups) * blocks;
 }
 
 tr_vectors *tr_vectors_new(const tr_table_desc *d)
 {
-    uint32_t halves = 2u * d->key_bytes;
-    tr_vectors *v = tr_calloc(1, sizeof *v + halves * sizeof *v->place);
+    uint32_t nibbles = 2u * d->key_bytes;
+    tr_vectors *v = tr_calloc(1, sizeof *v + nibbles * sizeof *v->group);
     if (!v)
         return NULL;
-    v->halves = halves;
+    v->nibbles = nibbles;
     for (uint32_t i = 0; i < d->n_fields; i++) {
         const tr_key_field *f = &d->fields[i];
         for (uint32_t h = 2u * f->offset; h < 2u * (f->offset + f->nbytes);
              h++) {
-            v->place[h] = v->places;
-            v->places += f->range ? RANGE_ROWS : 1u;
+            v->group[h] = v->groups;
+            v->groups += f->range ? RANGE_ROWS : 1u;
         }
     }
     return v;
@@ -104,7 +105,7 @@ void tr_vectors_free(tr_vectors *v)
     free(v);
 }
 
-/* The block of a handle, made where there is none; NULL: no memory. */
+/* The block of a handle, created if necessary; NULL: no memory. */
 static block *block_of(tr_vectors *v, uint32_t handle)
 {
     uint32_t i = handle / BLOCK;
@@ -121,9 +122,10 @@ static block *block_of(tr_vectors *v, uint32_t handle)
         if (!b)
             return NULL;
         b->rows = (row *)(b + 1);
-        b->left = (uint32_t (*)[VALUES])(b->rows + (size_t)v->places * VALUES);
-        b->leave = (uint32_t *)(b->left + v->halves);
-        b->order = b->leave + v->halves;
+        b->matches =
+            (uint32_t (*)[VALUES])(b->rows + (size_t)v->groups * VALUES);
+        b->expected = (uint32_t *)(b->matches + v->nibbles);
+        b->order = b->expected + v->nibbles;
         b->top_priority = INT32_MIN;
         v->blocks[i] = b;
     }
@@ -136,16 +138,17 @@ static void put(uint64_t *bits, uint32_t i, int on)
     bits[i / 64u] = on ? bits[i / 64u] | bit : bits[i / 64u] & ~bit;
 }
 
-/* Counts an entry of a block's half byte in or out. */
+/* Adds `by` (1 or -1) to the matches of nibble h, for one entry. */
 static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
 {
     for (unsigned x = 0; x < VALUES; x++)
         if ((x & mask) == key)
-            b->left[h][x] += (uint32_t)by;
+            b->matches[h][x] += (uint32_t)by;
 }
 
-/* Puts half bytes in order after entries came or went. Packets are taken to be
- * like the entries, as access lists mostly are about a few networks. */
+/* Sorts the nibbles by selectivity after an update. It assumes that the keys of
+ * packets are distributed like those of the entries, as access lists mostly
+ * concern a few networks. */
 static void order_again(block *b, const tr_table_desc *d)
 {
     b->n_order = 0;
@@ -155,14 +158,15 @@ static void order_again(block *b, const tr_table_desc *d)
              !f->range && h < 2u * (f->offset + f->nbytes); h++) {
             uint64_t sum = 0, squares = 0;
             for (unsigned x = 0; x < VALUES; x++) {
-                sum += b->left[h][x];
-                squares += (uint64_t)b->left[h][x] * b->left[h][x];
+                sum += b->matches[h][x];
+                squares += (uint64_t)b->matches[h][x] * b->matches[h][x];
             }
             if (sum == (uint64_t)VALUES * b->count)
-                continue;     /* no mask cares */
-            b->leave[h] = (uint32_t)(squares / sum);
+                continue;     /* no entry's mask covers this nibble */
+            b->expected[h] = (uint32_t)(squares / sum);
             uint32_t at = b->n_order++;
-            for (; at > 0 && b->leave[b->order[at - 1]] > b->leave[h]; at--)
+            for (; at > 0 && b->expected[b->order[at - 1]] > b->expected[h];
+                 at--)
                 b->order[at] = b->order[at - 1];
             b->order[at] = h;
         }
@@ -182,8 +186,8 @@ int tr_vectors_add(const tr_table *t, const tr_entry *e)
         const tr_key_field *f = &d->fields[i];
         for (uint32_t h = 2u * f->offset; h < 2u * (f->offset + f->nbytes);
              h++) {
-            unsigned k = half(key, h), m = half(mask, h);
-            row *rows = b->rows + (size_t)v->place[h] * VALUES;
+            unsigned k = nibble(key, h), m = nibble(mask, h);
+            row *rows = b->rows + (size_t)v->group[h] * VALUES;
             for (unsigned x = 0; x < VALUES; x++) {
                 if (!f->range) {
                     put(rows[x], bit, (x & m) == k);
@@ -217,7 +221,7 @@ void tr_vectors_remove(const tr_table *t, const tr_entry *e)
         const tr_key_field *f = &d->fields[i];
         for (uint32_t h = 2u * f->offset;
              !f->range && h < 2u * (f->offset + f->nbytes); h++)
-            count(b, h, half(key, h), half(mask, h), -1);
+            count(b, h, nibble(key, h), nibble(mask, h), -1);
     }
     put(b->taken, handle % BLOCK, 0);
     if (--b->count == 0)
@@ -225,16 +229,17 @@ void tr_vectors_remove(const tr_table *t, const tr_entry *e)
     order_again(b, d);
 }
 
-/* hits &= rows; whether anything is left. */
+/* hits &= rows; returns whether an entry is left. */
 static int narrow(row hits, const row rows)
 {
-    uint64_t left = 0;
+    uint64_t any = 0;
     for (unsigned w = 0; w < WORDS; w++)
-        left |= hits[w] &= rows[w];
-    return left != 0;
+        any |= hits[w] &= rows[w];
+    return any != 0;
 }
 
-/* The entries whose bounds of one field have the key between them. */
+/* Removes from hits the entries in whose range of one field the key is not;
+ * returns whether an entry is left. */
 static int narrow_range(const tr_vectors *v, const block *b,
                         const tr_key_field *f, const uint8_t *key, row hits)
 {
@@ -243,7 +248,8 @@ static int narrow_range(const tr_vectors *v, const block *b,
     memset(high, 0xff, sizeof high);
     for (uint32_t n = 2u * f->nbytes; n > 0; n--) {
         uint32_t h = 2u * f->offset + n - 1u;
-        const row *at = b->rows + (size_t)v->place[h] * VALUES + half(key, h);
+        const row *at =
+            b->rows + (size_t)v->group[h] * VALUES + nibble(key, h);
         for (unsigned w = 0; w < WORDS; w++) {
             low[w] = at[RANGE_ABOVE * VALUES][w] |
                      (at[RANGE_LOW * VALUES][w] & low[w]);
@@ -257,10 +263,11 @@ static int narrow_range(const tr_vectors *v, const block *b,
 static const uint64_t *row_of(const tr_vectors *v, const block *b, uint32_t h,
                               const uint8_t *key)
 {
-    return b->rows[(size_t)v->place[h] * VALUES + half(key, h)];
+    return b->rows[(size_t)v->group[h] * VALUES + nibble(key, h)];
 }
 
-/* The entries of a block that match; whether there are any. */
+/* Sets hits to the matching entries of a block; returns whether there are any.
+ */
 static int block_hits(const tr_vectors *v, const tr_table_desc *d,
                       const block *b, const uint8_t *key, row hits)
 {
@@ -271,10 +278,10 @@ static int block_hits(const tr_vectors *v, const tr_table_desc *d,
         const uint64_t *r1 = row_of(v, b, b->order[i + 1], key);
         const uint64_t *r2 = row_of(v, b, b->order[i + 2], key);
         const uint64_t *r3 = row_of(v, b, b->order[i + 3], key);
-        uint64_t left = 0;
+        uint64_t any = 0;
         for (unsigned w = 0; w < WORDS; w++)
-            left |= hits[w] &= r0[w] & r1[w] & r2[w] & r3[w];
-        if (!left)
+            any |= hits[w] &= r0[w] & r1[w] & r2[w] & r3[w];
+        if (!any)
             return 0;
     }
     for (; i < b->n_order; i++)
@@ -287,7 +294,7 @@ static int block_hits(const tr_vectors *v, const tr_table_desc *d,
     return 1;
 }
 
-/* Takes one of the entries out of hits; -1: there is none left. */
+/* Removes one entry from hits and returns its position; -1: none is left. */
 static int take(row hits)
 {
     for (unsigned w = 0; w < WORDS; w++)

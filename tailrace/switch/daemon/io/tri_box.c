@@ -1,4 +1,4 @@
-/* Frames for Python: a bounded ring and an eventfd.
+/* Frames for Python: a bounded ring buffer ("box") and an eventfd.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -17,7 +17,7 @@ int tri_box_init(tri_box *b)
     return b->fd < 0 ? -1 : 0;
 }
 
-/* Takes the oldest frame out; lock held. data NULL: there is none. */
+/* Removes the oldest frame; data NULL: there is none. Lock held by caller. */
 static tri_box_frame oldest(tri_box *b)
 {
     tri_box_frame f = { 0 };
@@ -52,7 +52,7 @@ void tri_box_signal(tri_box *b)
     uint64_t increment = 1;
     ssize_t n;
 
-    /* Fails only when the count is at its limit: readable all the same. */
+    /* Fails only when the count is at its limit: then it is readable. */
     n = write(b->fd, &increment, sizeof increment);
     (void)n;
 }
@@ -62,7 +62,7 @@ void tri_box_clear(tri_box *b)
     uint64_t count;
     ssize_t n;
 
-    /* EAGAIN: it was not readable, which is what is wanted. */
+    /* EAGAIN: it is unreadable already. */
     n = read(b->fd, &count, sizeof count);
     (void)n;
 }

@@ -1,9 +1,10 @@
-/* Ports by hand, without interfaces: a caller gives and takes their frames.
+/* Ports without interfaces ("by hand"): a caller exchanges their frames.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Such a port follows the core's times. While its frames are not taken it
- * waits and its queues build, as with a busy link. Without a listener its
- * frames are dropped, as on an open cable.
+ * Such a port sends a frame at the time that the core says. While the caller
+ * does not take the frames, the port is blocked and its queues build up, as at
+ * a busy link. Without a listener its frames are dropped, as if no cable were
+ * plugged in.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -63,7 +64,7 @@ int tri_hand_idle(tri_loop *l)
 {
     tr_account account;
 
-    /* In the order in which frames go: none is missed by moving on. */
+    /* Checked in the order in which frames move, so none can slip past. */
     tr_account_read(l->core, &account);
     return account.held_frames == 0 && atomic_load(&l->in_hand) == 0
            && tri_box_count(&l->hand) == 0;

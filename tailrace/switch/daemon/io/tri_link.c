@@ -1,11 +1,11 @@
-/* Interfaces going up, down and away, as the kernel reports them.
+/* State of interfaces: up, down or deleted, as the kernel reports by netlink.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A port is up when its interface is administratively up and has carrier
- * (IFF_UP and IFF_RUNNING; the kernel reports the latter once frames really
- * leave, which is a moment after the carrier came). When an interface is
- * deleted, or moved into another network namespace, its port is down until one
- * of that name appears; then it is opened anew.
+ * (IFF_UP and IFF_RUNNING; the kernel reports the latter when frames really
+ * leave, a moment after the carrier appeared). When an interface is deleted, or
+ * moved into another network namespace, its port is down until an interface of
+ * the same name appears, which is then opened for the port.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -47,7 +47,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
         struct epoll_event unused = { 0 };
 
         TRI_PUT(p, deleted, 1);
-        p->ifindex = 0;       /* the kernel may give it to another one */
+        p->ifindex = 0;       /* the kernel may reuse the index */
         epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, p->rx_fd, &unused);
         up = false;
     }
@@ -55,7 +55,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
         return;
     TRI_PUT(p, up, up);
     if (!up)
-        tri_tx_ready(l, p);   /* what waits is dropped, not kept */
+        tri_tx_ready(l, p);   /* so that its waiting frames are dropped */
     tri_enter(l);
     tr_port_up(l->core, p->number, up);
     tr_switch_unlock(l->core);
@@ -78,14 +78,14 @@ void tri_link_query(tri_loop *l, tri_port *p)
     };
 
     if (ifindex == 0)
-        return;               /* its coming will be reported */
-    /* The kernel has queued the answer when send returns. Without one the
-     * port stays as it was. */
+        return;               /* the kernel will report a new interface */
+    /* The kernel has queued the answer when send returns. If it does not answer
+     * the port keeps its state. */
     (void)send(l->link_fd, &ask, sizeof ask, 0);
 }
 
-/* An interface with the name of a deleted one is its port's. What cannot be
- * opened now may be at the next report, of its going up for one. */
+/* Opens a new interface for the port whose deleted interface had the same name.
+ * If that fails, the next report about it, such as going up, tries again. */
 static void attach(tri_loop *l, tri_port *p, int ifindex)
 {
     struct epoll_event e = {
@@ -98,10 +98,9 @@ static void attach(tri_loop *l, tri_port *p, int ifindex)
         TRI_PUT(p, deleted, 0);
 }
 
-/* Records what is known of the interface with index ifindex; name may be
- * NULL. */
-static void found(tri_loop *l, int ifindex, const char *name, unsigned flags,
-                  bool deleted)
+/* Updates the port of the interface with index ifindex; name may be NULL. */
+static void update(tri_loop *l, int ifindex, const char *name, unsigned flags,
+                   bool deleted)
 {
     bool up = (flags & IFF_UP) && (flags & IFF_RUNNING);
 
@@ -116,7 +115,7 @@ static void found(tri_loop *l, int ifindex, const char *name, unsigned flags,
     }
 }
 
-/* The name in a message about an interface; NULL where it has none. */
+/* The interface name in a netlink message; NULL: it has none. */
 static const char *name_in(const struct nlmsghdr *h)
 {
     const struct rtattr *a = IFLA_RTA(NLMSG_DATA(h));
@@ -129,7 +128,7 @@ static const char *name_in(const struct nlmsghdr *h)
     return NULL;
 }
 
-/* One message about an interface, or the answer that there is none. */
+/* Handles a message about an interface, or the error that it does not exist. */
 static void handle(tri_loop *l, const struct nlmsghdr *h)
 {
     const struct ifinfomsg *m = NLMSG_DATA(h);
@@ -139,17 +138,17 @@ static void handle(tri_loop *l, const struct nlmsghdr *h)
         if (h->nlmsg_len >= NLMSG_LENGTH(sizeof *e + sizeof *m)
             && (e->error == -ENODEV || e->error == -ENXIO)) {
             m = NLMSG_DATA(&e->msg);
-            found(l, m->ifi_index, NULL, 0, true);
+            update(l, m->ifi_index, NULL, 0, true);
         }
         return;
     }
     if (h->nlmsg_type != RTM_NEWLINK && h->nlmsg_type != RTM_DELLINK)
         return;
-    /* Bridges report their ports in a family of their own. */
+    /* Bridges report their ports with another address family: ignored. */
     if (h->nlmsg_len < NLMSG_LENGTH(sizeof *m) || m->ifi_family != AF_UNSPEC)
         return;
-    found(l, m->ifi_index, name_in(h), m->ifi_flags,
-          h->nlmsg_type == RTM_DELLINK);
+    update(l, m->ifi_index, name_in(h), m->ifi_flags,
+           h->nlmsg_type == RTM_DELLINK);
 }
 
 void tri_link_read(tri_loop *l)
@@ -163,7 +162,7 @@ void tri_link_read(tri_loop *l)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == ENOBUFS) {
-            /* Reports were lost: look at everything anew. */
+            /* Reports were lost: query all interfaces again. */
             for (uint32_t i = 0; i < l->n_ports; i++)
                 tri_link_query(l, l->list[i]);
             continue;

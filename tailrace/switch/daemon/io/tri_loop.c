@@ -20,13 +20,12 @@
 
 #include "tri_internal.h"
 
-/* Longest time that the loop steps back for waiting control calls before it
- * takes the lock all the same. */
+/* Longest time for which the loop lets control calls take the lock first. */
 #define YIELD_NS UINT64_C(200000)
-/* Longest time that the loop looks for work without sleeping. Being woken
- * costs some 30 us, so where the last pause was shorter than this, the next is
- * polled; a longer pause ends that. While polling it yields the processor to
- * other threads. */
+/* Longest time for which the loop polls for work instead of sleeping. Waking up
+ * takes some 30 us, so after a sleep shorter than this the loop polls the next
+ * time; after a longer wait it sleeps again. While polling it yields the
+ * processor to other threads. */
 #define SPIN_NS UINT64_C(50000)
 #define EVENTS 64
 
@@ -50,8 +49,8 @@ static uint64_t clock_ps(void *loop)
 
 void tri_enter(tri_loop *l)
 {
-    /* A mutex prefers the thread that runs: without this a busy loop would
-     * take it again before a woken control call gets there. */
+    /* A mutex favours the running thread: without this a busy loop would take
+     * it again before a control call that has been woken can. */
     if (tr_switch_contended(l->core)) {
         uint64_t until = tri_now(l) + YIELD_NS;
 
@@ -84,8 +83,8 @@ void tri_run_core(tri_loop *l)
         tri_box_signal(&l->cpu);
 }
 
-/* Sets the timer so that the loop wakes at due (loop time). A timer that
- * fires too early does no harm, so it is only ever pulled forward. */
+/* Sets the timer so that the loop wakes up at due (loop time). A timer that
+ * fires too early does no harm, so it is only changed to an earlier time. */
 static void arm(tri_loop *l, uint64_t due, uint64_t now)
 {
     struct itimerspec t = { 0 };
@@ -104,10 +103,10 @@ static void drain(int fd)
     uint64_t count;
     ssize_t n = read(fd, &count, sizeof count);
 
-    (void)n;                  /* EAGAIN: another thread was faster */
+    (void)n;                  /* EAGAIN: nothing to read */
 }
 
-/* Handles one thing that epoll reported. */
+/* Handles one event that epoll reported. */
 static void dispatch(tri_loop *l, const struct epoll_event *e)
 {
     tri_port *p = l->ports[(uint32_t)e->data.u64 % TR_MAX_PORTS];
@@ -133,9 +132,9 @@ static void dispatch(tri_loop *l, const struct epoll_event *e)
     }
 }
 
-/* Looks for events without sleeping, until due or for SPIN_NS. Returns their
- * number; 0 too when something is due. */
-static int look(tri_loop *l, struct epoll_event *events, uint64_t due)
+/* Polls for events without sleeping, until `due` or for SPIN_NS. Returns the
+ * number of events; 0 if there are none. */
+static int poll_events(tri_loop *l, struct epoll_event *events, uint64_t due)
 {
     uint64_t now = tri_now(l), end = now + SPIN_NS;
 
@@ -150,8 +149,7 @@ static int look(tri_loop *l, struct epoll_event *events, uint64_t due)
     }
 }
 
-/* Waits at most until the next thing is due, then handles everything that is
- * there. */
+/* Waits for events, at most until `due`, and handles them. */
 static void round_once(tri_loop *l, uint64_t due)
 {
     struct epoll_event events[EVENTS];
@@ -160,7 +158,7 @@ static void round_once(tri_loop *l, uint64_t due)
     int n = 0;
 
     if (busy || l->spin)
-        n = look(l, events, busy ? now : due);
+        n = poll_events(l, events, busy ? now : due);
     now = tri_now(l);
     if (n == 0 && !busy && due > now) {
         arm(l, due, now);
@@ -195,7 +193,7 @@ static int watch(tri_loop *l, int fd, uint64_t data)
     return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* Opens every descriptor that is not a port's; -1 with errno. */
+/* Opens the descriptors that do not belong to a port; -1 with errno. */
 static int open_descriptors(tri_loop *l)
 {
     l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -275,13 +273,14 @@ int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err)
     return 0;
 }
 
-/* Tells the core which ports are up, and has epoll watch them. */
+/* Registers the ports with epoll, and sets in the core which ports are up. */
 static int attach_ports(tri_loop *l)
 {
     for (uint32_t i = 0; i < l->n_ports; i++) {
         tri_port *p = l->list[i];
 
-        /* The core starts out with ports up: make the first report count. */
+        /* The core's ports are up at first; so a report that a port is down
+         * is a change. */
         TRI_PUT(p, up, 1);
         if (p->by_hand)
             continue;
@@ -303,7 +302,7 @@ int tri_start(tri_loop *l, char *err)
     if (attach_ports(l) != 0)
         error = errno;
     if (error == 0) {
-        /* Signals are for the thread that started us. */
+        /* Signals are handled by the thread that started this one. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         error = pthread_create(&l->thread, NULL, run, l);
@@ -323,7 +322,7 @@ void tri_wake(tri_loop *l)
     uint64_t increment = 1;
     ssize_t n = write(l->wake_fd, &increment, sizeof increment);
 
-    (void)n;                  /* at its limit it is readable all the same */
+    (void)n;                  /* it fails only if it is readable already */
 }
 
 void tri_stop(tri_loop *l)
@@ -401,8 +400,8 @@ int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)
 
     if (!p)
         return -1;
-    /* The kernel's count starts anew at each reading: one reader at a time,
-     * kept by the lock of the core. */
+    /* Reading resets the kernel's count, so the core's lock lets only one
+     * thread read and add at a time. */
     tr_switch_lock(l->core);
     if (getsockopt(p->rx_fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size)
         == 0)

@@ -1,11 +1,11 @@
-/* Software checksums, TCP and UDP segmentation, VLAN tags put back.
+/* Checksums, TCP and UDP segmentation and VLAN tags in software.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tri_offload.h"
 
 #include <string.h>
 
-/* The kernel's number, absent from older headers. */
+/* The kernel's value; older headers do not define it. */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
@@ -36,8 +36,8 @@ static void put16(uint8_t *p, uint32_t v)
     p[1] = (uint8_t)v;
 }
 
-/* Ones' complement sum of len bytes added to sum, as words in the machine's
- * byte order, not yet folded. */
+/* Adds len bytes to sum for the Internet checksum, as words in the machine's
+ * byte order; the result is not folded. */
 static uint64_t sum_bytes(const uint8_t *p, uint32_t len, uint64_t sum)
 {
     uint32_t word;
@@ -104,8 +104,9 @@ static int64_t find_ip(const uint8_t *f, uint32_t len, tri_link link)
     return -1;
 }
 
-/* Finds the transport header behind an IPv6 header at c->l3; returns its
- * protocol or -1. Stops at fragments, which are never super-frames. */
+/* Finds the transport header after the IPv6 header at c->l3; returns its
+ * protocol or -1. Does not skip fragment headers, as fragments are never
+ * super-frames. */
 static int skip_ipv6(tri_cut *c)
 {
     uint32_t at = c->l3 + 40;
@@ -163,7 +164,7 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
     } else if (type != VIRTIO_NET_HDR_GSO_UDP_L4 || proto != PROTO_UDP) {
         return -1;
     }
-    /* A tunnel: the kernel speaks of the inner header, we see the outer. */
+    /* A tunnel: h describes the inner header, but c->l4 is the outer one. */
     if ((h->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) && h->csum_start != c->l4)
         return -1;
     least = c->l4 + (c->tcp ? TCP_MIN_BYTES : UDP_BYTES);
@@ -176,8 +177,8 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
     return 0;
 }
 
-/* Sum of the pseudo header for the transport header and payload of len
- * bytes (RFC 9293 §3.1, RFC 8200 §8.1), not folded. */
+/* Sum of the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not folded. len:
+ * bytes of transport header and payload. */
 static uint64_t pseudo(const tri_cut *c, const uint8_t *out, uint32_t len)
 {
     uint8_t tail[4] = { 0, c->tcp ? PROTO_TCP : PROTO_UDP, 0, 0 };
@@ -191,7 +192,7 @@ static uint64_t pseudo(const tri_cut *c, const uint8_t *out, uint32_t len)
     return sum_bytes(tail, 4, sum);
 }
 
-/* Lengths, identification and checksum of the IP header of a segment. */
+/* Sets length, identification and checksum in a segment's IP header. */
 static void fix_ip(const tri_cut *c, uint8_t *out, uint32_t len)
 {
     uint8_t *ip = out + c->l3;
@@ -208,8 +209,8 @@ static void fix_ip(const tri_cut *c, uint8_t *out, uint32_t len)
     memcpy(ip + 10, &sum, 2);
 }
 
-/* Sequence number and flags of a TCP segment: CWR belongs to the first, FIN
- * and PSH to the last. */
+/* Sets sequence number and flags of a TCP segment: only the first may have CWR,
+ * only the last FIN and PSH. */
 static void fix_tcp(const tri_cut *c, uint8_t *tcp, bool last)
 {
     uint32_t seq = (uint32_t)get16(tcp + 4) << 16 | get16(tcp + 6);

@@ -12,12 +12,12 @@
 
 struct tri_pcap {
     FILE *file;
-    bool dirty;               /* something written since the last flush */
+    bool dirty;               /* written to since the last flush */
 };
 
 tri_pcap *tri_pcap_open(const char *path, uint32_t link_type)
 {
-    /* magic, version 2.4 (two halves), zone, accuracy, snap length, link */
+    /* magic, version 2.4, time zone, accuracy, snapshot length, link type */
     const uint16_t version[2] = { 2, 4 };
     const uint32_t magic = 0xa1b2c3d4u;
     const uint32_t rest[4] = { 0, 0, SNAP_BYTES, link_type };

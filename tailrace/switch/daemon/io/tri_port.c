@@ -1,10 +1,10 @@
 /* Sockets of one interface: opening, checking, closing.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A port has two packet sockets. One receives, with everything the kernel
- * knows about a frame; the other, bound to no protocol, only sends. So a send
- * needs no virtio header, and waiting for room to send does not mix with
- * waiting for frames.
+ * A port has two packet sockets. One receives frames with the kernel's metadata
+ * (virtio header, VLAN tag); the other, bound to no protocol, only sends. So
+ * sending needs no virtio header, and epoll can wait for space to send and for
+ * received frames separately.
  */
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
-/* Room for bursts while the loop is busy; the kernel counts its overhead in. */
+/* Socket buffer for bursts while the loop is busy, with kernel overhead. */
 #define RX_BUFFER_BYTES (8 << 20)
 
 void tri_fail(char *err, const char *what, const char *name, int error)
@@ -44,8 +44,8 @@ static int option(int fd, int name, int value)
     return setsockopt(fd, SOL_PACKET, name, &value, sizeof value);
 }
 
-/* A raw packet socket bound to ifindex, with a ring if one is given; -1 with
- * errno. */
+/* Opens a raw packet socket bound to ifindex; with a protocol, for receiving,
+ * with a ring of `slots` slots. -1 with errno. */
 static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
                       uint32_t slots)
 {
@@ -58,7 +58,7 @@ static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
 
     if (fd < 0)
         return -1;
-    /* Options before bind: no frame may arrive without them. */
+    /* Options are set before bind, so that they apply to every frame. */
     if (protocol != 0) {
         struct packet_mreq all = {
             .mr_ifindex = ifindex,
@@ -71,8 +71,8 @@ static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
             || setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
                           sizeof all) != 0)
             goto fail;
-        /* Both may be refused (old kernel, no CAP_NET_ADMIN): the type of
-         * each frame is looked at as well, and a small buffer works too. */
+        /* Both may fail (old kernel, no CAP_NET_ADMIN): outgoing frames are
+         * also recognised by their type, and a smaller buffer works, too. */
         (void)option(fd, PACKET_IGNORE_OUTGOING, 1);
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
                        sizeof bytes) != 0)
@@ -81,7 +81,7 @@ static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
     }
     if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0)
         return fd;
-    /* An interface that is down binds, and says so at the first read. */
+    /* (bind works also if the interface is down; then the first read fails) */
 fail:
     {
         int error = errno;
@@ -118,14 +118,14 @@ static int find_link(int fd, const char *ifname, tri_link *link)
     return 0;
 }
 
-/* Opens DIR/<interface>_<way>.pcap. */
+/* Opens DIR/<interface>_<direction>.pcap. */
 static tri_pcap *open_capture(const tri_loop *l, const tri_port *p,
-                              const char *way, char *err)
+                              const char *direction, char *err)
 {
     char path[4096];
     tri_pcap *f;
     int n = snprintf(path, sizeof path, "%s/%s_%s.pcap", l->pcap_dir, p->name,
-                     way);
+                     direction);
 
     if (n < 0 || (size_t)n >= sizeof path) {
         snprintf(err, TRI_ERROR_BYTES, "capture folder: name too long");
@@ -194,8 +194,8 @@ int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
             close(tx_fd);
         return -1;
     }
-    /* Nothing waits to be sent: the port is down. Others ask the socket for
-     * its counts, under the lock. */
+    /* No frame waits to be sent, as the port is down. The lock is needed as
+     * other threads read the socket's counts (tri_port_read). */
     tri_enter(l);
     tri_ring_close(&p->ring);
     close(p->rx_fd);

@@ -1,12 +1,12 @@
-/* Frames that the kernel puts into memory shared with the loop: no system call
- * and no copy for each (packet_mmap, TPACKET_V2).
+/* Receive ring: the kernel writes frames to memory shared with the loop, so
+ * that they need no system call and no copy (packet_mmap, TPACKET_V2).
  * SPDX-License-Identifier: Apache-2.0
  *
- * A slot of the ring holds frames as they are on Ethernet. What is longer, a
- * super-frame or a jumbo frame, lies cut in its slot, and whole in the queue of
- * the socket (PACKET_COPY_THRESH), from where it is received in the same order.
- * TPACKET_V3 was tried: it hands over blocks, half empty ones after a
- * millisecond, and so delays a quiet port's frames by that.
+ * A slot has space for an ordinary Ethernet frame. A longer frame (super-frame
+ * or jumbo frame) is truncated in its slot, and complete in the queue of the
+ * socket (PACKET_COPY_THRESH), from which it is received in the same order.
+ * TPACKET_V3 was tried: it delivers whole blocks, partly filled ones after a
+ * millisecond, and so delays the frames of a quiet port by that time.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "tri_internal.h"
 
-/* Bytes of a slot with the kernel's notes, and of a block of slots. */
+/* Bytes of a slot with the kernel's metadata, and of a block of slots. */
 #define SLOT_BYTES 2048u
 #define BLOCK_BYTES (1u << 16)
 

@@ -1,4 +1,5 @@
-/* Receiving: a batch of frames from ring or socket, made whole, into the core.
+/* Receiving: reads a batch of frames from ring or socket, completes their
+ * offloads and delivers them to the core.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -16,7 +17,7 @@
 
 #define CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
 
-/* What one message of a system call is received into. */
+/* Buffers for one message of recvmmsg. */
 typedef struct tri_rx_slot {
     struct virtio_net_hdr vnet;
     struct iovec iov[2];      /* vnet, frame */
@@ -63,8 +64,8 @@ void tri_rx_free(tri_rx *rx)
     free(rx->frames);
 }
 
-/* The kernel's notes on a received frame, NULL if it gave none. */
-static const struct tpacket_auxdata *notes_of(struct msghdr *m)
+/* The kernel's metadata of a received frame; NULL: there is none. */
+static const struct tpacket_auxdata *auxdata_of(struct msghdr *m)
 {
     struct cmsghdr *c;
 
@@ -82,12 +83,12 @@ void tri_rx_note_tag(tri_rx_frame *f, uint32_t status, uint16_t tci,
     f->tpid = status & TP_STATUS_VLAN_TPID_VALID ? tpid : 0x8100;
 }
 
-/* What message i brought. */
+/* Describes the frame in message i. */
 static void from_message(const tri_rx *rx, uint32_t i, tri_rx_frame *f)
 {
     const tri_rx_slot *s = &rx->slots[i];
     struct mmsghdr *m = &rx->msgs[i];
-    const struct tpacket_auxdata *aux = notes_of(&m->msg_hdr);
+    const struct tpacket_auxdata *aux = auxdata_of(&m->msg_hdr);
 
     *f = (tri_rx_frame){
         .vnet = s->vnet,
@@ -104,8 +105,8 @@ static void from_message(const tri_rx *rx, uint32_t i, tri_rx_frame *f)
                         aux->tp_vlan_tpid);
 }
 
-/* Makes a frame what it would be on a wire, as far as that is possible without
- * cutting it; false: it is not for the core. */
+/* Completes checksum and VLAN tag of a frame; of a super-frame its segments are
+ * completed later. false: the frame is not for the core. */
 static bool prepare(tri_port *p, tri_rx_frame *f)
 {
     if (f->skip)
@@ -121,8 +122,8 @@ static bool prepare(tri_port *p, tri_rx_frame *f)
             TRI_COUNT(p, rx_kernel_drops, 1);
         return false;
     }
-    f->cut = f->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE;
-    if (!f->cut && (f->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)) {
+    f->super_frame = f->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE;
+    if (!f->super_frame && (f->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)) {
         if (tri_checksum(f->data, f->len, f->vnet.csum_start,
                          f->vnet.csum_offset) != 0) {
             TRI_COUNT(p, rx_offload, 1);
@@ -130,7 +131,7 @@ static bool prepare(tri_port *p, tri_rx_frame *f)
         }
         TRI_COUNT(p, checksums, 1);
     }
-    if (f->tagged && !f->cut) {
+    if (f->tagged && !f->super_frame) {
         f->data = tri_tag(f->data, f->tpid, f->tci);
         f->len += 4;
         TRI_COUNT(p, tags, 1);
@@ -147,7 +148,7 @@ static void capture(tri_port *p, const uint8_t *data, uint32_t len)
     TRI_COUNT(p, pcap_errors, 1);
 }
 
-/* Gives one frame to the core. Lock held. */
+/* Delivers one frame to the core. The caller has the core's lock. */
 static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
                  uint64_t now)
 {
@@ -160,7 +161,8 @@ static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
     TRI_COUNT(p, rx_bytes, len);
 }
 
-/* Cuts a super-frame and gives every segment to the core. Lock held. */
+/* Cuts a super-frame into segments and delivers each. The caller has the core's
+ * lock. */
 static void give_cut(tri_loop *l, tri_port *p, const tri_rx_frame *f,
                      uint64_t now)
 {
@@ -184,7 +186,7 @@ static void give_cut(tri_loop *l, tri_port *p, const tri_rx_frame *f,
     }
 }
 
-/* recvmmsg on p, at most that many frames; -1 with errno. */
+/* Calls recvmmsg on p for at most `most` frames; -1 with errno. */
 static int receive(tri_loop *l, tri_port *p, uint32_t most)
 {
     int n;
@@ -194,8 +196,8 @@ static int receive(tri_loop *l, tri_port *p, uint32_t most)
         l->rx.msgs[i].msg_hdr.msg_controllen = CONTROL_BYTES;
     }
     n = recvmmsg(p->rx_fd, l->rx.msgs, most, MSG_DONTWAIT, NULL);
-    /* EINVAL: an offload that has no name in a virtio header. The frame is
-     * gone. ENETDOWN, ENODEV: the link socket tells, here it only ends. */
+    /* EINVAL: a virtio header cannot describe the frame's offload; the frame is
+     * lost. ENETDOWN, ENODEV: ignored here, the link socket reports it. */
     if (n < 0 && errno == EINVAL)
         TRI_COUNT(p, rx_offload, 1);
     return n;
@@ -210,8 +212,9 @@ static uint32_t from_socket(tri_loop *l, tri_port *p)
     return n < 0 ? 0 : (uint32_t)n;
 }
 
-/* Receives those of n frames of the ring that are whole in the socket's queue
- * only; how many frames there are before one that did not come. */
+/* Of n frames of the ring, receives those that are complete only in the
+ * socket's queue. Returns how many frames come before the first that was not
+ * received. */
 static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
                                uint32_t queued)
 {
@@ -226,7 +229,7 @@ static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
             continue;
         if (next < taken) {
             from_message(&l->rx, (uint32_t)next++, f);
-            f->outgoing = outgoing; /* the queue does not know */
+            f->outgoing = outgoing; /* known only from the ring */
         } else if (gone) {
             f->skip = true;
             gone = false;
@@ -237,14 +240,15 @@ static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
     return n;
 }
 
-/* A batch out of the ring. */
+/* Reads a batch from the ring; returns the number of frames. */
 static uint32_t from_ring(tri_loop *l, tri_port *p)
 {
     uint32_t n = tri_ring_look(&p->ring, l->rx.frames, TRI_BATCH), queued = 0;
 
     if (n == 0) {
-        /* An interface that is down says so once; the link socket tells. A
-         * frame may be queued whose slot is not ready: it stays. */
+        /* Clears the error that the socket of a down interface has; the link
+         * socket reports the state. A frame that is queued while its slot is
+         * not ready yet stays in the queue. */
         int error;
         socklen_t size = sizeof error;
 
@@ -269,11 +273,11 @@ void tri_rx_port(tri_loop *l, tri_port *p)
 
         if (!prepare(p, f))
             continue;
-        if (tr_switch_contended(l->core)) { /* one frame may cause much */
+        if (tr_switch_contended(l->core)) { /* one frame may need much time */
             tr_switch_unlock(l->core);
             tri_enter(l);
         }
-        if (f->cut)
+        if (f->super_frame)
             give_cut(l, p, f, now);
         else
             give(l, p, f->data, f->len, now);

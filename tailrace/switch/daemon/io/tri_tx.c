@@ -1,17 +1,17 @@
-/* Sending: frames wait for their time and for room in the socket.
+/* Sending: frames wait for their time and for space in the socket's buffer.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What can go wrong in sending, and what is done about it:
- *   EAGAIN    the send buffer is full, as it is when a queueing discipline
- *             holds our frames back: wait for EPOLLOUT.
- *   ENOBUFS   the queueing discipline, the driver or the peer's backlog took
- *             no more. While the kernel still holds frames of ours (SIOCOUTQ)
- *             room will come: try again later, for ever. If it holds none,
- *             the frame itself may be the reason (a veth peer with a smaller
- *             MTU answers so): a few tries, then it is dropped, and for a
- *             while frames of that length get one try only.
- *   others    the frame cannot be sent: dropped, counted by reason.
- * While a port waits it is blocked in the core, whose queues then build.
+ * Errors of sending, and how they are handled:
+ *   EAGAIN    the send buffer is full, for example because a queueing
+ *             discipline delays our frames: wait for EPOLLOUT.
+ *   ENOBUFS   the queueing discipline, the driver or the peer's backlog is
+ *             full. While the kernel still has frames of ours (SIOCOUTQ) they
+ *             will leave: try again later, without limit. If it has none, the
+ *             frame itself may be the reason (a veth peer with a smaller MTU
+ *             reports this error): after a few tries it is dropped, and for a
+ *             while frames of that length or more are tried only once.
+ *   others    the frame cannot be sent: it is dropped and counted by reason.
+ * While a port waits it is blocked in the core, whose queues then build up.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -25,11 +25,12 @@
 #include "tri_internal.h"
 
 enum {
-    FIFO_START = 128,         /* frames a port's ring holds at first */
-    RETRY_NS = 100 * 1000,    /* first pause after ENOBUFS */
-    RETRIES = 6,              /* pauses, each twice as long: 6.3 ms */
-    RETRY_MAX_SHIFT = 3       /* longest pause while the kernel drains */
+    FIFO_START = 128,         /* initial size of a port's ring, in frames */
+    RETRY_NS = 100 * 1000,    /* first wait after ENOBUFS */
+    RETRIES = 6,              /* waits, each twice as long: 6.3 ms in total */
+    RETRY_MAX_SHIFT = 3       /* limits the wait while the kernel has frames */
 };
+/* Time for which a refused length is remembered. */
 #define REFUSED_MEMORY_NS UINT64_C(1000000000)
 
 static tr_out *head_of(tri_port *p)
@@ -79,8 +80,8 @@ void tri_tx_put(tri_loop *l, const tr_out *o)
     }
 }
 
-/* Remembers that a slot goes back to the core at the next lock. */
-static void done(tri_loop *l, void *slot)
+/* Lists a slot to be released to the core, at once for many slots. */
+static void release_later(tri_loop *l, void *slot)
 {
     if (l->n_done == l->done_size) {
         uint32_t size = l->done_size ? l->done_size * 2 : 4 * TRI_BATCH;
@@ -102,7 +103,7 @@ static void done(tri_loop *l, void *slot)
 static void pop(tri_loop *l, tri_port *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        done(l, nth_of(p, i)->slot);
+        release_later(l, nth_of(p, i)->slot);
     p->fifo_head = (p->fifo_head + n) & (p->fifo_size - 1);
     p->fifo_count -= n;
     if (p->by_hand)
@@ -119,7 +120,7 @@ static void capture(tri_port *p, const tr_out *o)
     TRI_COUNT(p, pcap_errors, 1);
 }
 
-/* Books the first n frames of p as sent. */
+/* Counts the first n frames of p as sent and removes them. */
 static void sent(tri_loop *l, tri_port *p, uint32_t n)
 {
     uint64_t bytes = 0;
@@ -137,7 +138,7 @@ static void sent(tri_loop *l, tri_port *p, uint32_t n)
     pop(l, p, n);
 }
 
-/* Watches the send socket for room, or stops watching. */
+/* Starts or stops waiting for EPOLLOUT of the send socket. */
 static void watch(tri_loop *l, tri_port *p, bool on)
 {
     struct epoll_event e = {
@@ -148,7 +149,7 @@ static void watch(tri_loop *l, tri_port *p, bool on)
     epoll_ctl(l->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->tx_fd, &e);
 }
 
-/* Stops the core from handing out frames for p, or lets it again. */
+/* Blocks port p in the core, which then sends no frames from it; or unblocks. */
 static void block(tri_loop *l, tri_port *p, bool on)
 {
     if ((TRI_READ(p, blocked) != 0) == on)
@@ -163,9 +164,9 @@ static void block(tri_loop *l, tri_port *p, bool on)
     tr_switch_unlock(l->core);
 }
 
-/* Changes the reason why p waits. The core is blocked from the first wait on
- * until every frame that was due is sent: else each pause would move
- * another queue's worth out of the core, where no limit holds. */
+/* Changes the reason why p waits. The port stays blocked in the core from the
+ * first wait until all due frames are sent: otherwise each wait would move
+ * more frames from the core's limited queues into this unlimited ring. */
 static void set_wait(tri_loop *l, tri_port *p, tri_wait wait)
 {
     if (p->wait == wait)
@@ -179,17 +180,17 @@ static void set_wait(tri_loop *l, tri_port *p, tri_wait wait)
         block(l, p, true);
 }
 
-/* ENOBUFS for the frame at the head: wait, or drop it if waiting cannot
- * help. */
+/* Handles ENOBUFS for the frame at the head: waits, or drops the frame if
+ * waiting cannot help. */
 static void refused(tri_loop *l, tri_port *p)
 {
     uint64_t now = tri_now(l);
     uint32_t shift = p->retries;
-    int held = 0;
+    int unsent = 0;
 
-    /* who takes frames of ports by hand makes room some time */
+    /* a port without an interface waits until the client takes frames */
     if (!p->by_hand
-        && (ioctl(p->tx_fd, SIOCOUTQ, &held) != 0 || held <= 0)) {
+        && (ioctl(p->tx_fd, SIOCOUTQ, &unsent) != 0 || unsent <= 0)) {
         uint32_t len = head_of(p)->len;
         bool known = p->refused_bytes != 0 && len >= p->refused_bytes
                      && now - p->refused_ns < REFUSED_MEMORY_NS;
@@ -211,7 +212,7 @@ static void refused(tri_loop *l, tri_port *p)
     set_wait(l, p, TRI_WAIT_RETRY);
 }
 
-/* Acts on the error of sending the frame at the head. */
+/* Handles an error of sending the frame at the head. */
 static void failed(tri_loop *l, tri_port *p, int error)
 {
     switch (error) {
@@ -241,8 +242,9 @@ static void failed(tri_loop *l, tri_port *p, int error)
     pop(l, p, 1);
 }
 
-/* As sendmmsg, to who takes the frames of ports by hand. */
-static int hand_over(tri_loop *l, tri_port *p, uint32_t n)
+/* Sends n frames of a port without an interface to the client that takes them.
+ * Returns like sendmmsg. */
+static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
     uint32_t given = 0;
 
@@ -258,8 +260,8 @@ static int hand_over(tri_loop *l, tri_port *p, uint32_t n)
     return given > 0 ? (int)given : -1;
 }
 
-/* Sends from p what is due, until it waits or is empty. Returns when its next
- * frame is due; TR_NEVER when it is empty or waits for the socket. */
+/* Sends the due frames of p until it must wait. Returns when its next frame is
+ * due; TR_NEVER when it has none or waits for the socket. */
 static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
 {
     while (p->fifo_count > 0) {
@@ -290,7 +292,7 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
             l->tx_iov[n].iov_len = o->len;
             n++;
         }
-        r = p->by_hand ? hand_over(l, p, n)
+        r = p->by_hand ? send_to_client(l, p, n)
                        : sendmmsg(p->tx_fd, l->tx_msgs, n, MSG_DONTWAIT);
         if (r > 0)
             sent(l, p, (uint32_t)r);
@@ -302,7 +304,7 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
     return TR_NEVER;
 }
 
-/* Gives the buffers of sent and dropped frames back. */
+/* Releases the buffers of sent and dropped frames to the core. */
 static void release(tri_loop *l)
 {
     if (l->n_done == 0)
