@@ -274,7 +274,7 @@ def test_packet_out_that_is_too_long(rig):
 def test_packet_out_without_memory(rig, monkeypatch):
     """Row 33: what the ports cannot take is reported, and the stream goes on."""
     stream, lib = rig.sessions[0], runtime.load()
-    with IoLoop(rig.switch, {}, CPU_PORT, by_hand=True) as ports:
+    with IoLoop(rig.switch, {}, CPU_PORT, without_interfaces=True) as ports:
         monkeypatch.setattr(rig.plane, "send_packet_out", ports.send_packet_out)
         rig.in_server(lambda: lib.tr_mem_limit(0))
         try:
