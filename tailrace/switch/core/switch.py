@@ -126,8 +126,8 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
     def _set_storm_digests(self, model: Model) -> None:
         """Has PFC storms reported by the digests of p4src/pfc/watch.p4, if the program declares them."""
         known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
-        begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
-        self._do("digests of storms", self._lib.tr_pfc_storm_digests, begun, over)
+        begin, end = (known.get(name, -1) for name in STORM_DIGESTS)
+        self._do("digests of storms", self._lib.tr_pfc_storm_digests, begin, end)
 
     def _install(self, model: Model) -> None:
         """Installs the default actions and the constant entries that the program declares."""

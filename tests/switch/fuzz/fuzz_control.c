@@ -285,9 +285,9 @@ static tr_pfc_config random_pfc(fuzz_rng *rng)
         .rise = (uint8_t)(fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 256)),
     };
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
-        pfc.of[i].xoff_bytes = fuzz_below(rng, 10000);
-        pfc.of[i].xon_bytes = fuzz_below(rng, pfc.of[i].xoff_bytes + 1);
-        pfc.of[i].headroom_bytes = fuzz_below(rng, 10000);
+        pfc.limits[i].xoff_bytes = fuzz_below(rng, 10000);
+        pfc.limits[i].xon_bytes = fuzz_below(rng, pfc.limits[i].xoff_bytes + 1);
+        pfc.limits[i].headroom_bytes = fuzz_below(rng, 10000);
     }
     if (fuzz_below(rng, 4) == 0) {
         pfc.watchdog.detect_ps = number(rng);

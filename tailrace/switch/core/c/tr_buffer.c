@@ -129,7 +129,7 @@ static void resume(tr_switch *s, uint32_t port, uint32_t priority)
 {
     const tr_port *t = s->ports[port];
     const tr_pfc_state *st = &t->pfc_state[priority];
-    const tr_pfc_limits *limits = &t->pfc.of[priority];
+    const tr_pfc_limits *limits = &t->pfc.limits[priority];
     if (!st->paused || st->head)
         return;
     uint64_t gap = limits->xoff_bytes - limits->xon_bytes;
@@ -187,7 +187,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     enum tr_drop full = TR_DROP_COUNT;
     if (p->charge == TR_CHARGE_LOSSLESS && p->pfc_class == class &&
         t->pfc.enabled >> class & 1) {
-        recharge(s, p, &t->pfc_state[class], &t->pfc.of[class], bytes);
+        recharge(s, p, &t->pfc_state[class], &t->pfc.limits[class], bytes);
         return TR_DROP_COUNT;
     }
     if (p->charge) {
@@ -197,7 +197,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     }
     if (t && t->pfc.enabled >> class & 1) {
         tr_pfc_state *st = &t->pfc_state[class];
-        full = charge(s, st, &t->pfc.of[class], bytes);
+        full = charge(s, st, &t->pfc.limits[class], bytes);
         if (full == TR_DROP_COUNT) {
             p->charge = TR_CHARGE_LOSSLESS;
             p->pfc_class = (uint8_t)class;
@@ -236,7 +236,8 @@ void tr_buffer_reserve(tr_switch *s)
             sum = UINT64_MAX;
         for (uint32_t k = 0; t && k < TR_MAX_PRIORITIES; k++)
             if (t->pfc.enabled >> k & 1 &&
-                __builtin_add_overflow(sum, t->pfc.of[k].headroom_bytes, &sum))
+                __builtin_add_overflow(sum, t->pfc.limits[k].headroom_bytes,
+                                       &sum))
                 sum = UINT64_MAX;
     }
     s->buffer.reserved = sum;

@@ -478,7 +478,7 @@ static int pfc_default(tr_switch *s, const tr_pfc_config *cfg)
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg)
 {
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++)
-        if (cfg->of[i].xon_bytes > cfg->of[i].xoff_bytes)
+        if (cfg->limits[i].xon_bytes > cfg->limits[i].xoff_bytes)
             return TR_EINVAL;
     if (port == TR_MAX_PORTS)
         return pfc_default(s, cfg);

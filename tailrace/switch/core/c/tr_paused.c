@@ -33,7 +33,7 @@ static uint32_t list_accounts(const tr_switch *s, const accounts *sums,
             queue.from_priority = k;
             queue.bytes = sums->bytes[i][k];
             queue.pausing = s->ports[i]->pfc_state[k].paused;
-            queue.xon_bytes = s->ports[i]->pfc.of[k].xon_bytes;
+            queue.xon_bytes = s->ports[i]->pfc.limits[k].xon_bytes;
             if (n < most)
                 out[n] = queue;
             n++;

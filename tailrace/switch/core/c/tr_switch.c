@@ -146,8 +146,9 @@ static int externs_new(tr_switch *s, const tr_program *g)
         ok &= !!(s->blocks[i] = tr_mem_array(block_bytes(&g->blocks[i])));
     for (uint32_t i = 0; ok && i < g->n_registers; i++) {
         uintptr_t block = (uintptr_t)s->blocks[g->registers[i].block];
-        s->registers[i] = (uint8_t *)((block + TR_LINE - 1) / TR_LINE * TR_LINE) +
-                          g->registers[i].offset;
+        s->registers[i] =
+            (uint8_t *)((block + TR_LINE - 1) / TR_LINE * TR_LINE) +
+            g->registers[i].offset;
     }
     for (uint32_t i = 0; i < g->n_meters; i++)
         ok &= !!(s->meters[i] = array(g->meters[i].size, sizeof **s->meters));

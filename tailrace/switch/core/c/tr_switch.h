@@ -96,7 +96,7 @@ typedef struct tr_pfc_watchdog {
 typedef struct tr_pfc_config {
     uint8_t enabled;          /* bit per priority that is lossless; 0: off */
     uint16_t quanta;          /* pause time to request, in 512 bit times */
-    tr_pfc_limits of[TR_MAX_PRIORITIES];
+    tr_pfc_limits limits[TR_MAX_PRIORITIES];
     tr_pfc_watchdog watchdog;
     uint8_t rise;             /* packets received here are queued this many
                                * priorities above the one they were sent with */
@@ -306,7 +306,7 @@ int tr_paused_queues(tr_switch *s, uint64_t at_ps, tr_paused_queue *out,
                      uint32_t most, uint32_t *count);
 /* Sets the program's digests that report begin and end of PFC storms, with port
  * and priority as fields; negative, as after loading a program: no report. */
-int tr_pfc_storm_digests(tr_switch *s, int begun, int over);
+int tr_pfc_storm_digests(tr_switch *s, int begin, int end);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */

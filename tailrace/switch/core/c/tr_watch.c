@@ -93,7 +93,7 @@ void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
 }
 
 /* When the storm of a queue will end. */
-static uint64_t over(const tr_port *t, const tr_pfc_state *st)
+static uint64_t storm_end(const tr_port *t, const tr_pfc_state *st)
 {
     uint64_t asked = st->asked_until_ps, restore = t->pfc.watchdog.restore_ps;
     return restore > TR_NEVER - asked ? TR_NEVER : asked + restore;
@@ -107,13 +107,13 @@ static uint64_t check(tr_switch *s, uint32_t port, uint32_t priority,
     tr_pfc_state *st = &t->pfc_state[priority];
     const tr_pfc_watchdog *w = &t->pfc.watchdog;
     tr_watch_settle(t, priority, now_ps);
-    if (st->stats.storming && over(t, st) <= now_ps)
+    if (st->stats.storming && storm_end(t, st) <= now_ps)
         tr_watch_end(s, port, priority, now_ps);
     else if (!st->stats.storming && w->detect_ps && st->blocked &&
              st->paused_ps >= w->detect_ps)
         begin(s, port, priority, now_ps);
     if (st->stats.storming)
-        return over(t, st);
+        return storm_end(t, st);
     if (!w->detect_ps ||
         (!st->paused_ps && t->queue[priority].pause_until_ps <= now_ps))
         t->watched &= (uint8_t)~(1u << priority);
@@ -134,14 +134,14 @@ uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
     return next;
 }
 
-int tr_pfc_storm_digests(tr_switch *s, int begun, int over)
+int tr_pfc_storm_digests(tr_switch *s, int begin, int end)
 {
     tr_switch_lock(s);
-    int fits = (begun < 0 && over < 0) ||
+    int fits = (begin < 0 && end < 0) ||
                (s->prog && s->prog->digest_limbs >= 2);
     if (fits) {
-        s->storm_digests[0] = over;
-        s->storm_digests[1] = begun;
+        s->storm_digests[0] = end;
+        s->storm_digests[1] = begin;
     }
     tr_switch_unlock(s);
     return fits ? TR_OK : TR_EINVAL;

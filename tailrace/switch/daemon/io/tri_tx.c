@@ -149,7 +149,8 @@ static void watch(tri_loop *l, tri_port *p, bool on)
     epoll_ctl(l->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->tx_fd, &e);
 }
 
-/* Blocks port p in the core, which then sends no frames from it; or unblocks. */
+/* Blocks port p in the core, so that the core sends no more frames from it, or
+ * unblocks it. */
 static void block(tri_loop *l, tri_port *p, bool on)
 {
     if ((TRI_READ(p, blocked) != 0) == on)
