@@ -27,7 +27,7 @@ class PortControl(Core):
     """Control of the traffic manager: ports, queues, buffer and replication."""
 
     def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
-        """Makes or replaces a multicast group (1..65535)."""
+        """Creates or replaces a multicast group (1..65535)."""
         self._do(f"multicast group {group}", self._lib.tr_mcast_set, group, _raw(replicas), len(replicas))
 
     def mcast_delete(self, group: int) -> None:
@@ -37,7 +37,7 @@ class PortControl(Core):
     def clone_set(
         self, session: int, replicas: Sequence[Replica], *, class_of_service: int = 0, truncate_bytes: int = 0
     ) -> None:
-        """Makes or replaces a clone session (0..32767); ``truncate_bytes`` 0: whole packets."""
+        """Creates or replaces a clone session (0..32767); ``truncate_bytes`` 0: no truncation."""
         self._do(
             f"clone session {session}",
             self._lib.tr_clone_set,

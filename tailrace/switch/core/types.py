@@ -189,8 +189,8 @@ class FrameAccount:
 
     Each frame that was received (``rx``) or made in the switch (clone, multicast copy, pause frame) has been
     sent (``tx``) or dropped, or is in the switch (``held``: queued, recirculating, resubmitted or not yet
-    fetched). `truncate` cuts payload off. Only held frames are counted by a walk over the lists of packets.
-    ``held_data`` counts held frames with virtual payload that are no copies.
+    fetched). ``cut_virt`` was cut off by `truncate`. Held frames are counted by walking the lists of packets,
+    all others by counters. ``held_data`` counts held frames with virtual payload that are no copies.
     """
 
     rx_frames: int

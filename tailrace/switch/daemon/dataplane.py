@@ -28,7 +28,7 @@ KEPT_IDS = 1 << 20
 """How many packet ids are remembered; packets caused by an older one get id 0."""
 
 MOST_WAITING = 1024
-"""While so many packets wait for the client, the switch accepts none of its packets."""
+"""Limit of packets that wait for the client; at the limit the switch accepts none of its packets."""
 
 _MAX_ORIGIN = (1 << 32) - 1
 _BATCH = 64

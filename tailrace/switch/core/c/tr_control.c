@@ -485,7 +485,8 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg)
     LOCKED_PORT(s, port, t, tr_pfc_set(s, t, port, cfg));
 }
 
-static void each_queue(tr_port *t, uint32_t prio, uint32_t packets,
+/* Sets depth or rate of one queue of a port, or of all. */
+static void set_queues(tr_port *t, uint32_t prio, uint32_t packets,
                        uint64_t bytes, uint64_t pps, int depth)
 {
     for (uint32_t i = 0; i < TR_MAX_PRIORITIES; i++) {
@@ -506,14 +507,14 @@ int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
 {
     if (prio > TR_MAX_PRIORITIES)
         return TR_ERANGE;
-    LOCKED_PORT(s, port, t, each_queue(t, prio, packets, bytes, 0, 1));
+    LOCKED_PORT(s, port, t, set_queues(t, prio, packets, bytes, 0, 1));
 }
 
 int tr_queue_rate_pps(tr_switch *s, uint32_t port, uint32_t prio, uint64_t pps)
 {
     if (prio > TR_MAX_PRIORITIES || pps > 1000000000ULL)
         return TR_ERANGE;
-    LOCKED_PORT(s, port, t, each_queue(t, prio, 0, 0, pps, 0));
+    LOCKED_PORT(s, port, t, set_queues(t, prio, 0, 0, pps, 0));
 }
 
 int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,

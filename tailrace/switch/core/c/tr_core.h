@@ -90,7 +90,7 @@ typedef struct tr_pkt {
                               * (tr_tracer.h), else 0 */
     uint32_t origin;         /* tr_origin of the received frame */
     uint64_t ready_ps;       /* in a re-entry queue: when it may enter */
-    uint64_t order;          /* in a re-entry queue: order over both */
+    uint64_t order;          /* order of arrival over both re-entry queues */
     alignas(16) uint8_t phv[];
 } tr_pkt;
 
@@ -323,7 +323,7 @@ typedef struct tr_pfc_state {
     uint64_t shared, head;    /* ingress: bytes received here that wait, in
                                * the shared part, in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause frame; or TR_NEVER */
-    uint64_t insist_ps;       /* a pause that is not obeyed: repeat from then */
+    uint64_t insist_ps;       /* a pause not obeyed is not repeated before */
     uint64_t pausing_from_ps; /* since when the sender is paused */
     uint64_t paused_from_ps;  /* egress: when its last pause began */
     uint64_t asked_until_ps;  /* end of the pause asked for, obeyed or not */

@@ -84,7 +84,7 @@ typedef struct tr_pfc_limits {
 /* PFC watchdog: when a queue is paused for too long (tr_watch.c). */
 typedef struct tr_pfc_watchdog {
     uint64_t detect_ps;       /* pause that is a storm; 0: no watchdog */
-    uint64_t restore_ps;      /* a storm ends so long after the last pause */
+    uint64_t restore_ps;      /* time from the last pause to a storm's end */
     uint32_t share_ppm;       /* share of the time that a queue may be paused
                                * without a storm; 1000000: no limit, if there
                                * are breaks */
@@ -127,8 +127,8 @@ typedef struct tr_paused_queue {
     uint32_t port, priority;  /* of the queue */
     uint32_t from_port, from_priority;
     uint64_t bytes;
-    uint64_t xon_bytes;       /* the sender is resumed when at most so many
-                               * bytes from it are in all queues together */
+    uint64_t xon_bytes;       /* the sender is resumed when all queues together
+                               * have at most this many bytes from it */
     uint32_t pausing;         /* 1: the sender is paused */
 } tr_paused_queue;
 

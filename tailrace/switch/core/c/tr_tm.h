@@ -91,8 +91,8 @@ void tr_pfc_forget(tr_switch *s, tr_port *t);
 /* The port's link went down: cancels all received pauses. Or it is up again:
  * repeats our pauses to the sender. */
 void tr_pfc_link(tr_switch *s, uint32_t port, int up);
-/* Repeats a pause frame to the sender, which seems to have been lost, as the
- * headroom is full. */
+/* Repeats the pause frame to a sender that still sends though the headroom is
+ * full: the frame seems to be lost. */
 void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority);
 /* Sends a pause frame (stop) or resume frame to the port's peer. */
 void tr_pfc_notify(tr_switch *s, uint32_t port, uint32_t priority, int stop);

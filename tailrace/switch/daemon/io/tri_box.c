@@ -70,14 +70,14 @@ void tri_box_clear(tri_box *b)
 bool tri_box_put(tri_box *b, const tr_out *o)
 {
     uint8_t *copy = malloc(o->len ? o->len : 1);
-    bool kept;
+    bool added;
 
     if (copy)
         memcpy(copy, o->data, o->len);
     pthread_mutex_lock(&b->lock);
-    kept = copy && b->count < TRI_BOX_FRAMES
-           && b->bytes + o->len <= TRI_BOX_BYTES;
-    if (kept) {
+    added = copy && b->count < TRI_BOX_FRAMES
+            && b->bytes + o->len <= TRI_BOX_BYTES;
+    if (added) {
         b->ring[(b->head + b->count) % TRI_BOX_FRAMES] = (tri_box_frame){
             .data = copy,
             .len = o->len,
@@ -88,9 +88,9 @@ bool tri_box_put(tri_box *b, const tr_out *o)
         b->bytes += o->len;
     }
     pthread_mutex_unlock(&b->lock);
-    if (!kept)
+    if (!added)
         free(copy);
-    return kept;
+    return added;
 }
 
 uint32_t tri_box_count(tri_box *b)

@@ -273,7 +273,7 @@ void tri_rx_port(tri_loop *l, tri_port *p)
 
         if (!prepare(p, f))
             continue;
-        if (tr_switch_contended(l->core)) { /* one frame may need much time */
+        if (tr_switch_contended(l->core)) { /* a frame may take long */
             tr_switch_unlock(l->core);
             tri_enter(l);
         }
