@@ -111,23 +111,24 @@ def test_too_many_packets_are_counted() -> None:
 
 
 def test_selected_arrivals_are_recorded_in_full() -> None:
-    """The others in brief; and selecting leaves the switch's lock free, else the next call would wait for ever."""
+    """The others in brief. After the selection another thread can use the switch: its lock is free."""
     frame = next(frames(random.Random(1)))
     records: list[int] = []
 
-    def record() -> None:
-        with V1ModelSwitch(program("basic_l3")) as switch:
-            watcher = PacketWatcher(switch, 1 << 14)
-            watcher.attach()
-            watcher.select([(1_000_000, 1)])
-            for now_ns in (0, 1000):
-                switch.inject(1, frame, now_ns)
-                records.append(len(watcher.take()))
-            watcher.detach()
+    def inject(switch: V1ModelSwitch, watcher: PacketWatcher) -> None:
+        for now_ns in (0, 1000):
+            switch.inject(1, frame, now_ns)
+            records.append(len(watcher.take()))
 
-    thread = threading.Thread(target=record, daemon=True)
-    thread.start()
-    thread.join(60)
+    with V1ModelSwitch(program("basic_l3")) as switch:
+        watcher = PacketWatcher(switch, 1 << 14)
+        watcher.attach()
+        watcher.select([(1_000_000, 1)])
+        thread = threading.Thread(target=inject, args=(switch, watcher), daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+        watcher.detach()
     in_brief, in_full = records
     assert 0 < in_brief < in_full
 
