@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BMv2 JSON -> checked model -> C text -> shared object."""
+"""The compiler of the native switch: BMv2 JSON -> checked model -> C text -> shared object."""
 
 from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.program import SwitchProgram, load_program

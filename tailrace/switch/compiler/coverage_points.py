@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage points of a program, with the numbers by which a tracing build counts them."""
+"""Coverage points of a program, with the indexes of their counters in a tracing build."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Kind = Literal["state", "select", "extract", "action", "statement", "table", "co
 
 @dataclass(frozen=True, slots=True)
 class CoveragePoint:
-    """A part of a program that a packet executes or does not.
+    """A part of a program that a packet may execute.
 
-    `name` is of the state, action, table or condition; `what` says which part of it.
+    `name` is that of the state, action, table or condition; `what` is the part, such as a statement.
     """
 
     kind: Kind
@@ -32,7 +32,7 @@ class CoveragePoints:
 
     def __init__(self, model: Model) -> None:
         self.all: list[CoveragePoint] = []
-        self._numbers: dict[_Key, int] = {}
+        self._indexes: dict[_Key, int] = {}
         for index, state in enumerate(model.parser.states):
             self._add(("state", index, 0), CoveragePoint("state", state.name, ""))
             for at, op in enumerate(state.ops):
@@ -63,19 +63,19 @@ class CoveragePoints:
         egress = int(pipeline is model.egress)
         for index, condition in enumerate(pipeline.conditionals):
             for value, what in enumerate(("false", "true")):
-                place = 2 * index + value
+                part = 2 * index + value
                 self._add(
-                    ("condition", egress, place),
+                    ("condition", egress, part),
                     CoveragePoint("condition", condition.text or condition.name, what, condition.source),
                 )
 
     def _add(self, key: _Key, point: CoveragePoint) -> None:
-        self._numbers[key] = len(self.all)
+        self._indexes[key] = len(self.all)
         self.all.append(point)
 
-    def number(self, kind: str, index: int, part: int = 0) -> int:
-        """The number of a coverage point."""
-        return self._numbers[kind, index, part]
+    def index(self, kind: str, index: int, part: int = 0) -> int:
+        """The index of a coverage point in `all`."""
+        return self._indexes[kind, index, part]
 
 
 def _of_parser(state: str, op: object) -> CoveragePoint:
@@ -86,5 +86,5 @@ def _of_parser(state: str, op: object) -> CoveragePoint:
     return CoveragePoint("statement", state, "verify" if isinstance(op, Verify) else "set")
 
 
-def _of_statement(owner: str, statement: Primitive) -> CoveragePoint:
-    return CoveragePoint("statement", owner, statement.text or statement.op, statement.source)
+def _of_statement(name: str, statement: Primitive) -> CoveragePoint:
+    return CoveragePoint("statement", name, statement.text or statement.op, statement.source)

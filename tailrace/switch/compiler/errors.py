@@ -8,14 +8,14 @@ from tailrace.spec.text import one_line
 
 
 def at(*places: str) -> str:
-    """The path of a construct, from the file on; empty parts are left out."""
+    """The parts of a message, joined by colons: file, path of the construct, problem; empty ones left out."""
     return ": ".join(place for place in places if place)
 
 
 class CompilerError(Error):
     """A program that cannot be loaded: bad JSON, or a construct the switch does not have.
 
-    The text is one line that names the file and the construct; names of the program in it are made printable.
+    The text is one line that names the file and the construct; unprintable characters are escaped.
     """
 
     def __init__(self, text: str) -> None:
@@ -25,8 +25,8 @@ class CompilerError(Error):
 class NotCompiledError(CompilerError):
     """The C text of a program could not be compiled or loaded.
 
-    The text is for the operator: it may quote the compiler and name folders. `refused`: the C compiler ran
-    and refused the text, so that it is the program's fault and not the machine's.
+    The message is for the operator: it may quote the C compiler and name folders. `refused`: the C compiler
+    ran and rejected the C text, so the fault is the program's and not the machine's.
     """
 
     def __init__(self, text: str, *, refused: bool) -> None:

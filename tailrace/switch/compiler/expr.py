@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of a program: a small tree, every reference already resolved to an index.
+"""Expressions of a program: trees in which every name is already resolved to an index.
 
-Values are integers of unlimited range, as BMv2 evaluates them; only the assignment to a field cuts
+Values are integers of unlimited range, as BMv2 evaluates them; only the assignment to a field truncates
 a value to the field's width (behavioral-model docs/JSON_format.md).
 """
 
@@ -27,7 +27,7 @@ class StackElem:
 
 @dataclass(frozen=True, slots=True)
 class StackLast:
-    """The last element of a header stack that the parser filled."""
+    """The element of a header stack that the parser filled last (P4's ``last``)."""
 
     stack: int
 
@@ -49,7 +49,7 @@ class UnionStackElem:
 
 @dataclass(frozen=True, slots=True)
 class UnionStackLast:
-    """The last union of a stack of unions that the parser filled."""
+    """The element of a stack of unions that the parser filled last."""
 
     stack: int
 
@@ -106,7 +106,7 @@ class ActionParam:
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """Bits of the packet ahead of the parser, not consumed."""
+    """``bits`` of the packet at bit ``offset`` from the parser's position; they are not consumed."""
 
     offset: int
     bits: int
@@ -122,7 +122,9 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class StackCount:
-    """``last_stack_index`` (minus one) or ``size_stack`` of a header or union stack."""
+    """The number of elements in a header or union stack (``size_stack``), or with ``minus_one`` the index
+    of the last one (``last_stack_index``).
+    """
 
     stack: int
     is_union: bool
@@ -145,7 +147,7 @@ class IsValidUnion:
 
 @dataclass(frozen=True, slots=True)
 class SameHeader:
-    """Equality of two headers: both valid, same type, all fields equal (as BMv2 compares)."""
+    """Equality of two headers as BMv2 defines it: both valid, same type, all fields equal."""
 
     left: HeaderRef
     right: HeaderRef

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checked v1model program: everything by index, nothing left as JSON.
+"""A checked v1model program: objects refer to each other by index, and nothing is left as JSON.
 
 An object's index is its position in the tuple that holds it; the generated C, the runtime and the
 control plane use the same indexes. Widths are in bits unless a name says bytes.
@@ -37,11 +37,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field of a header type; ``varbit``: bits is the maximum.
+    """A field of a header type; for a ``varbit`` field, bits is the maximum width.
 
-    ``saturating``: what is assigned is clamped to the range, not cut. ``hidden``: no part of the packet,
-    but the header's ``$valid$``, which says 1 from when the header becomes valid until it becomes
-    invalid, and what the program writes to it; only types of which a program writes it have it.
+    ``saturating``: an assigned value is clamped to the field's range, not truncated. ``hidden``: this is the
+    field ``$valid$``, which is no part of the packet: 1 while the header is valid, else 0, or what the
+    program writes to it. Only header types whose ``$valid$`` the program writes have this field.
     """
 
     name: str
@@ -54,7 +54,7 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class HeaderType:
-    """A header type. Its fixed fields fill whole bytes together; a hidden field is the last one."""
+    """A header type. Its fixed-width fields add up to whole bytes; a hidden field is the last one."""
 
     index: int
     name: str
@@ -67,7 +67,7 @@ class HeaderType:
 
     @property
     def wire(self) -> tuple[FieldType, ...]:
-        """The fields that are in the packet, whose positions come first."""
+        """The fields that are in the packet: all but a hidden field, which is last."""
         return self.fields[:-1] if self.hidden is not None else self.fields
 
     @property
@@ -105,7 +105,7 @@ class HeaderStack:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """A header union; ``members`` are header indexes in the order of its type, ``kind`` the type's number."""
+    """A header union. ``members``: header indexes in the order of its type; ``kind``: the type's index."""
 
     index: int
     name: str
@@ -129,7 +129,7 @@ class UnionStack:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A primitive call: its BMv2 name and resolved operands (see ``read.actions``)."""
+    """A call of a BMv2 primitive: its name and resolved operands (see ``read.actions``), the P4 ``text``."""
 
     op: str
     args: tuple[object, ...]
@@ -147,7 +147,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action. p4c may write one action several times, once for each table that uses it."""
+    """An action. The JSON may contain one action of the source several times, once for each table."""
 
     index: int
     name: str
@@ -162,7 +162,7 @@ class Action:
 
 
 def limbs_of(bits: int) -> int:
-    """Number of 64-bit limbs that hold so many bits (at least one)."""
+    """Number of 64-bit limbs that hold a value of that width (at least one)."""
     return max(1, (bits + 63) // 64)
 
 
@@ -171,7 +171,10 @@ def limbs_of(bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Extraction to a header, the next element of a stack, or of a stack of unions."""
+    """Extraction into a header, or into the next element of a header stack or a stack of unions.
+
+    Exactly one of the first three is set; ``union_stack`` is (stack, member), ``length`` the varbit's width.
+    """
 
     target: HeaderRef | None = None
     stack: int | None = None
@@ -216,7 +219,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A case of a select: value and mask for each key part, or a value set; next None is accept."""
+    """A case of a select: (value, mask) of each key part, or a value set. ``next`` None means accept."""
 
     values: tuple[tuple[int, int], ...] | None
     vset: int | None
@@ -226,7 +229,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class ParseState:
-    """A parser state; ``default`` is where an unmatched key goes."""
+    """A parser state; ``default`` is the next state if no transition matches (None: accept)."""
 
     name: str
     ops: tuple[ParserOp, ...]
@@ -282,7 +285,7 @@ CalcInput = FieldRef | HeaderInput | ConstInput
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A hash or checksum over fields, in order, with the payload behind them when asked for."""
+    """A hash or checksum over ``inputs``, in order, followed by the packet's payload if ``payload``."""
 
     index: int
     name: str
@@ -307,7 +310,7 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field of a table key; ``offset`` and ``nbytes`` place it in the packed key (big-endian)."""
+    """A field of a table key: ``nbytes`` bytes at ``offset`` of the packed key, big-endian."""
 
     name: str
     bits: int
@@ -321,7 +324,7 @@ class KeyField:
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
-    """An entry that the program itself declares. Larger priority wins."""
+    """An entry that the program itself declares. The entry with the largest priority wins."""
 
     key: bytes
     mask: bytes
@@ -333,7 +336,10 @@ class ConstEntry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A match-action table. ``next_*`` name the node that follows; None is the end."""
+    """A match-action table. ``next_*`` name the next node of the pipeline; None is the end.
+
+    ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``), else on the action.
+    """
 
     index: int
     name: str
@@ -365,7 +371,7 @@ class Table:
 
     @property
     def is_call(self) -> bool:
-        """Whether it only runs its default action with constant arguments; p4c makes such tables of calls."""
+        """Whether it only runs a default action with constant arguments: p4c's form of an action call."""
         return (
             not self.key
             and self.kind == "simple"
@@ -521,38 +527,38 @@ class Model:
     digests: tuple[Digest, ...]
     field_lists: tuple[FieldList, ...]
     unread: str = ""
-    """A line about keys of the JSON that the switch does not know; "" if there are none."""
+    """A warning that names keys of the JSON that the switch does not know; "" if there are none."""
 
     def table(self, name: str) -> Table:
-        """The table of that name (KeyError when there is none)."""
+        """The table of that name (KeyError if there is none)."""
         return _named(self.tables, name)
 
     def action(self, name: str) -> Action:
-        """The first action of that name (KeyError when there is none)."""
+        """The first action of that name (KeyError if there is none)."""
         return _named(self.actions, name)
 
     def profile(self, name: str) -> Profile:
-        """The action profile of that name (KeyError when there is none)."""
+        """The action profile of that name (KeyError if there is none)."""
         return _named(self.profiles, name)
 
     def counter(self, name: str) -> Counter:
-        """The counter of that name (KeyError when there is none)."""
+        """The counter of that name (KeyError if there is none)."""
         return _named(self.counters, name)
 
     def meter(self, name: str) -> Meter:
-        """The meter of that name (KeyError when there is none)."""
+        """The meter of that name (KeyError if there is none)."""
         return _named(self.meters, name)
 
     def register(self, name: str) -> Register:
-        """The register of that name (KeyError when there is none)."""
+        """The register of that name (KeyError if there is none)."""
         return _named(self.registers, name)
 
     def vset(self, name: str) -> ValueSet:
-        """The value set of that name (KeyError when there is none)."""
+        """The value set of that name (KeyError if there is none)."""
         return _named(self.vsets, name)
 
     def digest(self, name: str) -> Digest:
-        """The digest of that name (KeyError when there is none)."""
+        """The digest of that name (KeyError if there is none)."""
         return _named(self.digests, name)
 
     def type_of(self, header: HeaderRef) -> HeaderType:
@@ -565,7 +571,7 @@ class Model:
         return self.header_types[self.stacks[header.stack].type]
 
     def union_of(self, ref: UnionRef) -> Union:
-        """A union with the type of the one that a reference yields."""
+        """The union that a reference yields, or another union of the same type."""
         if isinstance(ref, UnionInst):
             return self.unions[ref.index]
         return self.unions[self.union_stacks[ref.stack].unions[0]]

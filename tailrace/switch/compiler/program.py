@@ -21,10 +21,10 @@ from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model
 
 _MODEL = "model"
-"""Cache kind of a parsed model."""
+"""Under which kind the cache keeps parsed models."""
 
 _MAX_FRAME_BYTES = 1 << 20
-"""Limit of a C function's stack frame: the stack has 8 MiB, and an overflow crashes at the first packet."""
+"""Largest stack frame of a C function: the stack has 8 MiB, and an overflow crashes at the first packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SwitchProgram:
         """The same program with trace hooks, which record marked packets (tr_tracer.h).
 
         Raises:
-            CompilerError: it cannot be compiled.
+            CompilerError: the program cannot be compiled.
         """
         cache_dir = None if self.recipe is None else self.recipe.cache_dir
         sanitize = self.recipe is not None and self.recipe.sanitize
@@ -52,10 +52,10 @@ class SwitchProgram:
             raise _not_compiled(self.source, error) from None
 
     def load(self) -> ctypes.CDLL:
-        """The code in this process, compiled again if the cache has lost it.
+        """Loads the code into this process; compiles it again if it is no longer in the cache.
 
         Raises:
-            CompilerError: that failed.
+            CompilerError: the code could not be compiled or loaded.
         """
         try:
             return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
@@ -74,16 +74,16 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
         read.append(read_bmv2_json(text, source))
         return pickle.dumps(read[0])
 
-    # models that pickle refuses, as of deeply nested expressions, are not cached
+    # models that pickle refuses, such as those with deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
-        kept = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
+        octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not read:
-            return _unpickled(kept)
+            return _unpickled(octets)
     return read[0] if read else read_bmv2_json(text, source)
 
 
 def _cache_key(digest: str, source: str) -> tuple[str, ...]:
-    """The cache key of a model; `digest` is of the program's text."""
+    """The cache key of a model; `digest` is the SHA-256 of the program's JSON."""
     return sys.version, source, digest, _source_digests()[0]
 
 
@@ -124,7 +124,7 @@ def load_program(
 
     Args:
         text: BMv2 JSON as p4c writes it.
-        source: its file name, for messages.
+        source: name of the JSON file, for messages.
         cache_dir: where compiled code is kept; None: the user's cache folder.
         sanitize: compile with address and undefined-behaviour sanitizers.
         options: further options of the C compiler, such as `-O0`.
@@ -144,7 +144,7 @@ def load_program(
 def known_program(
     text: bytes, *, source: str = "<json>", cache_dir: Path | None = None
 ) -> SwitchProgram | None:
-    """As `load_program`, from the cache alone; None where it lacks model or code."""
+    """As `load_program`, but from the cache alone; None if the model or the code is not cached."""
     digest = hashlib.sha256(text).hexdigest()
     octets = cached(_MODEL, _cache_key(digest, source), cache_dir)
     if octets is None:
@@ -174,11 +174,11 @@ def _recipe(
         functools.partial(_c_text, model, source, tracing),
         sanitize=sanitize,
         cache_dir=cache_dir,
-        # each program has its copy of the data plane
+        # hidden symbols: each program contains its own copy of the data plane
         options=(
             "-fvisibility=hidden",
-            # clang does not know it
             f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",
+            # some versions of clang lack the previous option
             "-Wno-unknown-warning-option",
             *(("-DTR_TRACING", "-O1") if tracing else ()),
             *options,

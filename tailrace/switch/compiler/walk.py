@@ -10,7 +10,7 @@ from tailrace.switch.compiler.expr import ActionParam, Expr, Op
 
 
 def parts(operand: object) -> Iterator[object]:
-    """An operand and everything below it."""
+    """An operand and, depth first, all operands nested in it."""
     yield operand
     if isinstance(operand, tuple):
         for item in operand:
@@ -21,10 +21,10 @@ def parts(operand: object) -> Iterator[object]:
 
 
 def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
-    """An expression with its action parameters replaced.
+    """The expression with each action parameter replaced by the value at its index.
 
     Raises:
-        IndexError: it reads a parameter that has no value.
+        IndexError: the expression reads a parameter that has no value.
     """
     if isinstance(e, ActionParam):
         return values[e.index]

@@ -113,7 +113,7 @@ def test_a_header_that_no_frame_has_is_refused() -> None:
     with pytest.raises(CompilerError) as caught:
         read_bmv2_json(json.dumps(plain(fields + 1)).encode(), "x.json")
     size = 512 * (fields + 1) + 4
-    assert f'x.json: headers["in"]: the header has {size} bytes, and a frame 66000 at most' == str(
+    assert f'x.json: headers["in"]: the header has {size} bytes, but a frame has 66000 at most' == str(
         caught.value
     )
 

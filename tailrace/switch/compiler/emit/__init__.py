@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text from a checked model."""
+"""The back end: generates the C text of a program from its checked model."""
 
 from tailrace.switch.compiler.emit.program import emit
 

@@ -16,16 +16,19 @@ from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
 _SMALL = 32
-"""Primitives of an action that is inlined wherever it is used; larger ones only where that is one place."""
+"""Actions of up to this many primitives are inlined at each call; larger ones only if they have one call."""
 
 
 def action_name(a: Action) -> str:
-    """The C function of an action."""
+    """The name of an action's C function."""
     return f"action_{a.index}_{identifier(a.name)}"
 
 
 def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
-    """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
+    """Emits all actions as functions ``action_N(s, p, h, l, d)``: switch, packet, PHV, locals, action data.
+
+    ``d`` has the action's parameters as 64-bit limbs.
+    """
     sites = _sites(model)
     for a in model.actions:
         if a.source is not None:
@@ -75,7 +78,7 @@ def _sites(model: Model) -> Counter[int]:
 
 
 def may_exit(a: Action) -> bool:
-    """Whether callers of an action must check for exit or failure."""
+    """Whether callers of an action must check for exit, a failed assertion or a loop that was ended."""
     return any(
         b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _targets(b))
         for i, b in enumerate(a.body)
@@ -87,7 +90,7 @@ def _targets(b: Primitive) -> list[Any]:
 
 
 class ActionBody:
-    """Emits primitives. ``end`` is the label behind the last one."""
+    """Emits primitives. ``end`` is the label after the last one."""
 
     def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
         self.code = code
@@ -98,7 +101,7 @@ class ActionBody:
         self.position = 0
 
     def primitive(self, p: Primitive, position: int) -> None:
-        """Emits one primitive; ``position`` is its place in the action."""
+        """Emits one primitive; ``position`` is its index in the action."""
         self.position = position
         emit: Callable[..., None] = getattr(self, f"_do_{p.op.strip('_').lower()}")
         if p.op in ("assert", "assume"):
@@ -134,7 +137,7 @@ class ActionBody:
         self._copy_header(t, dst, src, self.places.siblings(target, dst))
 
     def _copy_header(self, t: HeaderType, dst: str, src: str, siblings: list[str]) -> None:
-        """An invalid source makes the target invalid and leaves its fields alone."""
+        """Copies a header; if the source is invalid, the target becomes invalid and keeps its fields."""
         self.code.open(f"if ({src}.valid)")
         self.code.line(f"{dst} = {src};")
         for other in siblings:
@@ -145,7 +148,7 @@ class ActionBody:
 
     def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
         if self.model.union_of(target).type != self.model.union_of(source).type:
-            raise CompilerError(f"{self.model.name}: unions of different types are assigned")
+            raise CompilerError(f"{self.model.name}: a union is assigned to one of another type")
         dst = self.places.union(target, self.code, self.values)
         src = self.places.union(source, self.code, self.values)
         self.code.line(f"{dst} = {src};")
@@ -312,7 +315,7 @@ class ActionBody:
         self._store_word(target, f"calc_{calculation}(s, p, h) % ({n} ? {n} : 1) + {b}")
 
     def _store_word(self, target: FieldRef, word: str, indent: str = "") -> None:
-        """Stores a uint64_t in a field, cut to its width."""
+        """Emits the store of a uint64_t in a field, truncated to the field's width."""
         f = self.model.field_type(target)
         place = self.places.field(target, self.code, self.values)
         if f.bits > 128:
@@ -320,7 +323,7 @@ class ActionBody:
         else:
             self.code.line(f"{indent}{place} = ({word}) & tr_mask64({min(64, f.bits)});")
 
-    # ---- what happens to the packet ----
+    # ---- forwarding of the packet ----
 
     def _do_mark_to_drop(self, fields: tuple[FieldRef, ...]) -> None:
         self._store_word(fields[0], "s->cfg.drop_port")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interval arithmetic: bounds of the value of an expression.
+"""Interval arithmetic: lower and upper bounds of the value of an expression, both inclusive.
 
-BMv2 evaluates with unlimited integers; knowing the bounds, the generated C gets the same values
-from machine words.
+BMv2 evaluates expressions with integers of unlimited range. Bounds tell which machine word is wide enough
+for the generated C to compute the same values.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tailrace.switch.compiler.model import Model, Param
 
 Bounds = tuple[int, int]
 _WIDEST = 8192
+"""Limit of the width of intermediate results, in bits."""
 
 
 def unsigned(bits: int) -> Bounds:
@@ -37,32 +38,32 @@ def signed(bits: int) -> Bounds:
 
 
 def union(a: Bounds, b: Bounds) -> Bounds:
-    """Bounds of either of two values."""
+    """The smallest bounds that contain two others."""
     return min(a[0], b[0]), max(a[1], b[1])
 
 
 def width(b: Bounds) -> int:
-    """Bits of a two's complement number that holds the bounds, sign included."""
+    """Bits of the narrowest two's complement number, sign included, that can represent both bounds."""
     low, high = b
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
 
 
 class BoundsOf:
-    """Computes bounds of expressions of one program; parameters are those of one action."""
+    """Computes the bounds of expressions in one program; `params` are those of the present action."""
 
     def __init__(self, model: Model, params: tuple[Param, ...] = ()) -> None:
         self.model = model
         self.params = params
 
     def __call__(self, e: Expr) -> Bounds:
-        """The bounds of a number.
+        """The bounds of an expression that yields a number.
 
         Raises:
-            CompilerError: a value could need more bits than the switch has for intermediate results.
+            CompilerError: the value may need more than _WIDEST bits.
         """
         bounds = self._of(e)
         if width(bounds) > _WIDEST:
-            raise CompilerError(f"{self.model.name}: a shift by a run-time amount has no bounded result")
+            raise CompilerError(f"{self.model.name}: a result, as of <<, may need more than {_WIDEST} bits")
         return bounds
 
     def _of(self, e: Expr) -> Bounds:

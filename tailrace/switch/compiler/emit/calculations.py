@@ -10,7 +10,7 @@ from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
 from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
 
-# Names that share an implementation: custom CRCs have the standard parameters until they are changed.
+# Algorithms that another one implements. Custom CRCs have the standard parameters, as BMv2's have at first.
 _FUNCTION = {
     "crc16_custom": "crc16",
     "crc32_custom": "crc32",
@@ -19,12 +19,12 @@ _FUNCTION = {
 }
 
 
-# inputs of one header (None: metadata and constants), and their bits
+# header (None: metadata and constants), adjoining inputs from it, sum of their bits
 _Group = tuple[HeaderRef | None, list[CalcInput], int]
 
 
 def emit_calculations(code: CodeWriter, model: Model) -> None:
-    """``calc_N(s, p, h)`` for each calculation."""
+    """Emits a function ``calc_N(s, p, h)`` for each calculation."""
     for c in model.calculations:
         _emit(code, model, c)
 
@@ -53,12 +53,12 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
         code.line("")
         return
     groups = _groups(model, c)
-    if groups is not None and _sums_by_parts(c, groups):
+    if groups is not None and _is_csum_of_parts(c, groups):
         _emit_csum16(code, model, groups)
         return
-    size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8
-    room = size + 8
-    code.line(f"uint8_t buf[{f'{room} + TR_MAX_FRAME' if c.payload else room}];")
+    # stores of the last part may write up to a word
+    size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8 + 8
+    code.line(f"uint8_t buf[{f'{size} + TR_MAX_FRAME' if c.payload else size}];")
     if groups is None:
         _emit_bitwise(code, model, c)
     else:
@@ -72,7 +72,7 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
 
 
 def _groups(model: Model, c: Calculation) -> list[_Group] | None:
-    """Runs of inputs of one header; None unless every run but the last fills whole bytes."""
+    """Groups adjoining inputs by header; None if a group but the last does not fill whole bytes."""
     runs: list[_Group] = []
     for item in c.inputs:
         if _is_varbit(model, item):
@@ -89,8 +89,8 @@ def _groups(model: Model, c: Calculation) -> list[_Group] | None:
     return runs if all(bits % 8 == 0 for _, _, bits in runs[:-1]) else None
 
 
-def _sums_by_parts(c: Calculation, groups: list[_Group]) -> bool:
-    """Whether it is an Internet checksum of parts of even length."""
+def _is_csum_of_parts(c: Calculation, groups: list[_Group]) -> bool:
+    """Whether it is an Internet checksum whose groups can be summed one by one: all have even lengths."""
     return (
         _FUNCTION.get(c.algo, c.algo) == "csum16"
         and not c.payload
@@ -137,14 +137,14 @@ def _group_pieces(model: Model, code: CodeWriter, items: list[CalcInput]) -> lis
     values = Values(model, places, code)
     pieces: list[Chunk] = []
     for item in items:
-        owner = _header_of(item)
-        place = "" if owner is None else places.header(owner, code, values)
+        header = _header_of(item)
+        place = "" if header is None else places.header(header, code, values)
         pieces += _pieces(model, place, item)
     return pieces
 
 
 def _open_valid(model: Model, code: CodeWriter, header: HeaderRef | None) -> None:
-    """Opens a block that is entered when the header takes part."""
+    """Opens a block that is executed only if the header is valid; always for metadata and constants."""
     places = Lvalues(model)
     valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
     code.open(f"if ({valid})" if valid else "")
@@ -161,7 +161,7 @@ def _emit_grouped(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
 
 
 def _emit_csum16(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
-    """The Internet checksum, part by part: lengths are known, so that no loop is left."""
+    """Emits the Internet checksum, group by group: lengths are constants, so the C compiler unrolls loops."""
     code.line("uint64_t sum = 0;")
     for header, items, bits in groups:
         pieces = _group_pieces(model, code, items)
@@ -176,7 +176,7 @@ def _emit_csum16(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
 
 
 def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
-    """Inputs at bit offsets that depend on which headers are valid."""
+    """Emits the packing of inputs whose bit offsets depend on which headers are valid."""
     places = Lvalues(model)
     values = Values(model, places, code)
     code.line("uint32_t bit = 0;")
@@ -205,7 +205,7 @@ def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
 
 
 def emit_checksums(code: CodeWriter, model: Model) -> None:
-    """``trp_verify`` and ``trp_update``: the checksum blocks."""
+    """Emits ``trp_verify`` and ``trp_update``, the program's checksum controls."""
     places = Lvalues(model)
     code.open("static int trp_verify(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("int wrong = 0;")

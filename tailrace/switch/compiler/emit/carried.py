@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the PHV that is live after ingress; the rest is not carried through queues.
+"""The parts of the PHV (the headers and metadata of a packet) that need not be carried through queues.
 
-Most metadata of a program are temporaries of its ingress. A header or a field of metadata is not carried when
-it is dead after ingress: unused by egress, the deparser, checksums, digests and field lists.
+Most metadata of a program are temporary variables of ingress. Packets in queues do not carry a header or a
+field of metadata that is dead after ingress: unused by egress, deparser, checksums, digests and field lists.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from tailrace.switch.compiler.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """Indexes of `headers` that are not carried, and positions of such `fields` of the header `split`."""
+class NotCarried:
+    """`headers`: indexes of headers that are not carried at all; `split`: a header of which some fields are
+    carried; `fields`: positions of the other ones.
+    """
 
     headers: frozenset[int]
     split: int | None
     fields: frozenset[int]
 
 
-def carried(model: Model, c_locals: Locals) -> Carried:
-    """The headers and fields that queued packets do not carry, beside the C locals."""
+def not_carried(model: Model, c_locals: Locals) -> NotCarried:
+    """The headers and fields that queued packets do not carry; C locals are not in the PHV at all."""
     headers_used: set[int] = set()
     used: dict[int, set[int]] = {}
     for ref in references((of_pipeline(model, model.egress), used_by_several(model))):
@@ -34,7 +36,7 @@ def carried(model: Model, c_locals: Locals) -> Carried:
         elif isinstance(ref.header, HeaderInst):
             used.setdefault(ref.header.index, set()).add(ref.field)
     movable = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
-    left = frozenset(
+    dead = frozenset(
         h.index
         for h in movable
         if h.index not in headers_used and h.index not in used and h.index not in c_locals.headers
@@ -51,5 +53,5 @@ def carried(model: Model, c_locals: Locals) -> Carried:
     }
     split = max(unused, key=lambda index: len(unused[index]), default=None)
     if split is None or not unused[split]:
-        return Carried(left, None, frozenset())
-    return Carried(left, split, unused[split])
+        return NotCarried(dead, None, frozenset())
+    return NotCarried(dead, split, unused[split])

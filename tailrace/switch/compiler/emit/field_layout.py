@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the layout of a program's fields, which readers of trace records need."""
+"""C text of a table with the memory layout of a program's fields, with which trace records are decoded."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tailrace.switch.compiler.model import Header, Model
 
 
 def emit_places(code: CodeWriter, model: Model, c_locals: Locals) -> None:
-    """``tr_program_places``, an array of ``tr_place`` whose last item has kind TR_PLACE_END."""
+    """Emits ``tr_program_places``, an array of ``tr_place`` whose last element has kind TR_PLACE_END."""
     places = Lvalues(model, c_locals)
     code.line("extern const tr_place tr_program_places[];")
     code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
     split = {header for header, _ in c_locals.fields}
-    # fields that the structs of their types lack: of one header they stand among the locals
+    # fields that are not members of the struct of their header type, but C locals (by type and position)
     apart = {(model.headers[header].type, i) for header, i in c_locals.fields}
     for header in model.headers:
         if not header.metadata and header.index in split:
-            raise AssertionError("a header of packets has a field of its own")
+            raise AssertionError("a field of a packet header is a C local")
         _header(code, model, places, header, apart)
     for stack in model.stacks:
         _place(code, "STACK", stack.index, 0, places.stack_next(stack.index))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the PHV: header structs, their extraction, deparsing and comparison."""
+"""C text of the PHV (headers and metadata of a packet): structs, extraction, deparsing and comparison."""
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.emit.carried import Carried
+from tailrace.switch.compiler.emit.carried import NotCarried
 from tailrace.switch.compiler.emit.locals import Locals
 from tailrace.switch.compiler.emit.lvalues import (
     Lvalues,
@@ -40,22 +40,22 @@ STANDARD = (
 )
 
 
-def emit_types(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) -> None:
-    """Structs of header types and unions, ``struct tr_phv``, with fields that are not carried at its end, and
-    ``struct tr_locals``.
+def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
+    """Emits structs of header types and unions, ``struct tr_phv`` and ``struct tr_locals``. Fields that
+    queued packets do not carry come last in ``struct tr_phv``.
     """
     apart = {(model.headers[h].type, i) for h, i in c_locals.fields}
-    split = None if kept.split is None else model.headers[kept.split].type
+    split = None if omitted.split is None else model.headers[omitted.split].type
     for t in model.header_types:
         code.open(type_name(t))
         code.line("uint8_t valid;")
-        left = kept.fields if t.index == split else frozenset[int]()
-        for i in sorted(range(len(t.fields)), key=lambda i: i in left):
+        last = omitted.fields if t.index == split else frozenset[int]()
+        for i in sorted(range(len(t.fields)), key=lambda i: i in last):
             if (t.index, i) not in apart:
                 code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
-    # the first one of each type
+    # the first union of each type
     for _, union in sorted({u.kind: u for u in reversed(model.unions)}.items()):
         code.open(union_type_name(union))
         for k, member in enumerate(union.members):
@@ -63,14 +63,14 @@ def emit_types(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) 
             code.line(f"{type_name(t)} m{k};")
         code.close(";")
         code.line("")
-    _emit_phv(code, model, kept, c_locals)
+    _emit_phv(code, model, omitted, c_locals)
     _emit_locals(code, model, c_locals)
 
 
-def _emit_phv(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) -> None:
+def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
     places = Lvalues(model)
     places.pointer = ""
-    last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
+    last = ([] if omitted.split is None else [omitted.split]) + sorted(omitted.headers)
     code.open("struct tr_phv")
     for header in model.headers:
         if header.index in c_locals.headers or header.index in last:
@@ -113,22 +113,22 @@ def _member(model: Model, places: Lvalues, index: int) -> str:
     return f"{type_name(model.header_types[model.headers[index].type])} {place};"
 
 
-def carried_bytes(model: Model, kept: Carried) -> str:
-    """A C expression: bytes of the PHV that are carried."""
+def carried_bytes(model: Model, omitted: NotCarried) -> str:
+    """A C expression: how many bytes of the PHV queued packets carry."""
     places = Lvalues(model)
     places.pointer = ""
-    if kept.split is not None:
-        t = model.header_types[model.headers[kept.split].type]
-        first = f"{places.header_inst(kept.split)[2:]}.{field_name(t, min(kept.fields))}"
-    elif kept.headers:
-        first = places.header_inst(min(kept.headers))[2:]
+    if omitted.split is not None:
+        t = model.header_types[model.headers[omitted.split].type]
+        first = f"{places.header_inst(omitted.split)[2:]}.{field_name(t, min(omitted.fields))}"
+    elif omitted.headers:
+        first = places.header_inst(min(omitted.headers))[2:]
     else:
         return "sizeof(struct tr_phv)"
     return f"offsetof(struct tr_phv, {first})"
 
 
 def emit_standard(code: CodeWriter, model: Model) -> None:
-    """Accessors of standard_metadata; a field the program lacks reads as 0."""
+    """Emits accessors of standard_metadata; a field that the program lacks reads as 0."""
     places = Lvalues(model)
     for name in STANDARD:
         ref = model.standard.get(name)
@@ -155,7 +155,7 @@ def emit_standard(code: CodeWriter, model: Model) -> None:
 
 
 def emit_type_functions(code: CodeWriter, model: Model) -> None:
-    """``extract_htN``, ``deparse_htN`` and ``same_htN`` for each header type."""
+    """Emits ``extract_htN``, ``deparse_htN`` and ``same_htN`` (equality) for each type of packet headers."""
     used = {h.type for h in model.headers if not h.metadata}
     for t in model.header_types:
         if t.index not in used:

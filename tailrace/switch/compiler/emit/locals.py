@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata that a single function uses becomes a C local there, in a register or optimised away.
+"""Metadata that only one C function uses become local variables there: in a CPU register or optimised away.
 
-p4c makes a field of metadata of each variable and each intermediate value, some hundred in our programs. Most
-are known to the parser alone, to ingress or to egress, and begin as zeros there, as all metadata of a packet
-do that has just come in. So they need no place in the PHV, which is cleared for each packet and kept in
+p4c turns each variable and intermediate value into a field of metadata, some hundred in our programs. Most
+are used by the parser alone, by ingress alone or by egress alone, and are zero when it begins, as are all
+metadata of a new packet. So they need not be in the PHV, which is cleared for each packet and carried through
 queues.
 """
 
@@ -35,7 +35,7 @@ def references(part: object) -> Iterator[FieldRef | HeaderInst]:
         for item in part:
             yield from references(item)
     elif isinstance(part, KeyField):
-        # its header is asked only whether it is valid, which metadata always are
+        # of the key field's header only the validity is read; metadata are always valid
         yield from references(part.value)
         if not isinstance(part.value, FieldRef) or part.value.header != part.header:
             yield from references(part.header)
@@ -45,7 +45,7 @@ def references(part: object) -> Iterator[FieldRef | HeaderInst]:
 
 
 def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
-    """All calls and tables of a pipeline."""
+    """The conditions and tables of a pipeline, and the bodies of the actions that it may run."""
     tables = tuple(model.tables[i] for i in pipeline.tables)
     called = {call.action for call in pipeline.calls}.union(*(t.actions for t in tables))
     called |= {t.default_action for t in tables if t.default_action is not None}
@@ -53,7 +53,7 @@ def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
 
 
 def beside_pipelines(model: Model) -> tuple[object, ...]:
-    """The parts of a program outside parser and pipelines, or called by several of them."""
+    """The parts of a program outside parser and pipelines, or used by several of them."""
     return (
         model.deparser,
         model.deparser_calls,
@@ -65,7 +65,7 @@ def beside_pipelines(model: Model) -> tuple[object, ...]:
 
 
 def used_by_several(model: Model) -> tuple[object, ...]:
-    """The same, and the fields that the runtime sets."""
+    """The same as `beside_pipelines`, and the fields of standard metadata, which the runtime sets."""
     return (tuple(model.standard.values()), *beside_pipelines(model))
 
 
@@ -94,7 +94,5 @@ def locals_of(model: Model) -> Locals:
     split = {h.index for h in alone if types[h.type] == 1} - headers - headers_used
     return Locals(
         frozenset(headers),
-        frozenset(
-            place for place, by in field_users.items() if place[0] in split and len(by) == 1 and 0 not in by
-        ),
+        frozenset(key for key, by in field_users.items() if key[0] in split and len(by) == 1 and 0 not in by),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How headers and fields lie in the generated PHV, and C text that reaches them."""
+"""C lvalues (called places) of headers and fields, in the generated PHV or among the C locals."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ NO_LOCALS = Locals()
 
 
 def type_name(t: HeaderType) -> str:
-    """The C struct of a header type."""
+    """The name of the C struct of a header type."""
     return f"struct ht{t.index}_{identifier(t.name)}"
 
 
 def union_type_name(union: Union) -> str:
-    """The C struct of a union's type."""
+    """The name of the C struct of a union's type."""
     return f"struct ut{union.kind}_{identifier(union.type)}"
 
 
 def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
-    """A C label for each of some nodes.
+    """A unique C label for each node, by the node's name.
 
     Raises:
-        CompilerError: two have one name.
+        CompilerError: two nodes have the same name.
     """
     by_name: dict[str, str] = {}
     for i, name in enumerate(names):
@@ -54,19 +54,19 @@ def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def field_name(t: HeaderType, position: int) -> str:
-    """The C member of a field."""
+    """The name of a field's member in the C struct of its header type."""
     return f"f{position}_{identifier(t.fields[position].name)}"
 
 
 def set_valid(code: CodeWriter, t: HeaderType, place: str, valid: int) -> None:
-    """Makes a header of a type valid (1) or invalid (0); its hidden field follows."""
+    """Emits code that makes a header valid (1) or invalid (0), and sets its hidden field accordingly."""
     code.line(f"{place}.valid = {valid};")
     if t.hidden is not None:
         code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
 
 
 def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") -> str:
-    """The declaration of a field's storage; the name has `before` in front."""
+    """The C declaration of a field; `before` is a prefix of the member's name."""
     name = before + field_name(t, position)
     if f.varbit:
         return f"uint32_t vl_bits; uint8_t {name}[{max(1, f.bits // 8)}];"
@@ -76,7 +76,7 @@ def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") 
 
 
 class Lvalues:
-    """C text for the places of headers, stacks and unions: ``struct tr_phv *h``, ``struct tr_locals *l``."""
+    """C lvalues of headers, fields, stacks and unions, in ``struct tr_phv *h`` or ``struct tr_locals *l``."""
 
     def __init__(self, model: Model, c_locals: Locals = NO_LOCALS) -> None:
         self.model = model
@@ -88,7 +88,7 @@ class Lvalues:
         return f"{self.pointer}->s{index}_{identifier(self.model.stacks[index].name)}"
 
     def stack_next(self, index: int) -> str:
-        """The counter of a header stack: elements the parser filled."""
+        """The counter of a header stack: how many elements the parser has filled."""
         return f"{self.pointer}->next_s{index}"
 
     def union_stack(self, index: int) -> str:
@@ -100,14 +100,14 @@ class Lvalues:
         return f"{self.pointer}->next_us{index}"
 
     def union_inst(self, index: int) -> str:
-        """A union by its index, in a stack or alone."""
+        """A union by its index, be it an element of a stack or not."""
         u = self.model.unions[index]
         if u.stack is not None:
             return f"{self.union_stack(u.stack[0])}[{u.stack[1]}]"
         return f"{self.pointer}->u{index}_{identifier(u.name)}"
 
     def header_inst(self, index: int) -> str:
-        """A header by its index, in a stack, union or alone."""
+        """A header by its index, be it an element of a stack, a member of a union or neither."""
         header = self.model.headers[index]
         if header.union is not None:
             return f"{self.union_inst(header.union[0])}.m{header.union[1]}"
@@ -118,7 +118,7 @@ class Lvalues:
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
 
     def union(self, ref: UnionRef, code: CodeWriter, values: Values) -> str:
-        """A union; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        """A union; a stack element by run-time index becomes a pointer, to an empty one if out of range."""
         if isinstance(ref, UnionInst):
             return self.union_inst(ref.index)
         array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
@@ -130,7 +130,7 @@ class Lvalues:
         return _pick(code, kind, array, count, index)
 
     def header(self, ref: HeaderRef, code: CodeWriter, values: Values) -> str:
-        """A header; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        """A header; a stack element by run-time index becomes a pointer, to an empty one if out of range."""
         if isinstance(ref, HeaderInst):
             return self.header_inst(ref.index)
         if isinstance(ref, UnionMember):
@@ -152,7 +152,7 @@ class Lvalues:
         return f"{self.header(ref.header, code, values)}.{name}"
 
     def siblings(self, ref: HeaderRef, place: str) -> list[str]:
-        """Places of the other members of a header's union; valid members exclude each other."""
+        """The other members of a header's union: they become invalid when this one becomes valid."""
         if isinstance(ref, UnionMember):
             position, count = ref.member, len(self.model.union_of(ref.union).members)
             base = place.rsplit(".", 1)[0]

@@ -9,10 +9,11 @@ from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import limbs_of
 
 Chunk = tuple[str, int]
+"""C text of a value of at most 64 bits, and its width in bits."""
 
 
 def chunks(place: str, bits: int) -> list[Chunk]:
-    """A stored value as pieces of at most 64 bits, most significant first."""
+    """A stored value as chunks of at most 64 bits, the most significant first."""
     if bits == 0:
         return []
     if bits <= 64:
@@ -30,14 +31,14 @@ def zeros(bits: int) -> list[Chunk]:
 
 
 def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
-    """Emits the stores of adjoining pieces from byte 0 of ``target`` on.
+    """Emits stores of adjoining pieces into ``target``, from byte 0, most significant bit first.
 
-    A last part of a byte is filled with zero bits. Each piece is looked at once, however many there are.
+    The last byte is padded with zero bits. The time is linear in the number of pieces.
 
     Returns:
         the number of bytes written.
     """
-    terms: list[tuple[str, int]] = []  # of the word that begins at bit `start`, each with the bit behind it
+    terms: list[tuple[str, int]] = []  # C text and end bit of each part of the word from bit `start` on
     start = at = 0
     for text, width in pieces:
         first, end = at, at + width
@@ -56,7 +57,7 @@ def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
 
 
 def _part(text: str, drop: int, keep: int) -> str:
-    """A piece without its lowest `drop` bits; of what is left the lowest `keep` count, 64: all."""
+    """A piece shifted right by `drop` bits, then truncated to its lowest `keep` bits."""
     part = f"{text} >> {drop}" if drop else text
     if keep < 64:
         return f"({part} & {hex((1 << keep) - 1)}ULL)"
@@ -64,6 +65,6 @@ def _part(text: str, drop: int, keep: int) -> str:
 
 
 def _store(code: CodeWriter, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
-    """Emits the store of a word, or of what is left in the end."""
+    """Emits the store of a word of 64 bits, or of the bytes of the last, shorter one."""
     shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
     code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

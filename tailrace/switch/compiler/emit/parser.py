@@ -47,7 +47,7 @@ class ParserEmitter:
         self.labels = labels("state", [s.name for s in model.parser.states])
 
     def emit(self) -> None:
-        """The whole function."""
+        """Emits the function."""
         code = self.code
         code.open("static uint32_t trp_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
         code.line("struct tr_locals locals = {0}, *l = &locals;")
@@ -278,7 +278,7 @@ def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
 
 
 def emit_deparser(code: CodeWriter, model: Model) -> None:
-    """``trp_deparse``: updates checksums, then writes all valid headers before the payload."""
+    """Emits ``trp_deparse``, which updates checksums, then writes all valid headers before the payload."""
     places = Lvalues(model)
     values = Values(model, places, code)
     refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]

@@ -16,24 +16,24 @@ MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range":
 
 
 def key_words(t: Table) -> int:
-    """Length of a padded key in 8-byte words."""
+    """Length of a table's padded key in 8-byte words."""
     return (t.key_bytes + 7) // 8
 
 
 def data_limbs(model: Model, t: Table) -> int:
-    """Limbs an entry of this table has room for."""
+    """Capacity of an entry of this table for action data, in 64-bit limbs."""
     return max((model.actions[a].limbs for a in t.actions), default=0)
 
 
 _INLINE_LIMBS = 6
-"""Action data that a slot of a table has room for."""
+"""Largest action data, in limbs, that is stored in the slots of a table's hash index."""
 
 _SLOT_BYTES = (16, 32, 64, 128)
-"""Slots that share a cache line, or fill some."""
+"""Sizes of slots that divide a cache line of 64 bytes or are a multiple of it."""
 
 
 def holds_entries(model: Model, t: Table) -> bool:
-    """Whether packets access more of an entry than its action and data."""
+    """Whether slots point to entries, since packets access more of an entry than its action and data."""
     return (
         t.kind != "simple"
         or t.with_counters
@@ -45,10 +45,10 @@ def holds_entries(model: Model, t: Table) -> bool:
 
 
 def slot_bytes(model: Model, t: Table) -> int:
-    """Bytes of a slot of a table (``tr_slot``)."""
-    behind = 1 if holds_entries(model, t) else data_limbs(model, t)
-    size = 8 * (1 + key_words(t) + behind)
-    return next((room for room in _SLOT_BYTES if size <= room), size)
+    """Size of a slot (``tr_slot``) of a table in bytes: a word, the key, then an entry's pointer or data."""
+    last_words = 1 if holds_entries(model, t) else data_limbs(model, t)
+    size = 8 * (1 + key_words(t) + last_words)
+    return next((slot_size for slot_size in _SLOT_BYTES if size <= slot_size), size)
 
 
 class PipelineEmitter:
@@ -65,7 +65,7 @@ class PipelineEmitter:
         self.may_exit = {a.index for a in model.actions if may_exit(a)}
 
     def emit(self) -> None:
-        """The whole function."""
+        """Emits the function."""
         code = self.code
         code.line(f"static void trp_{identifier(self.pipeline.name)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h)")
@@ -106,7 +106,7 @@ class PipelineEmitter:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
     def _leave(self, action: Action, node: str | None) -> None:
-        """Jumps to the next node after an action without exit."""
+        """Jumps to the node after an action, or to the end of the pipeline if the action executed exit."""
         if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
@@ -120,10 +120,10 @@ class PipelineEmitter:
         if t.is_call:
             self._call_default(t)
         elif holds_entries(self.model, t):
-            self._lookup(t)
+            self._lookup_entry(t)
             self._hit_or_default(t)
         else:
-            self._find(t)
+            self._lookup_slot(t)
         code.close()
 
     def _call_default(self, t: Table) -> None:
@@ -140,8 +140,8 @@ class PipelineEmitter:
         self.code.line(f"{action_name(action)}(s, p, h, l, {data});")
         self._leave(action, t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
 
-    def _find(self, t: Table) -> None:
-        """A lookup whose slots hold action and data."""
+    def _lookup_slot(self, t: Table) -> None:
+        """Emits lookup and action for a table whose slots contain action and data."""
         code = self.code
         words = self._key(t)
         code.line("const tr_slot *slot =")
@@ -163,7 +163,7 @@ class PipelineEmitter:
         code.close()
         self._act(t, "id", "data")
 
-    def _lookup(self, t: Table) -> None:
+    def _lookup_entry(self, t: Table) -> None:
         code = self.code
         words = self._key(t)
         if t.match_kind == "range":
@@ -173,7 +173,7 @@ class PipelineEmitter:
             code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")
 
     def _key(self, t: Table) -> int:
-        """Packs the key; its length in words."""
+        """Emits the packing of the key; returns its length in words."""
         code = self.code
         code.line(f"tr_table *table = &s->tables[{t.index}];")
         words = key_words(t)
@@ -186,7 +186,7 @@ class PipelineEmitter:
         return words
 
     def _key_chunks(self, k: KeyField) -> list[Chunk]:
-        """The field's value padded to whole bytes; a field of an invalid header counts as zero."""
+        """A key field's value, padded to whole bytes; a field of an invalid header counts as zero."""
         code = self.code
         values = Values(self.model, self.places, code)
         padding = zeros(8 * k.nbytes - k.bits)
@@ -237,10 +237,10 @@ class PipelineEmitter:
             self._resolve(t)
         self._act(t, "e->id", "e->data")
 
-    def _act(self, t: Table, chosen: str, data: str) -> None:
-        """Runs the action with an id, and jumps to the next node."""
+    def _act(self, t: Table, action_id: str, data: str) -> None:
+        """Runs an action, given by C text of its id and data, and jumps to the next node."""
         code = self.code
-        code.open(f"switch ({chosen})")
+        code.open(f"switch ({action_id})")
         for a in t.actions:
             action = self.model.actions[a]
             code.line(f"case {a}:")
@@ -268,26 +268,26 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """Records a lookup, in a tracing build: the entry's handle + 1, and the key."""
+        """Records a lookup in a tracing build. `handle`: C text of the entry's handle + 1; 0: a miss."""
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
             if t.key:
-                self.code.count_point("table", t.index, way=handle)
+                self.code.count_point("table", t.index, branch=handle)
                 self.code.line(f"tr_tracer_mark_entry(s, {t.index}, {handle});")
             else:
                 self.code.count_point("table", t.index)
 
     def _if_saved(self) -> None:
-        """What follows changes the entry `e`, which a dry run saves first."""
+        """Precedes a statement that changes the entry `e`: a dry run saves the entry, to restore it later."""
         if self.code.tracing:
             self.code.line("if (tr_undo_save_entry(s, p, e))")
 
     def _direct_meter(self, t: Table) -> None:
-        """Runs the meter of the entry, or of the default entry.
+        """Runs the direct meter of the entry, or of the default entry after a miss.
 
-        In BMv2 default entries have none: a miss leaves the field alone, and does so here until the default
-        entry gets rates.
+        In BMv2 default entries have no meter, so a miss does not write the field. Here this is so until the
+        control plane sets rates of the default entry.
         """
         assert t.meter is not None and isinstance(t.meter_target, FieldRef)
         amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
@@ -305,7 +305,7 @@ class PipelineEmitter:
         code.changes()
 
     def _first(self, t: Table) -> None:
-        """Runs the action of the group, if any, before that of the selected member."""
+        """Runs the action that the group itself may have, before that of the selected member."""
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -322,7 +322,7 @@ class PipelineEmitter:
         code.close()
 
     def _resolve(self, t: Table) -> None:
-        """Resolves an indirect entry to its member of the action profile."""
+        """Replaces an indirect entry by the member of the action profile that it selects."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector
         code = self.code

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.emit.actions import emit_actions
 from tailrace.switch.compiler.emit.calculations import emit_calculations, emit_checksums
-from tailrace.switch.compiler.emit.carried import carried
+from tailrace.switch.compiler.emit.carried import not_carried
 from tailrace.switch.compiler.emit.field_layout import emit_places
 from tailrace.switch.compiler.emit.headers import (
     carried_bytes,
@@ -51,8 +51,8 @@ def emit(model: Model, *, tracing: bool = False) -> str:
     """
     code = CodeWriter(CoveragePoints(model) if tracing else None)
     c_locals = locals_of(model)
-    kept = carried(model, c_locals)
-    emit_types(code, model, kept, c_locals)
+    omitted = not_carried(model, c_locals)
+    emit_types(code, model, omitted, c_locals)
     emit_standard(code, model)
     emit_type_functions(code, model)
     for r, cell in zip(model.registers, layout(model).cells, strict=True):
@@ -66,7 +66,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
     PipelineEmitter(code, model, c_locals, model.egress).emit()
     _emit_field_lists(code, model, c_locals)
     _emit_digests(code, model)
-    code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
+    code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, omitted)} }};")
     _emit_timestamps(code, model, tracing=tracing)
     code.line("")
     code.include("tr_v1model.h")
@@ -78,7 +78,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
 
 
 def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
-    """Timestamps that the program reads; the clock is read for no others. A tracing build reads all."""
+    """Emits which timestamps the program uses: the clock is read only for these. A tracing build uses all."""
     bodies = (
         model.parser,
         of_pipeline(model, model.ingress),
@@ -87,13 +87,13 @@ def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
     )
     mentioned = set(references(bodies))
 
-    def asks(*names: str) -> int:
+    def uses(*names: str) -> int:
         refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
         return int(tracing or any(ref in mentioned or ref.header in mentioned for ref in refs))
 
-    code.line(f"enum {{ TRP_ASKS_INGRESS = {asks('ingress_global_timestamp')} }};")
-    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {asks('enq_timestamp', 'deq_timedelta')} }};")
-    code.line(f"enum {{ TRP_ASKS_EGRESS = {asks('egress_global_timestamp')} }};")
+    code.line(f"enum {{ TRP_ASKS_INGRESS = {uses('ingress_global_timestamp')} }};")
+    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {uses('enq_timestamp', 'deq_timedelta')} }};")
+    code.line(f"enum {{ TRP_ASKS_EGRESS = {uses('egress_global_timestamp')} }};")
 
 
 def _emit_field_lists(code: CodeWriter, model: Model, c_locals: Locals) -> None:
@@ -158,7 +158,7 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
 
 
 def digest_limbs(d: Digest) -> int:
-    """Limbs of one record."""
+    """Number of 64-bit limbs of one message of a digest."""
     return sum(limbs_of(bits) for bits in d.field_bits)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory layout of registers, and C text of their reads and writes.
 
-Programs that keep a record for a flow or a port spread it over several registers with one index. So registers
-of one size share a block, in which the cells of one index stand together: a record costs one or two cache
-lines instead of one for each register.
+Programs store the state of a flow or a port in several registers, at the same index. So registers of the same
+size share a block of memory, in which the cells with the same index adjoin (a record): access to all of them
+costs one or two cache lines instead of one for each register.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class CellLayout:
-    """Layout of the cells of a register: cell i is at ``offset + i * stride`` of its block."""
+    """Layout of a register: cell i is at byte ``offset + i * stride`` of the block with index ``block``."""
 
     block: int
     offset: int
@@ -28,7 +28,7 @@ class CellLayout:
 
 @dataclass(frozen=True, slots=True)
 class RegisterBlock:
-    """Registers of one size, interleaved."""
+    """Interleaved registers: ``size`` records of ``stride`` bytes."""
 
     size: int
     stride: int
@@ -36,14 +36,14 @@ class RegisterBlock:
 
 @dataclass(frozen=True, slots=True)
 class RegisterLayout:
-    """All registers by index, and their blocks."""
+    """The layout of all registers, by index, and their blocks."""
 
     cells: tuple[CellLayout, ...]
     blocks: tuple[RegisterBlock, ...]
 
 
 def cell_bytes(bits: int) -> int:
-    """Storage of a register cell: the smallest of 1, 2, 4, 8, 16 or whole limbs."""
+    """Size of a register cell in bytes: the smallest sufficient one of 1, 2, 4, 8 and 16, or whole limbs."""
     for size in (1, 2, 4, 8, 16):
         if bits <= 8 * size:
             return size
@@ -51,19 +51,19 @@ def cell_bytes(bits: int) -> int:
 
 
 def _alignment(size: int) -> int:
-    """The largest power of two, up to 16, that divides the size of a cell."""
+    """Alignment of a cell: the largest power of two, up to 16, that divides its size."""
     return min(size & -size, 16)
 
 
 def _stride(total: int, alignment: int) -> int:
-    """The length of a record that minimises records across two cache lines."""
+    """The padded length of a record of `total` bytes, chosen so that few records cross cache lines."""
     if total <= _LINE_BYTES // 4:
         return max(alignment, 1 << (total - 1).bit_length())
     return -(-total // 16) * 16
 
 
 def layout(model: Model) -> RegisterLayout:
-    """The layout of all registers; the widest cells of a record come first, to avoid padding."""
+    """The layout of all registers; in a record, cells with the largest alignment come first."""
     cells: list[CellLayout | None] = [None] * len(model.registers)
     blocks: list[RegisterBlock] = []
     by_size: dict[int, list[Register]] = {}
@@ -83,7 +83,7 @@ def layout(model: Model) -> RegisterLayout:
 
 
 def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
-    """``regN_read`` (0: index out of range) and ``regN_write``."""
+    """Emits ``regN_read``, which returns 0 if the index is out of range, else 1, and ``regN_write``."""
     place = f"s->registers[{r.index}] + i * {cell.stride}u"
     if r.bits > 128:
         value, size = "uint64_t *", _LIMB_BYTES * limbs_of(r.bits)
@@ -118,7 +118,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
 
 
 def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
-    """Records an access to a cell by the packet in this stage, in a tracing build."""
+    """Records, in a tracing build, that the packet in this stage accesses a cell."""
     if not code.tracing:
         return
     if r.bits <= 128:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """C text: identifiers, literals, and a buffer of indented lines with fresh temporaries.
 
-Names and texts of a program are untrusted. They become C in two ways only: `identifier` makes one the tail of
-a name whose head is an index, `string` makes one a string literal. `CodeWriter` refuses lines with comments,
-directives, escapes outside a literal, or characters that our text does not have.
+Names and strings of a program are untrusted. They get into the C text in two ways only: `identifier` makes a
+suffix of a C name that begins with an index, `string` makes a string literal. `CodeWriter` rejects lines with
+comments, directives, escapes outside of literals, or characters that the compiler itself never emits.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.errors import CompilerError
 
 MOST_BYTES = 64 << 20
-"""Of the C text of a program: some constructs take a line for each element of what they are about."""
+"""Limit of a program's C text, which for some constructs has a line for each element of a stack or list."""
 
 _STEPS = 64
-"""Of a round that counts as one of those after which a loop is ended."""
+"""A pass through a loop counts as one for each 64 steps in it; loops are ended after a limit of passes."""
 
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
-"""Longer texts are cut: no line of the log has room for more."""
+"""Longer strings are truncated: this is the longest line of the log."""
 
-# what a line of C is made of beside string literals; no backslash, no quote, no #
+# the characters of emitted C outside of string literals: no backslash, no quote, no #
 _CODE_CHARS = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
 _LITERAL = re.compile(r'"(?:[^"\\\x00-\x1f\x7f-\U0010ffff]|\\(?:["\\?]|[0-7]{3}))*"')
-_HIDDEN = ("//", "/*", "*/", "??", "<:", "<%", "%:")
+# comments, trigraphs and digraphs
+_FORBIDDEN = ("//", "/*", "*/", "??", "<:", "<%", "%:")
 _INCLUDE = re.compile(r"[a-z_0-9]+\.h")
 
 
 def identifier(name: str) -> str:
-    """A P4 name as the readable tail of a C identifier, whose head is unique."""
+    """A P4 name as the readable suffix of a C identifier; the caller adds a unique prefix."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name[:_IDENTIFIER_CHARS])
 
 
 def string(text: str) -> str:
-    """A C string literal, with escape sequences for unprintable characters; a long text is cut."""
+    """A C string literal, with escape sequences for unprintable characters; a long string is truncated."""
     start = text[: STRING_BYTES + 1]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start).encode()
     if len(shown) > STRING_BYTES:
@@ -55,7 +56,7 @@ def string(text: str) -> str:
 
 
 def literal(value: int, bits: int) -> str:
-    """An unsigned literal of 64 (bits <= 64) or 128 bits, taken modulo 2^width."""
+    """An unsigned C literal of 64 bits (if bits <= 64) or 128, of the value modulo 2^64 or 2^128."""
     if bits <= 64:
         return f"{hex(value & (2**64 - 1))}ULL"
     value &= 2**128 - 1
@@ -73,7 +74,7 @@ def storage(bits: int) -> str:
 
 
 def counted(counter: str, steps: int) -> str:
-    """C text that counts a round of a loop: one for each 64 of its steps, so that long rounds are fewer."""
+    """C text that counts a pass through a loop: one for each 64 steps, so long passes end the loop sooner."""
     return f"++{counter}" if steps <= _STEPS else f"({counter} += {-(-steps // _STEPS)})"
 
 
@@ -81,7 +82,7 @@ class CodeWriter:
     """Lines of C, indented by nesting.
 
     Args:
-        points: makes a tracing build (tr_tracer.h), which counts these coverage points.
+        points: the coverage points that a tracing build (tr_tracer.h) counts; None for a regular build.
     """
 
     def __init__(self, points: CoveragePoints | None = None) -> None:
@@ -92,25 +93,25 @@ class CodeWriter:
         self.size = 0
 
     def line(self, text: str) -> None:
-        """Adds a line; an empty one stays empty.
+        """Adds an indented line; an empty line is not indented.
 
         Raises:
-            CompilerError: it could be more than one line of plain C, or there are too many.
+            CompilerError: the line could be more than one line of plain C, or the C text becomes too long.
         """
         bare = _LITERAL.sub("", text) if '"' in text else text
-        if not _CODE_CHARS.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
-            raise CompilerError("the program has a text that cannot be translated to C")
+        if not _CODE_CHARS.issuperset(bare) or any(mark in bare for mark in _FORBIDDEN):
+            raise CompilerError("the program contains a string or name that cannot be translated to C")
         self.size += len(text)
         if self.size > MOST_BYTES:
             raise CompilerError(f"the program's C text would have more than {MOST_BYTES >> 20} MiB")
         self.lines.append("    " * self.depth + text if text else "")
 
     def comment(self, *parts: str | int) -> None:
-        """Adds a comment, with names of the program made identifiers."""
+        """Adds a comment; names of the program are made identifiers."""
         self.lines.append("    " * self.depth + f"/* {' '.join(identifier(str(part)) for part in parts)} */")
 
     def include(self, header: str) -> None:
-        """Adds a header of the runtime."""
+        """Adds an #include of a header file of the runtime."""
         assert _INCLUDE.fullmatch(header)
         self.lines.append(f'#include "{header}"')
 
@@ -130,28 +131,34 @@ class CodeWriter:
         self.depth += 1
 
     def trace(self, *fields: str | int) -> None:
-        """Adds a record of the packet, in a tracing build: its kind and fields."""
+        """In a tracing build, adds code that records an event: `fields` are C text of its kind and fields."""
         if self.tracing:
             self.line(f"TR_TRACE(s, p, {', '.join(map(str, fields))});")
 
-    def count_point(self, kind: str, index: int, part: int = 0, way: str = "") -> None:
-        """Counts a coverage point, in a tracing build; with `way`, C text, the next one if that is not 0."""
+    def count_point(self, kind: str, index: int, part: int = 0, branch: str = "") -> None:
+        """In a tracing build, adds code that counts a coverage point.
+
+        With `branch`, C text of a number, it counts the next point instead if the number is not zero.
+        """
         if self.points is not None:
-            number = self.points.number(kind, index, part)
-            self.line(f"s->coverage[{number} + !!({way})]++;" if way else f"s->coverage[{number}]++;")
+            point = self.points.index(kind, index, part)
+            self.line(f"s->coverage[{point} + !!({branch})]++;" if branch else f"s->coverage[{point}]++;")
 
     def changes(self, space: str = "l") -> None:
-        """Records changes of the packet's fields since the last record of them, in a tracing build."""
+        """In a tracing build, adds code that records changes of fields since the last such record.
+
+        `space`: C text of a pointer to the locals; "NULL" where there are none.
+        """
         if self.tracing:
             self.line(f"tr_trace_changes(s, p, h, {space});")
 
     def begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
-        """Records that a stage begins, in a tracing build."""
+        """In a tracing build, adds code that records the begin of a stage."""
         if self.tracing:
             self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 
     def temp(self) -> str:
-        """A fresh temporary."""
+        """The name of a new temporary variable."""
         self.temps += 1
         return f"t{self.temps}"
 

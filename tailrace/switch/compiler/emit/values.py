@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text for expressions, with exactly the values that BMv2's unlimited integers give.
+"""C text for expressions, with exactly the values that BMv2 computes with its integers of unlimited range.
 
-Two ways of computing, chosen by the use of the value:
+There are two ways of computing a value, chosen by its use:
 
 * ``raw(e, n)`` - the value modulo 2^n, for masks and assignments. Sums, products and bit
   operations need only the low n bits of their operands, so no intermediate result grows.
 * ``exact(e)`` - the value itself, for comparisons, right shifts, division and saturation, in the
-  smallest of uint64, int64, uint128, int128 or limbs that holds its bounds.
+  first of uint64, int64, uint128, int128 and arrays of 64-bit limbs that can represent its bounds.
 
-Statements that an expression needs (limb arithmetic, elements chosen at run time) go to ``code``
-before the statement that uses it; no expression has a side effect.
+Some expressions need C statements (limb arithmetic, stack elements by run-time index). These are emitted
+before the statement that uses the expression; no expression has a side effect.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LIMB_OP = {"+": "add", "-": "sub", "*": "mul", "|": "or", "^": "xor", "&": "and
 
 @dataclass(frozen=True, slots=True)
 class Val:
-    """C text of a number and its bounds; with ``limbs``, the text names an array of that many."""
+    """C text of a number, and its bounds; if ``limbs`` is not 0, the text is an array of that many limbs."""
 
     code: str
     bounds: Bounds
@@ -55,7 +55,7 @@ class Val:
 
 
 def kind_of(b: Bounds) -> str:
-    """The smallest representation: u64, s64, u128, s128 or wide."""
+    """The first representation that suffices: u64, s64, u128, s128, or wide (limbs)."""
     low, high = b
     if low >= 0 and high < 2**64:
         return "u64"
@@ -72,7 +72,7 @@ _CTYPE = {"u64": "uint64_t", "s64": "int64_t", "u128": "tr_u128", "s128": "tr_s1
 
 
 class Values:
-    """Emits expressions of one function body."""
+    """C text of the expressions in one function body."""
 
     def __init__(
         self, model: Model, places: Lvalues, code: CodeWriter, params: tuple[Param, ...] = ()
@@ -91,7 +91,7 @@ class Values:
     # ---- booleans ----
 
     def boolean(self, e: Expr) -> str:
-        """C text of a truth value; a number counts as true when it is not zero."""
+        """C text of a boolean; a number counts as true if it is not zero."""
         if isinstance(e, BoolConst):
             return "1" if e.value else "0"
         if isinstance(e, IsValid):
@@ -133,7 +133,7 @@ class Values:
         return f"(({_CTYPE[kind]}){a.code} {e.name} ({_CTYPE[kind]}){b.code})"
 
     def _same_varbit(self, left: FieldRef, right: FieldRef, op: str) -> str:
-        """Varbit fields are equal when their lengths and their bits are."""
+        """C text that compares varbit fields: they are equal if their lengths and their bits are."""
         a = self.places.header(left.header, self.code, self)
         b = self.places.header(right.header, self.code, self)
         x = field_name(self.model.type_of(left.header), left.field)
@@ -187,7 +187,7 @@ class Values:
         return Val(f"(({_CTYPE[kind]}){literal(value, bits)})", b)
 
     def _leaf(self, e: Expr) -> str:
-        """A field, parameter and so on of at most 128 bits, in the type of its bounds."""
+        """An operand without operator (field, parameter ...), at most 128 bits, in the type of its bounds."""
         if isinstance(e, FieldRef):
             f = self.model.field_type(e)
             if f.varbit:
@@ -273,7 +273,7 @@ class Values:
         return self._narrowed(Val(t, b, n))
 
     def _narrowed(self, v: Val) -> Val:
-        """Limbs whose bounds fit a machine word, as that word."""
+        """Limbs converted to a machine word, if the bounds of the value fit one."""
         kind = kind_of(v.bounds)
         if kind == "wide":
             return v
@@ -307,7 +307,7 @@ class Values:
     # ---- numbers modulo 2^n ----
 
     def clean(self, e: Expr, bits: int) -> str:
-        """The value modulo 2^bits, bits <= 128, with nothing above."""
+        """The value modulo 2^bits (bits <= 128), with all higher bits zero."""
         word = self._raw_word(e, bits)
         if bits in (64, 128) or self._is_clean(e, bits):
             return word
@@ -330,7 +330,7 @@ class Values:
         return t
 
     def index(self, e: Expr) -> str:
-        """A non-negative number as uint64_t; what does not fit becomes the largest."""
+        """A non-negative number as uint64_t; larger values saturate at UINT64_MAX."""
         v = self.exact(e)
         kind = kind_of(v.bounds)
         if v.limbs:
@@ -410,7 +410,7 @@ class Values:
         return t
 
     def _leaf_limbs(self, e: Expr) -> str:
-        """The limbs in place of a field, parameter, cell or lookahead of more than 128 bits."""
+        """An array with the limbs of a field, parameter, register cell or lookahead of more than 128 bits."""
         if isinstance(e, FieldRef):
             return self._field(e)
         if isinstance(e, ActionParam):
@@ -427,7 +427,7 @@ class Values:
         return t
 
     def _raw_limbs(self, e: Expr, bits: int) -> str:
-        """An array of bits / 64 limbs (bits is a multiple of 64) congruent modulo 2^bits."""
+        """An array of bits / 64 limbs, congruent to the value modulo 2^bits; bits is a multiple of 64."""
         n = bits // 64
         if isinstance(e, Const):
             return self._const_limbs(e.value, n)
@@ -470,7 +470,7 @@ class Values:
     # ---- assignment ----
 
     def assign(self, target: FieldRef, e: Expr) -> None:
-        """Emits ``target = e``, cut to the field's width."""
+        """Emits ``target = e``, truncated to the field's width."""
         f = self.model.field_type(target)
         if f.varbit:
             raise CompilerError(f"{self.model.name}: varbit field {f.name} is assigned a number")

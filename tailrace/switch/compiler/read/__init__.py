@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From BMv2's JSON to the model of a program."""
+"""The reader of BMv2 JSON: checks it and makes the model of the program."""

@@ -27,7 +27,7 @@ class ActionScope:
 
 
 def source_of(node: JsonNode) -> Source | None:
-    """The source place of a JSON object, if it has one."""
+    """The file and line in the P4 source that a JSON object gives, if it does."""
     info = node.get("source_info")
     if info is None:
         return None
@@ -54,7 +54,7 @@ _BINARY = {
 
 
 class ActionReader:
-    """Reads action bodies; one method for each family of primitives."""
+    """Reads actions and the primitives in their bodies."""
 
     def __init__(self, exprs: ExprReader, names: ActionScope) -> None:
         self.exprs = exprs
@@ -66,7 +66,7 @@ class ActionReader:
         register = self._object(names.registers, "register")
         counter, meter = self._object(names.counters, "counter"), self._object(names.meters, "meter")
         calculation = self._object(names.calculations, "calculation")
-        # how each parameter of a primitive is read; None: it is not
+        # by primitive: the function that reads each parameter; None: the parameter is ignored
         self._simple: dict[str, tuple[Callable[[JsonNode], Any] | None, ...]] = {
             "exit": (),
             "no_op": (),
@@ -117,14 +117,14 @@ class ActionReader:
         info = node.get("source_info")
         fragment = info.get("source_fragment") if info is not None else None
         text = fragment.text() if fragment is not None else ""
-        place = source_of(node)
+        source = source_of(node)
         op, operands = self._operands(node, op, args)
         for target in operands[-1:] if op in ("_jump", "_jump_if_zero") else ():
             if not body_length or not isinstance(target, int) or target > body_length:
                 node.fail("jump target outside the action")
         for operand in operands:
             self._check_locals(node, operand)
-        return Primitive(op, operands, place, text)
+        return Primitive(op, operands, source, text)
 
     def _operands(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[str, tuple[object, ...]]:
         op = _SYNONYMS.get(op, op)
@@ -133,30 +133,31 @@ class ActionReader:
         readers = self._simple.get(op)
         if readers is None:
             node["op"].fail(f'primitive "{op}" is not supported')
-        if len(args) != len(readers) and readers:  # what takes none may be given any
+        # as in BMv2, primitives without parameters ignore any that are given
+        if len(args) != len(readers) and readers:
             node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
         pairs = zip(readers, args, strict=False)
         operands = tuple(read(arg) for read, arg in pairs if read is not None)
         if op in ("assign_header_stack", "assign_union_stack") and operands[0][1] != operands[1][1]:
-            args[0].fail("a stack of headers is assigned to one of unions")
+            args[0].fail("one stack is of headers, the other of unions: they cannot be assigned")
         return op, operands
 
     def _p4_14(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[object, ...]:
-        sign = _IN_PLACE.get(op)
-        if len(args) != (3 if sign is None else 2):
+        operator = _IN_PLACE.get(op)
+        if len(args) != (3 if operator is None else 2):
             node["parameters"].fail(f'wrong number of parameters of "{op}"')
         dst = self._field(args[0])
-        if sign is not None:
-            return dst, Op(sign, (dst, self.exprs.number(args[1])))
+        if operator is not None:
+            return dst, Op(operator, (dst, self.exprs.number(args[1])))
         return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
 
     def _check_locals(self, node: JsonNode, operand: object) -> None:
         for index in locals_of(operand):
             if index >= self.params:
-                node.fail(f"parameter {index} is used, the action has {self.params}")
+                node.fail(f"parameter {index} is used, but the action has only {self.params} parameters")
 
     def _standard_header(self, node: JsonNode) -> tuple[FieldRef, ...]:
-        """The fields egress_spec and mcast_grp of standard_metadata or of a copy of it."""
+        """The fields egress_spec and mcast_grp of standard_metadata or of a header of the same type."""
         header = self.exprs.headers.header(node["value"])
         fields = self.exprs.headers.positions[self.exprs.headers.type_of(header)]
         if "egress_spec" not in fields:
@@ -172,7 +173,7 @@ class ActionReader:
         return e
 
     def _cut_field(self, node: JsonNode) -> FieldRef:
-        """A field that a primitive other than an assignment writes, which cuts the value."""
+        """A field that is written by a primitive other than an assignment: the value is truncated."""
         ref = self._field(node)
         headers = self.exprs.headers
         if headers.types[headers.type_of(ref.header)].fields[ref.field].saturating:
@@ -190,7 +191,7 @@ class ActionReader:
         return e.value
 
     def _list(self, node: JsonNode) -> int:
-        """A field list id; 0 (none) and, as p4c uses it for "no fields", an unknown id keep nothing."""
+        """A field list id; 0 and unknown ids, which p4c writes for empty lists, preserve no fields."""
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or not 0 <= e.value < 2**15:
             node.fail("expected a constant field list")

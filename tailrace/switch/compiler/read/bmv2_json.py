@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the BMv2 JSON that p4c writes for v1model into a checked model.
 
-Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
-beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
-Unsupported constructs are refused by name; unknown keys are listed (`Model.unread`).
+The format is that of behavioral-model docs/JSON_format.md, versions 2.0 to 2.24. As simple_switch does, this
+reader also accepts files without keys that have a default, and the forms of the first versions (p4c-bm, and
+p4c until 2020). Unsupported constructs are errors that name them; `Model.unread` lists unknown keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, re
 from tailrace.switch.compiler.read.tables import TableParser
 
 JSON_MAJOR, JSON_MINOR = 2, 24
-"""The newest version of the format that is read, that of BMv2 1.15.5."""
+"""The newest version of the format that can be read: that of BMv2 1.15.5."""
 
 _CORE_ERRORS = [
     "NoError",
@@ -49,10 +49,10 @@ _CORE_ERRORS = [
     "ParserTimeout",
     "ParserInvalidArgument",
 ]
-"""The order in which BMv2 numbers the errors of core.p4 that a program does not list."""
+"""The parser errors of core.p4, in the order in which BMv2 numbers those that a program does not list."""
 
 _IPV4_CHECKSUM_BITS = (80, 96)
-"""Where a checksum of type "ipv4" lies in its header."""
+"""First bit, and the bit after the last, of a checksum of type "ipv4" in its header."""
 
 ALGORITHMS = frozenset(
     [
@@ -76,38 +76,40 @@ ALGORITHMS = frozenset(
 )
 
 _MEANINGLESS = {
-    # numbers and places for people; the rest is for the control plane, which has P4Info
+    # ids and source lines are for people; the control plane takes the rest from P4Info
     "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
-    # numbers of enums for the control plane; what P4_14's compilers were told of arithmetic
+    # values of enums for the control plane; an option of P4_14 compilers about arithmetic
     "": frozenset({"enums", "force_arith"}),
     "source_info": frozenset({"column", "source_fragment"}),
     "__meta__": frozenset({"compiler"}),
-    # the elements say it
+    # both follow from the elements
     "header_stacks": frozenset({"size"}),
     "header_union_stacks": frozenset({"size", "union_type"}),
     # nothing refers to these
     "checksums": frozenset({"name"}),
     "field_lists": frozenset({"name"}),
-    # of direct ones, which are as large as their tables
+    # the sizes of direct counters and meters, which are those of their tables
     "counter_arrays": frozenset({"size"}),
     "meter_arrays": frozenset({"size"}),
-    # action_ids says it; P4Info says whether clients may change the default entry
+    # the actions are in action_ids; whether clients may change the default entry is in P4Info
     "tables": frozenset({"actions"}),
     "default_entry": frozenset({"action_entry_const"}),
-    # the primitive says what its parameter is; the receiver of digests, and what those take who take nothing
+    # types that follow from the primitive; the receiver of digests; parameters of primitives without any
     "parameters": frozenset({"type", "value"}),
 }
-"""Keys that BMv2 ignores, by their place (`JsonNode.unread`)."""
+"""Keys that BMv2 ignores, by the key of the object or array that contains them ("*": anywhere)."""
 
 _MOST_NAMED = 4
+"""How many names a message lists."""
 _PARSER = "parser"
 _OTHER_PARSERS = {
     "ingress_parser": "PSA (Portable Switch Architecture)",
     "egress_parser": "PSA (Portable Switch Architecture)",
     "main_parser": "PNA (Portable NIC Architecture)",
 }
-"""What p4c calls the parsers of other architectures in BMv2 JSON (backends/bmv2 of p4lang/p4c)."""
+"""Other architectures than v1model, by the names that p4c gives their parsers (backends/bmv2 in p4c)."""
 _PATH_CHARS = 60
+"""Longer paths of unknown keys are shortened to their ends."""
 
 _BMV2_FIELDS = {
     "queueing_metadata": ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"],
@@ -115,7 +117,7 @@ _BMV2_FIELDS = {
         ["ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority"]
     ),
 }
-"""Fields that BMv2's targets use, by the header in whose name they look for them."""
+"""Fields that simple_switch accesses in P4_14 programs, by header; P4_16 programs have aliases for them."""
 
 _REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
@@ -128,7 +130,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
         source: name of the file, for messages.
 
     Raises:
-        CompilerError: the text is no JSON, is inconsistent, or uses something unsupported.
+        CompilerError: the text is not JSON, is inconsistent, or uses something unsupported.
     """
     value = decode_json(text, source)
     root = JsonNode(value, source)
@@ -142,7 +144,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
 
 
 def _check_architecture(root: JsonNode) -> None:
-    """Refuses programs of architectures whose parsers have other names than v1model's."""
+    """Raises an error for programs of other architectures, which are known by the names of their parsers."""
     names = [node["name"].text() for node in root.optional_elements("parsers")]
     if _PARSER in names:
         return
@@ -245,16 +247,16 @@ class _Bmv2Parser:
         return by_name
 
     def _named_by_bmv2(self, by_name: dict[str, FieldRef]) -> None:
-        """The fields with names of BMv2: aliases, or headers of those names (P4_14)."""
+        """Adds the fields of `_BMV2_FIELDS`: by their aliases, or in headers of those names (P4_14)."""
         for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
-            places = {} if index is None else self.headers.positions[self.headers.headers[index].type]
+            positions = {} if index is None else self.headers.positions[self.headers.headers[index].type]
             for field in fields:
                 alias = self.headers.aliases.get(f"{header}.{field}")
                 if isinstance(alias, FieldRef):
                     by_name[field] = alias
-                elif index is not None and field in places:
-                    by_name[field] = FieldRef(HeaderInst(index), places[field])
+                elif index is not None and field in positions:
+                    by_name[field] = FieldRef(HeaderInst(index), positions[field])
 
     def _errors(self) -> dict[str, int]:
         errors: dict[str, int] = {}
@@ -262,7 +264,7 @@ class _Bmv2Parser:
         for node in self.root.optional_elements("errors"):
             name, number = node.pair()
             if name.text() in errors or number.integer(0, 2**31 - 2) in numbers:
-                node.fail("the name or the number stands twice")
+                node.fail("another error has this name or number")
             errors[name.text()] = number.integer()
             numbers.add(number.integer())
         for core in _CORE_ERRORS:
@@ -274,10 +276,10 @@ class _Bmv2Parser:
         actions: list[Action] = []
         ids: dict[int, int] = {}
         for node in self.root.optional_elements("actions"):
-            number = node.integer_at("id")
-            if number in ids:
-                node.fail(f"two actions have id {number}")
-            ids[number] = len(actions)
+            action_id = node.integer_at("id")
+            if action_id in ids:
+                node.fail(f"two actions have id {action_id}")
+            ids[action_id] = len(actions)
             actions.append(reader.action(len(actions), node))
         return tuple(actions), ids
 
@@ -333,11 +335,11 @@ class _Bmv2Parser:
         return tuple(sums)
 
     def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
-        """BMv2's other kind of checksum: over all of the target's header, its own place as zero."""
+        """BMv2's checksum of type "ipv4": over the whole header of the target, which counts as zero."""
         fields = self.headers.types[self.headers.type_of(target.header)].wire
         start = sum(f.bits for f in fields[: target.field])
         if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
-            node.fail("a checksum of type ipv4 must be the bytes 10 and 11 of its header")
+            node.fail("a checksum of type ipv4 must be bytes 10 and 11 of its header")
         inputs: list[CalcInput] = [FieldRef(target.header, i) for i in range(len(fields))]
         inputs[target.field] = ConstInput(0, fields[target.field].bits)
         return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
@@ -403,21 +405,21 @@ class _Bmv2Parser:
                 kind = e["type"].text()
                 if kind == "field":
                     fields.append(self.headers.target(e["value"]))
-                elif kind != "hexstr":  # a constant needs no keeping
+                elif kind != "hexstr":  # a constant need not be preserved
                     e["type"].fail("expected a field or a constant")
-            number = n["id"].integer(0, 2**15 - 1)
-            if number in lists:
-                n["id"].fail("the number stands twice")
-            lists[number] = FieldList(number, tuple(fields))
+            list_id = n["id"].integer(0, 2**15 - 1)
+            if list_id in lists:
+                n["id"].fail(f"two field lists have id {list_id}")
+            lists[list_id] = FieldList(list_id, tuple(fields))
         return tuple(lists.values())
 
 
 def _unread(root: JsonNode) -> str:
-    """A line about keys that were not read, "" if there are none."""
+    """A warning that names keys that were not read, "" if there are none."""
     count, paths = 0, []
     for count, node in enumerate(root.unread(_MEANINGLESS), 1):
         if count <= _MOST_NAMED:
-            path = node.path  # of a long one the end says more
+            path = node.path  # the end of a long path is more helpful than its beginning
             paths.append(one_line(path if len(path) <= _PATH_CHARS else ELLIPSIS + path[-_PATH_CHARS:]))
     if not count:
         return ""
@@ -435,7 +437,7 @@ def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
 
 
 def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
-    """The table of a direct counter or meter, if declared there; BMv2 goes by the tables."""
+    """The table of a direct counter or meter, if it names one; BMv2 uses what the table declares."""
     name = node.name_at("binding") if node.flag_at("is_direct") else None
     return None if name is None else lookup(tables, node["binding"], "table")
 
@@ -448,7 +450,7 @@ def _names(root: JsonNode, key: str) -> dict[str, int]:
 
 
 def _only(root: JsonNode, key: str, name: str) -> JsonNode:
-    """The only element of that name; v1model has no other."""
+    """The element of that name in an array; v1model programs have exactly one."""
     nodes = [n for n in root[key].elements() if n["name"].text() == name]
     if len(nodes) != 1:
         root[key].fail(f'expected one element named "{name}"')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the control flow of a pipeline: all successors exist, and there is no cycle.
 
-P4's controls have no loops. In the generated C a node is a label and an edge a goto: a cycle would loop for
-ever.
+P4's controls have no loops. In the generated C, a node is a label and an edge a goto, so a cycle would loop
+for ever.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from tailrace.switch.compiler.model import Pipeline, Table
 from tailrace.switch.compiler.read.node import JsonNode
 
 _MOST_NAMED = 6
-"""Nodes of a circle that the message names."""
+"""How many nodes of a cycle the message names."""
 _NAME_CHARS = 60
 
 
 def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> None:
-    """Checks a pipeline, the JSON value `node`.
+    """Checks a pipeline.
 
     Args:
-        tables: those of all pipelines.
+        node: the pipeline's JSON, for messages.
+        tables: the tables of all pipelines.
 
     Raises:
-        CompilerError: a node that follows does not exist, or nodes follow each other in a circle.
+        CompilerError: a successor does not exist, or there is a cycle.
     """
     after = _after(pipeline, tables)
     first = [] if pipeline.init is None else [pipeline.init]
@@ -33,11 +34,11 @@ def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> N
         for name in names:
             if name not in after:
                 node.fail(f'no node is named "{name}"')
-    circle = _cycle(after)
-    if circle:
-        named = [f'"{_cut(name)}"' for name in circle[:_MOST_NAMED]]
-        rest = [f"{len(circle) - _MOST_NAMED} more"] if len(circle) > _MOST_NAMED else []
-        node.fail(f"nodes follow each other in a circle: {' -> '.join([*named, *rest, named[0]])}")
+    cycle = _cycle(after)
+    if cycle:
+        named = [f'"{_cut(name)}"' for name in cycle[:_MOST_NAMED]]
+        rest = [f"{len(cycle) - _MOST_NAMED} more"] if len(cycle) > _MOST_NAMED else []
+        node.fail(f"the control flow has a cycle: {' -> '.join([*named, *rest, named[0]])}")
 
 
 def _after(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
@@ -52,25 +53,25 @@ def _after(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
 
 
 def _cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
-    """The nodes of a cycle in order; none if there is none.
+    """The nodes of a cycle in order; empty if there is no cycle.
 
     A depth-first search without recursion: pipelines may have more nodes than Python's stack has frames.
     """
-    left: set[str] = set()
+    finished: set[str] = set()
     for first in after:
-        # the nodes from the first to where we are, each with what is still to be seen behind it
-        way = {} if first in left else {first: iter(after[first])}
-        while way:
-            last = next(reversed(way))
-            successor = next(way[last], None)
+        # the path from the first node to the present one; each node with its unvisited successors
+        path = {} if first in finished else {first: iter(after[first])}
+        while path:
+            last = next(reversed(path))
+            successor = next(path[last], None)
             if successor is None:
-                way.popitem()
-                left.add(last)
-            elif successor in way:
-                names = list(way)
+                path.popitem()
+                finished.add(last)
+            elif successor in path:
+                names = list(path)
                 return names[names.index(successor) :]
-            elif successor not in left:
-                way[successor] = iter(after[successor])
+            elif successor not in finished:
+                path[successor] = iter(after[successor])
     return []
 
 

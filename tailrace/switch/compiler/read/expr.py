@@ -42,7 +42,7 @@ Any_ = Expr | HeaderRef | UnionRef | Stack
 
 
 class ExprReader:
-    """Turns JSON expressions into the tree of ``expr``; knows headers and registers by name."""
+    """Turns JSON expressions into trees of ``compiler.expr``; resolves names of headers and registers."""
 
     def __init__(self, headers: Headers, registers: dict[str, int]) -> None:
         self.headers = headers
@@ -68,7 +68,7 @@ class ExprReader:
         return e
 
     def expr(self, node: JsonNode) -> Expr:
-        """A number or a boolean."""
+        """An expression that yields a number or a boolean."""
         return self._value(node, self.any(node))
 
     def _value(self, node: JsonNode, e: Any_) -> Expr:
@@ -93,14 +93,14 @@ class ExprReader:
         return e
 
     def stack(self, node: JsonNode) -> Stack:
-        """A stack: its index, and whether it is one of unions."""
+        """A header or union stack: its index, and whether it is a stack of unions."""
         e = self.any(node)
         if not isinstance(e, tuple):
             node.fail("expected a header stack")
         return e
 
     def any(self, node: JsonNode) -> Any_:
-        """Whatever a type-value object or an operator object stands for."""
+        """Whatever a type-value object or an operator object denotes: value, header, union or stack."""
         if node.get("op") is not None:
             return self._op(node)
         kind = node["type"].text()
@@ -202,7 +202,7 @@ class ExprReader:
         if op == "?":
             left, right = self.expr(node["left"]), self.expr(node["right"])
             if is_boolean(left) != is_boolean(right):
-                node.fail("both sides of ?: must be numbers or both booleans")
+                node.fail("both branches of ?: must be numbers, or both booleans")
             return Op(op, (self.boolean(node["cond"]), left, right))
         return node["op"].fail(f'operator "{op}" is not supported')
 
@@ -216,7 +216,7 @@ class ExprReader:
         elif isinstance(left, _UNION) and isinstance(right, _UNION):
             e = SameUnion(left, right)
         else:
-            # not read again: what is nested n deep would be read 2^n times
+            # reuses `left` and `right`: reading operands twice would cost 2^n for n nested comparisons
             pair = (self._value(node["left"], left), self._value(node["right"], right))
             if is_boolean(pair[0]) != is_boolean(pair[1]):
                 node.fail("a number is compared with a boolean")

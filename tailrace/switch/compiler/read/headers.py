@@ -23,13 +23,13 @@ from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 _MAX_WIDTH = 4096
 
 _MAX_VARBIT_BYTES = 1024
-"""Room for a varbit field in a program that gives no max_length."""
+"""Maximum length of a varbit field whose header type gives no max_length."""
 
 MAX_HEADER_BYTES = MAX_FRAME_BYTES
-"""Of a header's fixed fields: no frame has more."""
+"""Limit of a header's fixed-width fields: no frame is longer."""
 
 MAX_PHV_BYTES = 256 << 10
-"""Of all headers and metadata of a packet: it is cleared and copied as a whole, by stage and by stack."""
+"""Limit of all headers and metadata of a packet (PHV): each stage clears or copies all of them."""
 
 VALID = "$valid$"
 """BMv2's name for the hidden field that says whether a header is valid."""
@@ -37,7 +37,11 @@ VALID = "$valid$"
 
 @dataclass(slots=True)
 class Headers:
-    """Everything that has fields, by index and by name."""
+    """Header types, headers, stacks and unions, by index and by name.
+
+    positions: for each type, the position of each field by name
+    lengths: for a type with a varbit field, the JSON expression of its length (P4_14)
+    """
 
     types: list[HeaderType] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
@@ -58,13 +62,13 @@ class Headers:
         return HeaderInst(lookup(self.header_names, node, "header"))
 
     def in_packets(self, ref: HeaderRef, node: JsonNode) -> HeaderRef:
-        """A header that packets can have, which metadata is not."""
+        """Checks that a header is a packet header and not metadata, and returns it."""
         if isinstance(ref, HeaderInst) and self.headers[ref.index].metadata:
-            node.fail(f'"{self.headers[ref.index].name}" is metadata, which no packet has')
+            node.fail(f'"{self.headers[ref.index].name}" is metadata; expected a packet header')
         return ref
 
     def packet_header(self, node: JsonNode) -> HeaderInst:
-        """The header of that name, which packets can have."""
+        """The packet header that a node names."""
         ref = self.header(node)
         self.in_packets(ref, node)
         return ref
@@ -82,7 +86,7 @@ class Headers:
         return self.headers[ref.index].type
 
     def field_ref(self, node: JsonNode) -> FieldRef | ValidBit:
-        """``["header", "field"]`` or an alias of one; the hidden field ``$valid$`` included."""
+        """The field of ``["header", "field"]``, which may be an alias or the hidden field ``$valid$``."""
         header, name = node.pair()
         alias = self.aliases.get(f"{header.text()}.{name.text()}")
         if alias is not None:
@@ -93,20 +97,20 @@ class Headers:
         return FieldRef(ref, self.position(self.type_of_inst(ref), name))
 
     def target(self, node: JsonNode) -> FieldRef:
-        """A field that is written."""
+        """A field as the target of a write, which ``$valid$`` of most headers cannot be."""
         ref = self.field_ref(node)
         if isinstance(ref, ValidBit):
-            node.fail("validity can be read only")
+            node.fail("$valid$ is read-only here")
         return ref
 
     def stack_field(self, node: JsonNode) -> FieldRef:
-        """``["stack", "field"]`` of the last element."""
+        """The field of ``["stack", "field"]``, which is that of the stack's last element."""
         stack, name = node.pair()
         index = lookup(self.stack_names, stack, "header stack")
         return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
 
     def union_stack_field(self, node: JsonNode) -> FieldRef:
-        """``["union stack", "member", "field"]`` of the last element."""
+        """The field of ``["union stack", "member", "field"]``, which is that of the last element."""
         stack, member, name = node.pair(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
         ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
@@ -131,7 +135,7 @@ class Headers:
         return self.headers[union.members[ref.member]].type
 
     def type_of(self, ref: HeaderRef) -> int:
-        """The header type that any reference yields."""
+        """The index of the type of the header that a reference yields."""
         if isinstance(ref, HeaderInst):
             return self.type_of_inst(ref)
         if isinstance(ref, UnionMember):
@@ -152,20 +156,20 @@ def read_headers(root: JsonNode) -> Headers:
     for node in root["headers"].elements():
         index = len(h.headers)
         name = enter(h.header_names, node, index, "header")
-        number = node.integer_at("id")
-        if number in ids:
-            node.fail(f"two headers have id {number}")
-        ids[number] = index
+        header_id = node.integer_at("id")
+        if header_id in ids:
+            node.fail(f"two headers have id {header_id}")
+        ids[header_id] = index
         kind = lookup(h.type_names, node["header_type"], "header type")
         header = Header(index, name, kind, node.flag_at("metadata"))
         size = h.types[kind].fixed_bits // 8
         if not header.metadata and size > MAX_HEADER_BYTES:
-            node.fail(f"the header has {size} bytes, and a frame {MAX_HEADER_BYTES} at most")
+            node.fail(f"the header has {size} bytes, but a frame has {MAX_HEADER_BYTES} at most")
         h.headers.append(header)
     sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.types]
     phv = sum(sizes[header.type] for header in h.headers)
     if phv > MAX_PHV_BYTES:
-        root["headers"].fail(f"headers and metadata take {phv} bytes, {MAX_PHV_BYTES} at most are possible")
+        root["headers"].fail(f"headers and metadata take {phv} bytes; the limit is {MAX_PHV_BYTES}")
     _read_stacks(h, root, ids)
     _read_unions(h, root, ids)
     _read_hidden(h, root)
@@ -176,14 +180,14 @@ def read_headers(root: JsonNode) -> Headers:
 
 
 def _read_hidden(h: Headers, root: JsonNode) -> None:
-    """Gives the types of headers whose ``$valid$`` the program writes that field (p4c of 2017 does so)."""
+    """Adds ``$valid$`` to the types of the headers where the program writes it (as p4c of 2017 did)."""
     of_unions = {header.type for header in h.headers if header.union is not None}
     for name in sorted(_written_valid(root)):
         if name not in h.header_names:
             continue
         t = h.types[h.headers[h.header_names[name]].type]
         if t.index in of_unions:
-            root["headers"].fail(f'{VALID} of "{name}" is written, whose type has a member of a union')
+            root["headers"].fail(f'{VALID} of "{name}" is written, but its type is that of a union member')
         if t.hidden is None:
             h.positions[t.index][VALID] = len(t.fields)
             h.types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
@@ -216,14 +220,14 @@ def _read_type(h: Headers, node: JsonNode) -> None:
     length = node.get("length_exp")
     fixed = sum(f.bits for f in fields if not f.varbit)
     if fixed % 8:
-        node.fail(f"fields of a header must fill whole bytes, these have {fixed} bits")
+        node.fail(f"the fields of a header must fill whole bytes; these have {fixed} bits")
     varbits = [i for i, f in enumerate(fields) if f.varbit]
     if len(varbits) > 1:
-        node.fail("a header can have one varbit field only")
+        node.fail("a header can have only one varbit field")
     if varbits:
         most = node.integer_at("max_length", fixed // 8 + _MAX_VARBIT_BYTES, 65535) * 8 - fixed
         if most < 0:
-            node["max_length"].fail("smaller than the fixed fields")
+            node["max_length"].fail("smaller than the fixed-width fields together")
         fields[varbits[0]] = replace(fields[varbits[0]], bits=most)
         if length is not None:
             h.lengths[index] = length
@@ -234,7 +238,7 @@ def _read_type(h: Headers, node: JsonNode) -> None:
 def _read_field(item: JsonNode) -> FieldType:
     parts = item.elements()
     if not 2 <= len(parts) <= 4:
-        item.fail("expected [name, width], [name, width, signed]")
+        item.fail("expected [name, width], [name, width, signed] or [name, width, signed, saturating]")
     name = parts[0].text()
     if parts[1].value == "*":
         return FieldType(name, 0, False, True)
@@ -248,11 +252,11 @@ def _read_stacks(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
         name = enter(h.stack_names, node, index, "header stack")
         type_index = lookup(h.type_names, node["header_type"], "header type")
         members = []
-        for place, item in enumerate(node["header_ids"].elements()):
+        for position, item in enumerate(node["header_ids"].elements()):
             header = _member(h, ids, item)
             if h.headers[header].type != type_index:
                 item.fail(f'header "{h.headers[header].name}" is of another type than the stack')
-            h.headers[header] = replace(h.headers[header], stack=(index, place))
+            h.headers[header] = replace(h.headers[header], stack=(index, position))
             members.append(header)
         if not members:
             node.fail("a header stack needs at least one element")
@@ -267,17 +271,17 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_unions"):
         index = len(h.unions)
         members = []
-        for place, item in enumerate(node["header_ids"].elements()):
+        for position, item in enumerate(node["header_ids"].elements()):
             header = _member(h, ids, item)
-            h.headers[header] = replace(h.headers[header], union=(index, place))
+            h.headers[header] = replace(h.headers[header], union=(index, position))
             members.append(header)
         kind = node["union_type"].text()
         if len(h.union_members.get(kind, ())) != len(members):
-            node.fail(f'union type "{kind}" does not fit the union\'s headers')
+            node.fail(f'union type "{kind}" has another number of headers than the union')
         name = enter(h.union_names, node, index, "header union")
         union_ids[node["id"].integer()] = index
-        number = kinds.setdefault(kind, len(kinds))
-        h.unions.append(Union(index, name, kind, number, tuple(members)))
+        type_index = kinds.setdefault(kind, len(kinds))
+        h.unions.append(Union(index, name, kind, type_index, tuple(members)))
     for node in root.optional_elements("header_union_stacks"):
         index = len(h.union_stacks)
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
@@ -285,22 +289,22 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
             node.fail("a header union stack needs at least one element")
         name = enter(h.union_stack_names, node, index, "header union stack")
         h.union_stacks.append(UnionStack(index, name, unions))
-        for place, union in enumerate(unions):
-            h.unions[union] = replace(h.unions[union], stack=(index, place))
+        for position, union in enumerate(unions):
+            h.unions[union] = replace(h.unions[union], stack=(index, position))
 
 
 def _member(h: Headers, ids: dict[int, int], node: JsonNode) -> int:
-    """A header that becomes an element of a stack or a member of a union."""
+    """The index of a header that becomes an element of a stack or a member of a union."""
     index = _by_id(ids, node)
     header = h.headers[index]
     h.in_packets(HeaderInst(index), node)
     if header.stack is not None or header.union is not None:
-        node.fail(f'header "{header.name}" is in a stack or union already')
+        node.fail(f'header "{header.name}" is already in a stack or union')
     return index
 
 
 def _by_id(ids: dict[int, int], node: JsonNode) -> int:
-    number = node.integer()
-    if number not in ids:
-        node.fail(f"no object has id {number}")
-    return ids[number]
+    header_id = node.integer()
+    if header_id not in ids:
+        node.fail(f"no object has id {header_id}")
+    return ids[header_id]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict JSON decoder: values are bounded, unambiguous and can be encoded again."""
+"""Strict JSON decoder: accepts only values of bounded size that are unambiguous and can be encoded again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailrace.spec.files import json_object
 from tailrace.switch.compiler.errors import CompilerError, at
 
 MAX_BYTES = 64 << 20
-"""A program's size. Google's SAI pipeline, with 100 tables, has 4 MB."""
+"""Largest size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
 
 MAX_DIGITS = 20
-"""Digits of a decimal number: 64 bits. Wider ones are hexadecimal strings in BMv2's format."""
+"""Largest number of digits of a decimal: 64 bits. BMv2's format has hexadecimal strings for wider numbers."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -23,15 +23,15 @@ def decode_json(text: bytes, source: str) -> Any:
     """Reads JSON text in UTF-8.
 
     Raises:
-        CompilerError: it is no JSON, or too long, nested too deeply, or has a key twice, NaN or Infinity,
-            numbers of more than 20 digits or halves of surrogate pairs.
+        CompilerError: the text is not JSON, too long or nested too deeply; or it contains a duplicate key,
+            NaN or Infinity, an integer of more than 20 digits or an unpaired surrogate.
     """
 
     def refuse(why: str) -> NoReturn:
         raise CompilerError(at(source, "not a JSON file", why)) from None
 
     if len(text) > MAX_BYTES:
-        refuse(f"it has {len(text)} bytes, at most {MAX_BYTES} are read")
+        refuse(f"it has {len(text)} bytes; the limit is {MAX_BYTES}")
     try:
         characters = text.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -50,10 +50,10 @@ def decode_json(text: bytes, source: str) -> Any:
         refuse(str(e))
     if _SURROGATE.search(characters):
         try:
-            # two halves that belong together are one character by now; a lone one has no UTF-8
+            # the decoder has joined surrogate pairs to characters; an unpaired surrogate has no UTF-8
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            refuse("a string has half of a surrogate pair")
+            refuse("a string contains half of a surrogate pair")
         except RecursionError:
             refuse("it is nested too deeply")
     return value
@@ -72,4 +72,4 @@ def _real(digits: str) -> float:
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

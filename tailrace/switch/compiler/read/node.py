@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON values with their path, for error messages, and a record of the keys that were read."""
+"""JSON values with their paths, for error messages, and a record of the keys that were read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tailrace.switch.compiler.errors import CompilerError, at
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
-"""Characters of a hexadecimal number; fields have up to 4096 bits, transition keys several fields."""
+"""Most characters of a hexadecimal number. Fields have up to 4096 bits, transition keys several fields."""
 
 
 class JsonNode:
-    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; keys that are read are remembered."""
+    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; it records which keys are read."""
 
     __slots__ = ("parent", "read_keys", "source", "step", "value")
 
@@ -27,11 +27,11 @@ class JsonNode:
         self.parent = parent
         self.step = step
         self.read_keys: set[tuple[int, str]] = set() if parent is None else parent.read_keys
-        """Objects, by identity, and the keys that somebody wanted of them."""
+        """(identity of an object, key) of each key that was asked for, present or not."""
 
     @property
     def path(self) -> str:
-        """The path from the root to this value, with names of named elements."""
+        """The path from the root to this value; array elements that have a name appear by it."""
         if self.parent is None:
             return ""
         above = self.parent.path
@@ -41,9 +41,9 @@ class JsonNode:
             return f"{above}[{label}]"
         return f"{above}.{self.step}" if above else self.step
 
-    def fail(self, expected: str) -> NoReturn:
+    def fail(self, problem: str) -> NoReturn:
         """Raises a CompilerError about this value."""
-        raise CompilerError(at(self.source, self.path, expected))
+        raise CompilerError(at(self.source, self.path, problem))
 
     def __getitem__(self, key: str) -> JsonNode:
         if not self.has(key):
@@ -56,30 +56,29 @@ class JsonNode:
         return None if value is None else JsonNode(value, self.source, self, key)
 
     def has(self, key: str) -> bool:
-        """Whether an object has a key, be its value null or not."""
+        """Whether an object has a key; its value may be null."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
         self.read_keys.add((id(self.value), key))
         return key in self.value
 
     def unread(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
-        """The values here and below under keys that were not read; null counts as absent.
+        """The values in this object, at any depth, whose keys were not read; null counts as absent.
 
         Args:
-            meaningless: keys that are no matter, by the key under which their object or its array stands;
-                "*": anywhere.
+            meaningless: keys to ignore, by the key of the object or array that contains them; "*": anywhere.
         """
         waiting = [(self, "")]
-        for node, home in waiting:
+        for node, outer_key in waiting:
             if isinstance(node.value, list):
-                waiting += [(e, home) for e in node.elements() if isinstance(e.value, dict | list)]
+                waiting += [(e, outer_key) for e in node.elements() if isinstance(e.value, dict | list)]
             elif isinstance(node.value, dict):
-                passed = meaningless["*"] | meaningless.get(home, frozenset())
+                ignored = meaningless["*"] | meaningless.get(outer_key, frozenset())
                 for key, value in node.value.items():
                     if (id(node.value), key) in self.read_keys:
                         if isinstance(value, dict | list):
                             waiting.append((JsonNode(value, self.source, node, key), key))
-                    elif value is not None and key not in passed:
+                    elif value is not None and key not in ignored:
                         yield JsonNode(value, self.source, node, key)
 
     def items(self) -> Iterator[tuple[str, JsonNode]]:
@@ -110,7 +109,7 @@ class JsonNode:
         return default if node is None else node.flag()
 
     def name_at(self, key: str) -> str | None:
-        """The string under a key that may be absent or null; BMv2 takes the empty one for none."""
+        """The string under a key that may be absent or null; as in BMv2, an empty string means None."""
         node = self.get(key)
         return (node.text() or None) if node is not None else None
 
@@ -144,13 +143,13 @@ class JsonNode:
         return self.value
 
     def flag(self) -> bool:
-        """The value as a boolean, also where it is written as 0 or 1."""
+        """The value as a boolean, which may be written as 0 or 1."""
         if self.value not in (False, True):
             self.fail("expected true or false")
         return bool(self.value)
 
     def hex_number(self) -> int:
-        """The value as an integer written in hexadecimal, perhaps negative."""
+        """The integer that a hexadecimal string denotes; it may be negative."""
         text = self.text()
         match = _HEX.fullmatch(text)
         if match is None:
@@ -161,10 +160,10 @@ class JsonNode:
 
 
 def enter(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:
-    """Enters an object's name, the key "name" of its node, with an index.
+    """Adds an object's name, the value of its key "name", and its index to a table.
 
     Raises:
-        CompilerError: the name is taken.
+        CompilerError: another object has this name.
     """
     name = node["name"].text()
     if name in table:

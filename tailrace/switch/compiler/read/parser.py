@@ -36,7 +36,7 @@ from tailrace.switch.compiler.walk import with_locals
 
 
 class ParserReader:
-    """Reads one parser; value sets get their field widths from the selects that use them."""
+    """Reads the parser; collects the field widths of value sets from the selects that use them."""
 
     def __init__(
         self, headers: Headers, actions: ActionReader, vset_names: dict[str, int], errors: Collection[int]
@@ -64,7 +64,7 @@ class ParserReader:
         cases: list[Transition] = []
         for t in node.optional_elements("transitions"):
             next_state = _next(t, "next_state", names)
-            # until JSON 2.18 there was no type, and the default's value was "default"
+            # before JSON 2.18, transitions had no type, and the value of the default was "default"
             kind = t.text_at("type", "hexstr")
             if kind == "hexstr" and t.text_at("value", "") == "default":
                 kind = "default"
@@ -94,7 +94,7 @@ class ParserReader:
         return KeyPart(e, ftype.bits)
 
     def _case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
-        """A case, or none where the value has bits that no key has: BMv2 compares whole bytes."""
+        """A case; no case if no key can match: BMv2 compares whole bytes, of which a key may fill a part."""
         value = node["value"].hex_number()
         mask_node = node.get("mask")
         total = sum((k.bits + 7) // 8 for k in key) * 8
@@ -152,7 +152,7 @@ class ParserReader:
         return node["op"].fail(f'parser operation "{op}" with {len(args)} parameters is not supported')
 
     def _error_code(self, node: JsonNode) -> Expr:
-        """An expression, or, in the first versions of the format, a number that the program declares."""
+        """An expression or, in the first versions of the format, the number of a declared error."""
         if isinstance(node.value, int):
             number = node.integer(0, 2**31 - 1)
             if number not in self.errors:
@@ -160,10 +160,10 @@ class ParserReader:
             return Const(number)
         return self.exprs.number(node)
 
-    def _own_length(self, htype: HeaderType) -> Expr | None:
-        """The width of the varbit field of P4_14's header types, whose locals are the header's own fields.
+    def _length_of_type(self, htype: HeaderType) -> Expr | None:
+        """The width of a varbit field if its header type computes it from other fields, as in P4_14.
 
-        They come before the varbit field, at places that are known: a lookahead reads them.
+        These fields are before the varbit field, at known offsets, so lookaheads read them.
         """
         node = self.headers.lengths.get(htype.index)
         if node is None:
@@ -176,7 +176,7 @@ class ParserReader:
         try:
             return with_locals(self.exprs.number(node), ahead)
         except IndexError:
-            return node.fail("only the fields before the variable one can say how long it is")
+            return node.fail("the length may depend only on fields before the varbit field")
 
     def _extract(self, node: JsonNode, length: Expr | None) -> Extract:
         kind, value = node["type"].text(), node["value"]
@@ -199,9 +199,9 @@ class ParserReader:
             node["type"].fail(f'extraction to a "{kind}" is not supported')
         htype = self.headers.types[type_index]
         if length is None:
-            length = self._own_length(htype)
+            length = self._length_of_type(htype)
         if (length is None) != (htype.varbit is None):
-            node.fail(f'header "{htype.name}" and the extraction do not agree about a varbit field')
+            node.fail(f'extract: a length is needed if and only if header "{htype.name}" has a varbit field')
         most = htype.fixed_bits // 8
         if htype.varbit is not None:
             most += htype.fields[htype.varbit].bits // 8
@@ -209,7 +209,7 @@ class ParserReader:
 
 
 def _next(node: JsonNode, key: str, names: dict[str, int]) -> str | None:
-    """The state that a key names; None is the end."""
+    """The name of the next state, under a key; None is the end."""
     name = node.name_at(key)
     if name is not None and name not in names:
         node[key].fail(f'no state is named "{name}"')

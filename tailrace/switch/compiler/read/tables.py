@@ -23,7 +23,7 @@ from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 
-# "optional" matches a value or anything: a ternary match with a full or an empty mask
+# "optional" matches one value or any: a ternary match whose mask is all ones or all zeros
 _MATCH_KINDS: dict[str, MatchKind] = {
     "exact": "exact",
     "lpm": "lpm",
@@ -37,16 +37,19 @@ _TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
     "indirect_ws": "indirect_ws",
 }
 
-# P4Runtime counts priorities upwards, BMv2 downwards from here (PI's bmv2 target).
+# A larger priority wins in P4Runtime, a smaller one in BMv2: one is this constant minus the other (as in PI).
 BMV2_TOP_PRIORITY = 0xFFFFFF
 
-# Bytes of a table's key, each field in whole bytes. A table's slot holds one; offsets in it have 16 bits.
+# Limit of a table's key, each field in whole bytes: a hash slot contains a key, with offsets of 16 bits.
 _MAX_KEY_BYTES = 4096
 
 
 @dataclass(slots=True)
 class TableParser:
-    """Reads the tables of all pipelines; indexes run through ingress, then egress."""
+    """Reads the tables of all pipelines; indexes count the tables of ingress, then those of egress.
+
+    meters: index and target of each direct meter; selectors: calculations of action profiles, in JSON
+    """
 
     exprs: ExprReader
     actions: tuple[Action, ...]
@@ -93,12 +96,12 @@ class TableParser:
         if name in self.profile_names:
             node.fail(f'two action profiles are named "{name}"')
         selector = node.get("selector")
-        number: int | None = None
+        calculation: int | None = None
         if selector is not None:
-            number = self.first_selector + len(self.selectors)
+            calculation = self.first_selector + len(self.selectors)
             self.selectors.append(selector)
         self.profile_names[name] = index
-        self.profiles.append(Profile(index, name, size, number))
+        self.profiles.append(Profile(index, name, size, calculation))
         return index
 
     def _conditional(self, node: JsonNode) -> Conditional:
@@ -116,10 +119,10 @@ class TableParser:
         )
 
     def _action(self, node: JsonNode) -> int:
-        number = node.integer()
-        if number not in self.action_ids:
-            node.fail(f"no action has id {number}")
-        return self.action_ids[number]
+        action_id = node.integer()
+        if action_id not in self.action_ids:
+            node.fail(f"no action has id {action_id}")
+        return self.action_ids[action_id]
 
     def _key(self, table: JsonNode) -> tuple[KeyField, ...]:
         fields: list[KeyField] = []
@@ -181,7 +184,7 @@ class TableParser:
         actions = self._actions(node)
         action, data, const = self._default(node)
         if kind != "simple" and (const or node.has("entries")):
-            node.fail("an indirect table has neither a constant default action nor initial entries")
+            node.fail("an indirect table cannot have a constant default action or initial entries")
         by_hit, by_action, hit, miss = self._next(node, actions)
         meter = node.get("direct_meters")
         meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
@@ -216,11 +219,11 @@ class TableParser:
         )
 
     def _profile_of(self, node: JsonNode, with_groups: bool) -> int:
-        """The action profile of an indirect table; until JSON 2.3 the table itself declared it."""
+        """The action profile of an indirect table; before JSON 2.3 the table itself declared it."""
         if node.get("action_profile") is not None:
             profile = lookup(self.profile_names, node["action_profile"], "action profile")
         else:
-            # BMv2 does not bound profiles; p4c-bm's had the size of nothing, so the table's is taken
+            # BMv2 does not limit profiles, and p4c-bm wrote no size: the table's size is used
             size = node.integer_at("max_size")
             profile = self._profile(node, node["act_prof_name"].text(), size)
         if with_groups and not self.profiles[profile].with_selector:
@@ -228,7 +231,7 @@ class TableParser:
         return profile
 
     def _actions(self, node: JsonNode) -> tuple[int, ...]:
-        """The actions by id or, in the first versions of the format, by names that only one has."""
+        """The table's actions, given by id or, in the first versions of the format, by unique names."""
         if node.has("action_ids"):
             actions = tuple(self._action(n) for n in node.optional_elements("action_ids"))
         else:
@@ -249,7 +252,7 @@ class TableParser:
             "range": {"exact", "lpm", "ternary", "range"},
         }[kind]
         if set(kinds) - allowed or kinds.count("lpm") > 1:
-            node["match_type"].fail(f"{kind} does not fit the kinds of the key: {', '.join(kinds)}")
+            node["match_type"].fail(f"{kind} does not fit the match kinds of the key: {', '.join(kinds)}")
 
     def _meter(self, node: JsonNode) -> tuple[int, FieldRef]:
         name = node.text()
@@ -269,9 +272,7 @@ class TableParser:
     def _check_data(self, node: JsonNode, action: int, values: tuple[int, ...]) -> None:
         params = self.actions[action].params
         if len(values) != len(params):
-            node.fail(
-                f'action "{self.actions[action].name}" takes {len(params)} values, {len(values)} are given'
-            )
+            node.fail(f'action "{self.actions[action].name}" takes {len(params)} values, found {len(values)}')
 
     def _next(
         self, node: JsonNode, actions: tuple[int, ...]
@@ -280,7 +281,7 @@ class TableParser:
         nexts = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
         if "__HIT__" in nexts or "__MISS__" in nexts:
             if set(nexts) != {"__HIT__", "__MISS__"}:
-                node["next_tables"].fail("expected __HIT__ and __MISS__ and nothing else")
+                node["next_tables"].fail("expected both __HIT__ and __MISS__, and nothing else")
             return True, {}, nexts["__HIT__"], nexts["__MISS__"]
         by_action: dict[int, str | None] = {}
         for action in actions:
@@ -304,14 +305,14 @@ class TableParser:
         action = self._action(entry["action_id"])
         data = tuple(n.hex_number() for n in entry["action_data"].elements())
         self._check_data(entry, action, data)
-        number = BMV2_TOP_PRIORITY - node.integer_at("priority", 0, BMV2_TOP_PRIORITY)
+        priority = BMV2_TOP_PRIORITY - node.integer_at("priority", 0, BMV2_TOP_PRIORITY)
         if kind in ("exact", "lpm"):
-            number = 0
-        return ConstEntry(bytes(value), bytes(mask), prefix, number, action, data)
+            priority = 0
+        return ConstEntry(bytes(value), bytes(mask), prefix, priority, action, data)
 
 
 def _entry_part(node: JsonNode, k: KeyField) -> tuple[int, int, int]:
-    """Value, mask (or low and high bound) and LPM prefix length of one field of an entry."""
+    """(value, mask, prefix length) of one field of an entry; for a range, (low, high, 0)."""
     full = (1 << k.bits) - 1
     kind = node["match_type"].text()
     if kind in ("exact", "valid"):
