@@ -63,7 +63,7 @@ def test_bad_files(command: Command, folder: Path) -> None:
     (folder / "c.json").write_text(json.dumps([{"program": "x"}]))
     result = command("coverage", str(folder))
     assert result.status == 2
-    assert "c.json: no file of coverage" in result.err
+    assert "c.json: not a coverage file" in result.err
     assert len(result.err.strip().splitlines()) == 1
     assert command("coverage", str(folder / "missing.json")).status == 2
     bad = command("coverage", str(folder / "a.json"), "--lcov", str(folder / "no" / "out.info"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as lines of BMv2's log, with the texts and levels of p4lang's behavioral-model (src/bm_sim,
+"""Events as lines of BMv2's log, with the wording and log levels of p4lang's behavioral-model (src/bm_sim,
 targets/simple_switch).
 """
 
@@ -16,7 +16,7 @@ from tailrace.switch.trace.events import Event, SourceLine
 DEBUG, TRACE, INFO, ERROR = "debug", "trace", "info", "error"
 
 Line = tuple[str, str]
-"""Level and text."""
+"""Log level and text."""
 
 _PIPELINES = {"ingress", "egress"}
 _ENDS = (
@@ -30,7 +30,7 @@ _ENDS = (
 
 
 class Log:
-    """The log of one packet, with its parser and pipeline state."""
+    """Writes the log of one packet; keeps track of the stage and parser state that the packet is in."""
 
     def __init__(self, drop_port: int) -> None:
         self._drop_port = drop_port
@@ -42,7 +42,7 @@ class Log:
     def lines(self, step: Event) -> Iterator[Line]:
         """BMv2's lines of an event."""
         if isinstance(step, events.StateEvent):
-            yield from self._left()
+            yield from self._end_state()
             self._state = step.name
         elif isinstance(step, events.ExtractEvent):
             self._parsed_bytes = step.offset + step.length
@@ -63,8 +63,8 @@ class Log:
         if type(step) in _LINES:
             yield from _LINES[type(step)](step)
 
-    def _left(self) -> Iterator[Line]:
-        """Closes a parser state without a select, if there is one."""
+    def _end_state(self) -> Iterator[Line]:
+        """The lines that end the present parser state, which has no select; none outside of parser states."""
         if self._state:
             yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
             yield from self._parsed()
@@ -74,8 +74,8 @@ class Log:
         yield TRACE, f"Bytes parsed: {self._parsed_bytes}"
 
     def _begin(self, step: events.BeginEvent) -> Iterator[Line]:
-        yield from self._left()
-        if step.stage != "verify":  # a part of parsing
+        yield from self._end_state()
+        if step.stage != "verify":  # which BMv2 logs as a part of parsing
             yield from self._end()
             self._stage = step.stage
         if step.stage == "parser":
@@ -91,7 +91,7 @@ class Log:
             self._stage = ""
 
     def _end(self) -> Iterator[Line]:
-        """Closes the present stage, if there is one."""
+        """The line that ends the present stage, if there is one."""
         if self._stage in _PIPELINES:
             yield DEBUG, f"Pipeline '{self._stage}': end"
         elif self._stage == "parser":
@@ -180,7 +180,7 @@ def _condition(step: events.ConditionEvent) -> str:
 
 
 def _one_line(level: str, text: Callable[[Any], str]) -> Callable[[Any], Iterator[Line]]:
-    """The lines of an event that has one."""
+    """A handler for events that have one line."""
     return lambda step: iter(((level, text(step)),))
 
 
@@ -209,14 +209,14 @@ _LINES: Mapping[type, Callable[[Any], Iterator[Line]]] = {
     events.DropEvent: _drop,
     events.TextEvent: lambda step: iter(((step.level, step.text),)),
 }
-"""The lines of an event that do not depend on others."""
+"""By class of event: the lines that depend on this event alone."""
 
 
 class PacketLogs:
-    """The log of many packets, with packet and copy number in front of each line.
+    """The log of many packets. As in BMv2, each line begins with [packet.copy], both counted from 0.
 
     Args:
-        dump_bytes: limit of logged bytes of each received and sent packet; 0: none.
+        dump_bytes: how many bytes of each received and sent packet are logged at most; 0: no packet dumps.
     """
 
     def __init__(self, drop_port: int, dump_bytes: int = 0) -> None:
@@ -225,10 +225,10 @@ class PacketLogs:
         self._packets = itertools.count()
         self._logs: dict[int, tuple[Log, int, int]] = {}
         self._made: dict[int, tuple[int, int]] = {}
-        """By packet: its copies so far, and the number of it and its copies in the switch."""
+        """By packet: how many copies were made; how many of the packet and its copies are in the switch."""
 
     def lines(self, number: int, step: Event) -> Iterator[Line]:
-        """BMv2's lines of an event of a packet."""
+        """BMv2's lines of an event of a packet, which has this number in the trace."""
         known = self._logs.get(number)
         if self._dump_bytes and isinstance(step, events.EnterEvent) and known is None:
             yield INFO, f"Received {self._bytes(step)}"
@@ -236,14 +236,14 @@ class PacketLogs:
             known = self._logs[number] = (Log(self._drop_port), next(self._packets), 0)
             self._made[known[1]] = (0, 1)
         log, packet, copy = known
-        made, there = self._made[packet]
+        made, inside = self._made[packet]
         if isinstance(step, events.CopyEvent):
             self._logs[step.packet] = (Log(self._drop_port), packet, made + 1)
-            self._made[packet] = (made + 1, there + 1)
+            self._made[packet] = (made + 1, inside + 1)
         elif isinstance(step, events.SentEvent | events.DropEvent):
             del self._logs[number]
-            self._made[packet] = (made, there - 1)
-            if there == 1:
+            self._made[packet] = (made, inside - 1)
+            if inside == 1:
                 del self._made[packet]
         yield from ((level, f"[{packet}.{copy}] {text}") for level, text in log.lines(step))
         if self._dump_bytes and isinstance(step, events.SentEvent):

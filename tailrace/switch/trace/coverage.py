@@ -20,11 +20,14 @@ MOST_BYTES = 64 << 20
 
 
 class CoverageError(Error):
-    """A file that is no coverage file; one line for the user."""
+    """A file is no coverage file, or does not fit another one. The message is one line for the user."""
 
 
 class PointCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A coverage point and its count; fields as of `compiler.coverage_points.CoveragePoint`."""
+    """A coverage point and how often packets executed it.
+
+    The fields are those of `compiler.coverage_points.CoveragePoint`; unknown `file` and `line` are "" and 0.
+    """
 
     kind: str
     name: str
@@ -35,7 +38,7 @@ class PointCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EntryCoverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table entry at the end of the run, as it was written, and whether a packet hit it."""
+    """A table entry that was present at the end of the run; `written`: as the controller wrote it."""
 
     table: str
     written: str
@@ -43,7 +46,7 @@ class EntryCoverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Coverage of one program. Two programs are the same if their JSON is."""
+    """Coverage of one program, which `sha256` of its JSON identifies."""
 
     program: str
     sha256: str
@@ -86,11 +89,11 @@ def read(path: Path) -> list[Coverage]:
     except OSError as error:
         raise CoverageError(f"{path}: {error.strerror or error}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise CoverageError(f"{path}: no file of coverage: {error}") from None
+        raise CoverageError(f"{path}: not a coverage file: {error}") from None
 
 
 def merged(coverages: Iterable[Coverage]) -> list[Coverage]:
-    """Adds up the coverages of each program, in the order of their first occurrence."""
+    """Adds up all coverages of the same program; programs are in the order of their first occurrence."""
     by_program: dict[str, Coverage] = {}
     for coverage in coverages:
         known = by_program.get(coverage.sha256)
@@ -100,7 +103,7 @@ def merged(coverages: Iterable[Coverage]) -> list[Coverage]:
 
 def _added(a: Coverage, b: Coverage) -> Coverage:
     if len(a.uses) != len(b.uses):
-        raise CoverageError(f"{a.program}: two files count different uses; are they of one version?")
+        raise CoverageError(f"{a.program}: two files have different coverage points, as of two versions")
     uses = tuple(
         msgspec.structs.replace(x, count=x.count + y.count) for x, y in zip(a.uses, b.uses, strict=True)
     )
@@ -114,7 +117,7 @@ def _added(a: Coverage, b: Coverage) -> Coverage:
 
 
 def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
-    """Lines of an lcov tracefile: each line of the P4 program, each branch of a condition or table."""
+    """Lines of an lcov tracefile, with counts of source lines and of branches of conditions and tables."""
     lines: dict[str, dict[int, int]] = {}
     branches: dict[str, dict[tuple[int, str], dict[str, int]]] = {}
     for use in (use for coverage in coverages for use in coverage.uses if use.file and use.line):
@@ -125,7 +128,7 @@ def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
             counts[use.what] = counts.get(use.what, 0) + use.count
     for file, at in sorted(lines.items()):
         yield "TN:"
-        # a name with an end of line in it would begin other records
+        # a line break in a file's name would begin another record
         yield f"SF:{printable(file)}"
         for block, ((line, _), counts) in enumerate(sorted(branches.get(file, {}).items())):
             reached = any(counts.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry runs: what a switch would do with a packet now; its state does not change."""
+"""Dry runs: compute what a switch would do with a packet now, without a change to the switch's state."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tailrace.switch.trace.records import DescribeEntity, NumberedEvents, no_des
 from tailrace.switch.trace.watcher import PacketWatcher
 
 BUFFER_FIELDS = 1 << 18
-"""Size of the record buffer of one dry run: 2 MiB, some hundred times what a packet of Flowcut takes."""
+"""Size of the record buffer of one dry run: 2 MiB, some hundred times what one packet needs in Flowcut."""
 
 MOST_RECORD_FIELDS = 1 << 21
-"""Record fields of all outcomes of one packet, or of an injected one; limits the load on the switch."""
+"""Limit of the record fields of all outcomes of a packet, or of an injected packet: bounds the load."""
 
 MOST_OUTCOMES = 1024
-"""Outcomes of one packet."""
+"""Limit of the outcomes of one packet."""
 
 FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
-"""A choice of `random` from here on is a value: FIRST_VALUE + n chooses the lowest number + n."""
+"""Larger choices give values of `random` directly: the choice FIRST_VALUE + n means the value `low` + n."""
 
 
 class DryRun(NamedTuple):
-    """A trace, and its events in the order of time, over all copies."""
+    """One outcome: its trace, and the events of the packet and all its copies in the order of time."""
 
     trace: Trace
     events: NumberedEvents
@@ -57,18 +57,19 @@ def dry_runs(
 ) -> Iterator[DryRun]:
     """What a switch would do with a packet that arrived now at a port: all outcomes, the natural one first.
 
-    Outcomes differ in members of groups, colours, and numbers of `random`, of which more than 65 are sampled:
-    the natural one and 64 evenly spaced ones. The packet's copies are traced as well. Each packet leaves its
-    queue at once. There are at most MOST_OUTCOMES, and about MOST_RECORD_FIELDS fields of records.
+    Outcomes differ in choices: selected group members, meter colours and values of `random`. Of a range of
+    more than 65 values, only the natural one and 64 evenly spaced ones are tried. The packet's copies are
+    traced as well. Packets leave their queues at once. There are at most MOST_OUTCOMES outcomes, and no
+    further one is computed when the records have MOST_RECORD_FIELDS fields.
 
     Args:
-        at_ns: the time, if it is later than the switch's own.
-        choices: outcomes of the first choices, in order, which all outcomes have.
-        describe: names entries, members and groups as the controller wrote them.
+        at_ns: the time of arrival, if it is later than the switch's present time.
+        choices: what the first choices are to be, in order; all outcomes begin with them.
+        describe: describes entries, members and groups as the controller wrote them.
 
     Raises:
-        TraceError: no program, no such port, or no memory.
-        CompilerError: the program cannot be compiled for this.
+        TraceError: the switch has no program or no such port, or memory is exhausted.
+        CompilerError: the program's tracing build cannot be compiled.
     """
     watcher = PacketWatcher(switch, BUFFER_FIELDS)
     waiting, size, count = [tuple(choices)], 0, 0
@@ -76,7 +77,7 @@ def dry_runs(
         first = waiting.pop(0)
         records = watcher.dry_run(port, data, ps(at_ns), first)
         taken = [record.payload[1:] for record in records if record.kind == C.TR_RECORD_CHOICE]
-        for other in _left_open(taken, len(first)):
+        for other in _alternatives(taken, len(first)):
             if len(waiting) >= MOST_OUTCOMES:
                 break
             waiting.append(other)
@@ -85,11 +86,12 @@ def dry_runs(
         yield DryRun(watcher.trace(events, cut=watcher.cut), events)
 
 
-def _left_open(taken: Sequence[Sequence[int]], first: int) -> Iterator[tuple[int, ...]]:
-    """The choices that begin as those that were taken, and differ in the last, none before `first`.
+def _alternatives(taken: Sequence[Sequence[int]], first: int) -> Iterator[tuple[int, ...]]:
+    """Sequences of choices to try next: a prefix of those taken, then another outcome of the next choice.
 
     Args:
-        taken: the number of outcomes and the taken outcome of each choice, in the order of time.
+        taken: for each choice, in the order of time: the number of possible outcomes, and the one taken.
+        first: index of the first choice that may differ.
     """
     for at in range(first, len(taken)):
         possible, chosen = taken[at]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a trace. As JSON each is an object whose `type` is its class, in lower case without `Event`."""
+"""Events of a trace. In JSON, the `type` of an event is its class name in lower case, without `Event`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SourceLine(msgspec.Struct, frozen=True):
 class FieldChange(msgspec.Struct, frozen=True):
     """A change of a field; `$valid$` is the validity of a header.
 
-    `bits` 0: a number without a declared width, such as a stack's next index.
+    `bits` is 0 for a number without a declared width, such as a stack's next index.
     """
 
     field: str
@@ -46,7 +46,7 @@ class KeyFieldValue(msgspec.Struct, frozen=True):
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """An argument of an action, a field of a digest."""
+    """An argument of an action, or a field of a digest or of an extracted header."""
 
     name: str
     bits: int
@@ -54,7 +54,10 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class EnterEvent(_Event, frozen=True):
-    """A packet enters ingress on a port: its bytes in base 16, and the number of virtual ones."""
+    """A packet enters ingress on a port. `frame`: its bytes in hexadecimal.
+
+    `virtual_bytes`: further bytes of payload that only count for the length; they are not stored.
+    """
 
     port: int
     frame: str
@@ -62,9 +65,10 @@ class EnterEvent(_Event, frozen=True):
 
 
 class BeginEvent(_Event, frozen=True):
-    """A stage of the pipeline begins, after changes by the switch itself.
+    """A stage of the pipeline begins.
 
-    `headers`: those that the deparser emits, in order.
+    changes: what the switch itself changed before, such as standard metadata
+    headers: the headers that the deparser emits, in order
     """
 
     stage: Stage
@@ -79,7 +83,7 @@ class StateEvent(_Event, frozen=True):
 
 
 class ExtractEvent(_Event, frozen=True):
-    """A header is extracted, `offset` bytes from the packet's begin."""
+    """A header is extracted: `length` bytes, from `offset` bytes after the begin of the packet."""
 
     header: str
     offset: int
@@ -88,7 +92,7 @@ class ExtractEvent(_Event, frozen=True):
 
 
 class SelectEvent(_Event, frozen=True):
-    """A parser state selects the next one; None: `accept`, or no case matches."""
+    """A parser state selects the next state; `next` is None for `accept`, or if no case matches."""
 
     key: tuple[KeyFieldValue, ...]
     case: str
@@ -102,7 +106,7 @@ class ParserErrorEvent(_Event, frozen=True):
 
 
 class TableEvent(_Event, frozen=True):
-    """A table lookup; `entry` is the handle of the hit entry, None: a miss."""
+    """A table lookup; `entry` is the handle of the entry that was hit, or None for a miss."""
 
     name: str
     match: str
@@ -110,11 +114,14 @@ class TableEvent(_Event, frozen=True):
     entry: int | None
     place: SourceLine | None = None
     written: str = ""
-    """The entry as its controller wrote it, where known."""
+    """The entry as its controller wrote it, if known."""
 
 
 class MemberEvent(_Event, frozen=True):
-    """An action profile resolves an entry: to `member` of a group of `of`, or to a single member."""
+    """An action profile resolves a table entry to a member, either directly or by a group.
+
+    `of`: the size of the group; `position`: that of the selected member in it, from 0.
+    """
 
     profile: str
     group: int | None
@@ -133,7 +140,7 @@ class ActionEvent(_Event, frozen=True):
 
 
 class StatementEvent(_Event, frozen=True):
-    """A statement of the program, and its changes."""
+    """A statement of the program, and the changes that it makes."""
 
     text: str
     changes: tuple[FieldChange, ...]
@@ -150,7 +157,10 @@ class ConditionEvent(_Event, frozen=True):
 
 
 class RegisterEvent(_Event, frozen=True):
-    """A register cell is read or written; out of range nothing happens, and a read has no `value`."""
+    """A register cell is read or written.
+
+    `inside`: whether the index is in range; if not, nothing happens, and a read has no `value`.
+    """
 
     name: str
     access: Literal["read", "write"]
@@ -161,7 +171,7 @@ class RegisterEvent(_Event, frozen=True):
 
 
 class CountEvent(_Event, frozen=True):
-    """A counter cell counts the packet."""
+    """A counter cell counts the packet, unless the index is out of range (not `inside`)."""
 
     name: str
     index: int
@@ -169,7 +179,7 @@ class CountEvent(_Event, frozen=True):
 
 
 class MeterEvent(_Event, frozen=True):
-    """A meter colours the packet; `index` None: a direct meter."""
+    """A meter colours the packet; `index` is None for a direct meter."""
 
     name: str
     index: int | None
@@ -177,7 +187,7 @@ class MeterEvent(_Event, frozen=True):
 
 
 class RandomEvent(_Event, frozen=True):
-    """A random number from low to high, both included."""
+    """A random number is drawn from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -185,7 +195,7 @@ class RandomEvent(_Event, frozen=True):
 
 
 class ChecksumEvent(_Event, frozen=True):
-    """A checksum of a field is verified or updated."""
+    """The checksum in a field is verified or updated; `right`: whether it was correct, true for an update."""
 
     field: str
     action: Literal["verify", "update"]
@@ -193,7 +203,7 @@ class ChecksumEvent(_Event, frozen=True):
 
 
 class CloneEvent(_Event, frozen=True):
-    """The packet is cloned to a session."""
+    """The packet is cloned to a clone session; `known`: whether the session exists."""
 
     session: int
     known: bool
@@ -222,7 +232,12 @@ class MulticastEvent(_Event, frozen=True):
 
 
 class CopyEvent(_Event, frozen=True):
-    """A copy of the packet is made, with events of its own; `port` None: a clone before replication."""
+    """A copy of the packet is made; `steps` are the copy's events.
+
+    packet: the copy's number
+    port: its egress port; None for a clone before replication
+    instance: the replica's instance (egress_rid)
+    """
 
     packet: int
     port: int | None
@@ -231,7 +246,7 @@ class CopyEvent(_Event, frozen=True):
 
 
 class QueueEvent(_Event, frozen=True):
-    """The packet joins a queue of so many packets and bytes."""
+    """The packet joins a queue in which `packets` packets of `bytes` bytes wait."""
 
     port: int
     priority: int
@@ -240,7 +255,7 @@ class QueueEvent(_Event, frozen=True):
 
 
 class LeaveEvent(_Event, frozen=True):
-    """The packet leaves its queue, after so many ticks."""
+    """The packet leaves its queue, after `waited_ticks` ticks of the switch's clock."""
 
     port: int
     priority: int
@@ -269,7 +284,9 @@ class TextEvent(_Event, frozen=True):
 
 
 class ChoiceEvent(_Event, frozen=True):
-    """A choice that does not follow from the packet: outcome `taken` of `of`."""
+    """A choice that does not depend on the packet alone. `of`: how many outcomes are possible; `taken`: which
+    of them happens, from 0.
+    """
 
     what: Literal["member", "colour", "random"]
     of: int
@@ -288,8 +305,8 @@ Event = (
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """The events of one packet.
 
-    cut: the trace is incomplete, for lack of room
-    inside: packets and copies still in the switch when the trace ended
+    cut: whether the trace is incomplete since it exceeded a limit
+    inside: how many packets and copies were still in the switch when the trace ended
     """
 
     program: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of fields in a program's PHV and locals, and their values during a trace."""
+"""Memory layout of fields in a program's PHV and C locals, and the values of fields during a trace."""
 
 from __future__ import annotations
 
@@ -16,41 +16,49 @@ VALID = "$valid$"
 _BLOCK = 16
 """Block size in bytes for comparing two PHVs."""
 _SCALARS = "scalars."
-"""p4c's header for variables outside of structs."""
+"""Prefix of variables outside of structs, which p4c makes fields of a header with this name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayoutField:
-    """A field, or a hidden one of a header: `size` bytes at `offset`, little-endian. Compared by identity."""
+    """A field, or a hidden field of a header: `size` bytes at `offset`, little-endian.
+
+    Instances are equal only if identical.
+    """
 
     name: str
     header: int | None
     bits: int
     offset: int
     size: int
-    backwards: bool = False
-    """A varbit field: big-endian, as in the packet."""
+    big_endian: bool = False
+    """Whether the bytes are in the order of the packet, as those of varbit fields."""
     signed: bool = False
-    """Of type int<bits>, in two's complement."""
+    """Whether the type is int<bits>, in two's complement."""
 
     def of(self, content: bytes | bytearray) -> int:
-        """Its value in a PHV or in locals, whose missing bytes are zeros."""
+        """Its value in the bytes of a PHV or of locals; bytes beyond their end count as zeros."""
         raw = content[self.offset : self.offset + self.size]
-        if self.backwards:
+        if self.big_endian:
             return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
         number = int.from_bytes(raw, "little")
-        return typed(number, self.bits) if self.signed else number
+        return from_twos_complement(number, self.bits) if self.signed else number
 
 
-def typed(number: int, bits: int) -> int:
-    """The value of an int<bits> in two's complement."""
+def from_twos_complement(number: int, bits: int) -> int:
+    """The value of an int<bits> whose bits, read as an unsigned number, are `number`."""
     return number - (1 << bits) if number >> (bits - 1) & 1 else number
 
 
 class FieldLayout:
-    """The fields of a tracing build."""
+    """The fields of a tracing build.
+
+    spaces: all fields, by offset, in the PHV (index 0) and in the C locals (index 1)
+    by_header: the PHV's fields of each header; valid: its validity bit
+    """
 
     def __init__(self, model: Model, raw: Any) -> None:
+        """`raw`: the array `tr_program_places` of the build."""
         by_space: tuple[list[LayoutField], list[LayoutField]] = ([], [])
         at = 0
         while raw[at].kind != C.TR_PLACE_END:
@@ -70,7 +78,7 @@ class FieldLayout:
                 self.by_header.setdefault(field.header, []).append(field)
 
     def overlapping(self, space: int, offset: int, length: int) -> Iterator[LayoutField]:
-        """The fields that overlap `length` bytes at an offset."""
+        """The fields of a space that overlap `length` bytes at an offset."""
         fields = self.spaces[space]
         first = max(0, bisect.bisect_right(self._offsets[space], offset) - 1)
         for field in fields[first:]:
@@ -81,7 +89,7 @@ class FieldLayout:
 
 
 def shown_name(name: str) -> str:
-    """A field's name without p4c's prefix."""
+    """A field's name without the prefix that p4c gives variables."""
     return name.removeprefix(_SCALARS)
 
 
@@ -100,20 +108,20 @@ def _field(model: Model, place: Any) -> LayoutField:
 
 
 class PacketFields:
-    """The PHV and the locals of one packet during its trace."""
+    """The contents of the PHV and the C locals of one packet during its trace."""
 
     def __init__(self, layout: FieldLayout) -> None:
         self._layout = layout
         self.spaces = [bytearray(), bytearray()]
 
     def copy(self) -> PacketFields:
-        """The fields of a copy of the packet."""
+        """The same contents for a copy of the packet."""
         other = PacketFields(self._layout)
         other.spaces = [bytearray(space) for space in self.spaces]
         return other
 
     def begin(self, phv: bytes) -> tuple[FieldChange, ...]:
-        """Begins a stage with this PHV and zeroed locals; the changes since the last stage."""
+        """Begins a stage with this PHV and zeroed locals; returns the changes since the last stage."""
         before = self.spaces[0].ljust(len(phv), b"\0")
         self.spaces = [bytearray(phv), bytearray()]
         differ = (
@@ -129,7 +137,7 @@ class PacketFields:
         )
 
     def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[FieldChange, ...]:
-        """Applies changed bytes, (space, offset, bytes); the changes of fields."""
+        """Applies changed bytes, each run as (space, offset, bytes); returns the changes of fields."""
         if not runs:
             return ()
         before_write: dict[LayoutField, tuple[int, int]] = {}
@@ -140,7 +148,7 @@ class PacketFields:
             for field in self._layout.overlapping(space, offset, len(new)):
                 if field not in before_write:
                     before_write[field] = space, field.of(content)
-            # after the old values were read
+            # only now, since all old values had to be read before
         for space, offset, new in runs:
             self.spaces[space][offset : offset + len(new)] = new
         return tuple(
@@ -150,5 +158,5 @@ class PacketFields:
         )
 
     def value(self, field: LayoutField) -> int:
-        """A field of the PHV."""
+        """The value of a field of the PHV."""
         return field.of(self.spaces[0])

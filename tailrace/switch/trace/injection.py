@@ -15,18 +15,18 @@ from tailrace.switch.trace.records import DescribeEntity, TraceRecord, no_descri
 from tailrace.switch.trace.watcher import PacketWatcher, TraceError
 
 MOST_S = 2.0
-"""After this time a packet or copy still in the switch is no longer traced."""
+"""How long an injected packet and its copies are traced at most."""
 
 POLL_S = 0.005
-"""Between two polls."""
+"""Time between two polls."""
 
 BUFFER_FIELDS = 1 << 20
-"""Size of the record buffer between two polls, for packets that arrive at the same time as well: 8 MiB."""
+"""Size of the record buffer, which is read at each poll: 8 MiB. Packets that arrive meanwhile use it, too."""
 
 _ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 
 InjectFrame = Callable[[int, bytes], None]
-"""Injects a frame into the switch, as received now on a port."""
+"""Injects a frame into the switch, as if a port received it now."""
 
 
 def send_packet(
@@ -42,17 +42,17 @@ def send_packet(
     """Injects a packet into a switch that runs in real time, and waits until it and its copies have left.
 
     The packet is a real one: it waits in queues, is counted, changes registers, and leaves on the wire.
-    Until then the switch runs the tracing build of its program, which is several times as slow. Other packets
-    are not traced.
+    Until then the switch runs the tracing build of its program, which takes several times as long per packet.
+    Other packets are not traced.
 
     Args:
-        most_s: limit of the wait; the trace counts packets that are still in the switch then.
-        ended: ends the wait.
-        describe: names entries, members and groups as the controller wrote them; called at the end.
+        most_s: limit of the wait; `Trace.inside` is how many packets are still in the switch then.
+        ended: an event that ends the wait.
+        describe: describes entries, members and groups as the controller wrote them; called at the end.
 
     Raises:
-        TraceError: no program, no such port, or the switch has not let the packet in.
-        CompilerError: the program cannot be compiled for this.
+        TraceError: the switch has no program or no such port, or did not accept the packet.
+        CompilerError: the program's tracing build cannot be compiled.
     """
     if switch.on_program is not None:
         raise TraceError("the switch traces every packet already: see its log or its coverage")
@@ -60,7 +60,7 @@ def send_packet(
     watcher, packet = PacketWatcher(switch, BUFFER_FIELDS), _InjectedPacket(port, data)
     try:
         watcher.attach()
-        # packets that arrive between these two lines are recorded, too, and left out
+        # packets that arrive between these two calls are recorded as well; `_InjectedPacket` ignores them
         inject(port, data)
         watcher.attach(recording=False)
         ends_s = time.monotonic() + most_s
@@ -75,7 +75,7 @@ def send_packet(
 
 
 class _InjectedPacket:
-    """The records of one packet and its copies; `inside`: those that are in the switch."""
+    """The records of one packet and its copies; `inside`: numbers of those that are in the switch."""
 
     def __init__(self, port: int, data: bytes) -> None:
         self._port, self._data, self._size = port, data, 0
@@ -85,7 +85,7 @@ class _InjectedPacket:
         self.cut = False
 
     def poll(self, watcher: PacketWatcher) -> bool:
-        """Takes the records since the last poll; whether there are more to come.
+        """Takes the records since the last poll; returns whether more are to be expected.
 
         Raises:
             TraceError: the switch did not accept the packet.
@@ -102,13 +102,13 @@ class _InjectedPacket:
                 self.inside.add(record.payload[0])
             elif record.kind in _ENDS:
                 self.inside.discard(record.packet)
-        # a packet that recirculates for ever is recorded for as long
+        # without a limit, a packet that recirculates for ever would be recorded for ever
         self.cut = watcher.cut or self._size > MOST_RECORD_FIELDS
         if self.number is None:
             if self.cut:
-                raise TraceError("too many packets arrived at the same time: send it again")
+                raise TraceError("too many packets arrived at the same time: try again")
             raise TraceError(
-                f"port {self._port}: the switch has not let it in: it is a pause, or there is no room"
+                f"port {self._port}: the switch did not accept the packet: a PAUSE frame, or a buffer is full"
             )
         return bool(self.inside) and not self.cut
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live trace: every packet of a running switch, step by step."""
+"""Live trace: reports what a running switch does to every packet, step by step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tailrace.switch.trace.records import RecordReader
 from tailrace.switch.trace.watcher import PacketWatcher, TraceError
 
 BUFFER_FIELDS = 1 << 19
-"""Size of the record buffer between two polls: 4 MiB. Packets beyond half of it are not traced."""
+"""Size of the record buffer, read at each poll: 4 MiB. While it is half full, new packets are not traced."""
 
 POLL_S = 0.02
-"""Between two polls."""
+"""Time between two polls."""
 
 EntryHit = Callable[[int, int], bool]
 """Whether a table entry, by table index and handle, was ever hit."""
@@ -27,7 +27,7 @@ EntryHit = Callable[[int, int], bool]
 ListEntries = Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]]
 
 WARN_S = 1.0
-"""Between two warnings."""
+"""Shortest time between two warnings."""
 
 EventCallback = Callable[[SwitchProgram, int, Event], None]
 """Receives the program, the packet's number and an event; a copy has a number of its own."""
@@ -36,12 +36,14 @@ EventCallback = Callable[[SwitchProgram, int, Event], None]
 class LiveTracer:
     """Traces each packet that arrives from now on, also in the switch's later programs.
 
-    Each program is compiled a second time, unless cached, before the switch goes on. Meanwhile the switch is
-    several times as slow. Close the tracer before the switch, or use it in a ``with`` statement.
+    When the switch gets a program, it waits until the program's tracing build is compiled, unless cached. As
+    long as the tracer is attached, the switch takes several times as long for each packet. Close the tracer
+    before the switch, or use it in a ``with`` statement.
 
     Args:
-        on_event: called by a thread of its own, in order for one packet. None: only coverage is counted.
-        warn: receives a line when packets could not be traced.
+        on_event: called in the tracer's thread; events of one packet come in order. None: only coverage is
+            counted.
+        warn: called with a line when packets could not be traced.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class LiveTracer:
         self._program: SwitchProgram | None = None
         self._reader: RecordReader | None = None
         self._finished: list[Coverage] = []
-        """Of the switch's earlier programs."""
+        """Coverage of the switch's earlier programs."""
         self._untraced, self._warn_s = 0, 0.0
         self._ended = threading.Event()
         self._polling = threading.Lock()
@@ -92,7 +94,7 @@ class LiveTracer:
         """The coverage of each program so far.
 
         Args:
-            entries: lists the entries of the present program, given a test whether an entry was hit.
+            entries: lists the entries of the present program; its second argument tells whether one was hit.
         """
         with self._polling:
             return self._coverage(entries)
@@ -116,7 +118,7 @@ class LiveTracer:
         self._untraced += self._watcher.missed + self._watcher.cut
         now_s = time.monotonic()
         if self._untraced and now_s >= self._warn_s:
-            self._warn(f"{self._untraced} packets arrived faster than they can be traced; they are left out")
+            self._warn(f"{self._untraced} packets were not traced: they arrived too fast")
             self._untraced, self._warn_s = 0, now_s + WARN_S
 
     def _attach(self) -> None:

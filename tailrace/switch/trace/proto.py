@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces in protobuf's text format: BMv2's packet_trace.proto, extended by all our events.
 
-A reader of BMv2's traces reads these, and sees stages and the packet's outcome. The schema is
-docs/switch/packet_trace.proto: messages of events are the classes of events.py, with the same fields.
+Programs that read BMv2's traces can read these, and get the stages and the packet's outcome. The schema is
+docs/switch/packet_trace.proto: each event class of events.py has a message with the same fields.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tailrace.switch.trace import events
 _HEAD = "# proto-file: packet_trace.proto\n# proto-message: p4.bm.PacketTrace\n"
 _STAGE_KINDS: dict[events.Stage, str] = {"parser": "PARSER", "deparser": "DEPARSER"}
 _WIDE = {"before", "after", "value", "low", "high"}
-"""Numbers of any width, as bytes, the most significant first."""
+"""Fields with numbers of any width, which the schema has as bytes, the most significant first."""
 
 Lines = Iterator[str]
 
 
 def text_of(trace: events.Trace) -> str:
-    """A p4.bm.PacketTrace as BMv2 writes it, with a header."""
+    """A p4.bm.PacketTrace as BMv2 writes it, with the comments that name schema and message."""
     return _HEAD + "".join(f"{line}\n" for line in _trace(trace))
 
 
@@ -83,7 +83,7 @@ def _stage(step: events.BeginEvent, direction: str) -> Lines:
 
 
 def _fields(struct: msgspec.Struct) -> Lines:
-    """The fields of a struct, those of structs within it included."""
+    """The fields of a struct; nested structs become nested messages."""
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
         if name == "steps":
@@ -93,7 +93,7 @@ def _fields(struct: msgspec.Struct) -> Lines:
             for item in value if isinstance(value, tuple) else (value,):
                 yield from _message(name, _fields(item))
         elif name in _WIDE and type(value) is int:
-            if value < 0:  # of int<bits>: its bits, as in a packet
+            if value < 0:  # an int<bits>: written in two's complement, as in a packet
                 value += 1 << getattr(struct, "bits", 0)
             yield _scalar(name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
         elif value or (value is not None and name in _optional(type(struct))):
@@ -107,7 +107,7 @@ def _message(name: str, fields: Iterable[str]) -> Lines:
 
 
 def _scalars(**values: object) -> Lines:
-    """Fields without presence: proto3 has no text for their defaults."""
+    """Fields without presence: proto3 does not write those with default values."""
     return (_scalar(name, value) for name, value in values.items() if value)
 
 
@@ -123,7 +123,7 @@ def _scalar(name: str, value: object) -> str:
 
 @functools.cache
 def _name(event: type) -> str:
-    """The field of an event: ParserErrorEvent is parser_error."""
+    """The field name of an event class: parser_error for ParserErrorEvent."""
     name = event.__name__.removesuffix("Event")
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).removeprefix("_")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the core's trace records (tr_tracer.h) into events of a trace."""
+"""Decodes the trace records of the switch core (tr_tracer.h) into events."""
 
 from __future__ import annotations
 
@@ -24,16 +24,22 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.core.encoding import limbs_to_int
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.trace import events
-from tailrace.switch.trace.field_layout import VALID, FieldLayout, PacketFields, shown_name, typed
+from tailrace.switch.trace.field_layout import (
+    VALID,
+    FieldLayout,
+    PacketFields,
+    from_twos_complement,
+    shown_name,
+)
 
 DescribeEntity = Callable[[Literal["entry", "member", "group"], str, int], str]
-"""Describes an entity as its controller wrote it, in one line, by kind, name of its table or profile, and
-handle there; "" where that is not known.
+"""Describes an entity in one line, as its controller wrote it. Arguments: kind, name of the table or action
+profile, handle in it. Returns "" if that is not known.
 """
 
 
 def no_description(_kind: Literal["entry", "member", "group"], _name: str, _handle: int) -> str:
-    """For a switch without a controller."""
+    """The `DescribeEntity` of a switch without a controller."""
     return ""
 
 
@@ -42,16 +48,16 @@ _COLOURS: tuple[Literal["green", "yellow", "red"], ...] = ("green", "yellow", "r
 _CHOICES: tuple[Literal["member", "colour", "random"], ...] = ("member", "colour", "random")
 _LEVELS: tuple[Literal["trace", "info", "warning", "error"], ...] = ("trace", "info", "warning", "error")
 IN_VALUE_SET = "in "
-"""Before the name of a value set, as the case of a select."""
+"""`SelectEvent.case` for a value set: this prefix and the set's name."""
 
 MOST_DEPTH = 31
-"""Copies of copies that a trace has inside each other; readers of protobuf take a hundred messages."""
+"""Deepest nesting of copies of copies in a trace; protobuf readers accept a hundred nested messages."""
 
 TOO_DEEP = events.TextEvent("warning", f"copies of copies more than {MOST_DEPTH} deep are not shown")
 
 _NO_INDEX = (1 << 64) - 1
 
-# needed for each record; a constant of C is looked up each time
+# Python names for constants that are needed for each record: each access to C's attributes is a search
 _CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
 _ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
 _ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
@@ -66,7 +72,17 @@ _HEAD_SIZE = 4
 
 @dataclass(slots=True)
 class _Packet:
-    """A packet whose records are read: its events, and the present statement."""
+    """The state of decoding one packet's records.
+
+    content: its fields
+    steps: events that are not yet reported
+    pipeline: the present stage (enum tr_stage)
+    statement: the present statement: (enum tr_owner, index there, position)
+    extracted: offset and length of the header that the present statement extracts
+    state: index of the present parser state
+    runs: bytes that the present statement has changed: (space, offset, bytes)
+    externs: events of externs in the present statement, which follow that of the statement
+    """
 
     content: PacketFields
     steps: list[events.Event] = field(default_factory=list)
@@ -76,11 +92,10 @@ class _Packet:
     state: int = 0
     runs: list[tuple[int, int, bytes]] = field(default_factory=list)
     externs: list[events.Event] = field(default_factory=list)
-    """Events of externs, which come behind their statement."""
 
 
 class TraceRecord(NamedTuple):
-    """A record of the core: its kind, the number of the packet, the switch's time in ps, and its fields."""
+    """A record of the core: its kind, the packet's number, the switch's time in ps, and further fields."""
 
     kind: int
     packet: int
@@ -89,16 +104,16 @@ class TraceRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its 64-bit fields."""
+        """How many 64-bit fields it has, head included."""
         return _HEAD_SIZE + len(self.payload)
 
 
 NumberedEvents = Sequence[tuple[int, events.Event]]
-"""Events in the order of time, each with the number of its packet; those of copies are not nested."""
+"""Events in the order of time, each after the number of its packet; copies' events are not nested."""
 
 
 class RecordReader:
-    """Reads the records of one program."""
+    """Decodes the records of one program."""
 
     def __init__(
         self,
@@ -126,10 +141,10 @@ class RecordReader:
         """The packet of the present record."""
 
     def feed(self, records: Iterable[TraceRecord]) -> Iterator[tuple[int, events.Event]]:
-        """The events of some records, as `NumberedEvents`.
+        """Decodes further records into `NumberedEvents`.
 
-        The records end between stages. Packets are known from their arrival to their departure; records of
-        others are skipped.
+        The last record must be the last of a stage. Records of a packet whose arrival was not recorded are
+        skipped.
         """
         for kind, number, _, payload in records:
             if kind == _ENTER and number not in self._packets:
@@ -157,7 +172,7 @@ class RecordReader:
             packet.steps.clear()
 
     def forget(self) -> None:
-        """Forgets all packets, after records were lost."""
+        """Forgets all packets; to be called when records were lost."""
         self._packets.clear()
 
     def _record(self, packet: _Packet, kind: int, payload: Sequence[int]) -> None:
@@ -181,7 +196,7 @@ class RecordReader:
     # ---- statements ----
 
     def _flush(self, packet: _Packet) -> None:
-        """Closes the present statement."""
+        """Ends the present statement: its event, with all changes, then those of its externs."""
         if packet.statement is None and not packet.runs:
             return
         changes = packet.content.write(packet.runs)
@@ -214,21 +229,21 @@ class RecordReader:
             packet.steps.append(events.StatementEvent(text=text, changes=changes))
 
     def _extract(
-        self, packet: _Packet, taken: tuple[int, int], changes: tuple[events.FieldChange, ...], op: Extract
+        self, packet: _Packet, bounds: tuple[int, int], changes: tuple[events.FieldChange, ...], op: Extract
     ) -> events.ExtractEvent:
-        # a header that was valid before, and is extracted again, shows by its fields alone
-        named = op.target.index if isinstance(op.target, HeaderInst) else None
+        # an element of a stack is known by its validity bit, which changes unless it was valid before
+        index = op.target.index if isinstance(op.target, HeaderInst) else None
         for change in changes:
-            if named is None and change.field.endswith(VALID) and change.after:
+            if index is None and change.field.endswith(VALID) and change.after:
                 name = change.field.removesuffix(f".{VALID}")
-                named = next(header.index for header in self._model.headers if header.name == name)
-        header = self._model.headers[named].name if named is not None else "?"
+                index = next(header.index for header in self._model.headers if header.name == name)
+        header = self._model.headers[index].name if index is not None else "?"
         fields = tuple(
             events.Argument(f.name.removeprefix(f"{header}."), f.bits, packet.content.value(f))
-            for f in (self._layout.by_header.get(named, []) if named is not None else [])
+            for f in (self._layout.by_header.get(index, []) if index is not None else [])
         )
         return events.ExtractEvent(
-            header=header, offset=taken[0], length=taken[1], fields=self._in_order(named, fields)
+            header=header, offset=bounds[0], length=bounds[1], fields=self._in_order(index, fields)
         )
 
     def _in_order(
@@ -239,7 +254,7 @@ class RecordReader:
         order = [f.name for f in self._model.header_types[self._model.headers[header].type].fields]
         return tuple(sorted(fields, key=lambda f: order.index(f.name) if f.name in order else len(order)))
 
-    # ---- the rest, by kind ----
+    # ---- one method for each other kind of record; `w` are its fields ----
 
     def _enter(self, w: Sequence[int]) -> events.Event:
         return events.EnterEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
@@ -252,7 +267,7 @@ class RecordReader:
         return events.BeginEvent(stage=stage, changes=changes, headers=headers)
 
     def _valid(self) -> tuple[str, ...]:
-        """The headers that the deparser finds valid, in its order."""
+        """The valid headers, in the order in which the deparser emits them."""
         content = self._packet.content
         return tuple(
             self._model.headers[ref.index].name
@@ -290,7 +305,7 @@ class RecordReader:
         return events.SelectEvent(key=tuple(key), case=shown, next=case.next)
 
     def _shown(self, value: object) -> str:
-        """An expression's name, where it is a field."""
+        """The name of an expression that is a field of a named header, else ""."""
         header, position = getattr(value, "header", None), getattr(value, "field", None)
         if not isinstance(header, HeaderInst) or not isinstance(position, int):
             return ""
@@ -355,7 +370,7 @@ class RecordReader:
         r = self._model.registers[w[0]]
         value = limbs_to_int(list(w[3:])) & (1 << r.bits) - 1 if len(w) > 3 else None
         if value is not None and r.index in self._signed_registers:
-            value = typed(value, r.bits)
+            value = from_twos_complement(value, r.bits)
         return events.RegisterEvent(
             name=r.name, access=access, index=w[1], inside=bool(w[2]), bits=r.bits, value=value
         )
@@ -381,8 +396,9 @@ class RecordReader:
         digest, at, fields = self._model.digests[w[0]], 1, []
         for i, bits in enumerate(digest.field_bits):
             n = limbs_of(bits)
-            source, number = digest.values[i][0], limbs_to_int(list(w[at : at + n]))
-            value = typed(number, bits) if _is_signed(self._model, source) else number
+            source, value = digest.values[i][0], limbs_to_int(list(w[at : at + n]))
+            if _is_signed(self._model, source):
+                value = from_twos_complement(value, bits)
             fields.append(events.Argument(self._shown(source), bits, value))
             at += n
         return events.DigestEvent(name=digest.name, fields=tuple(fields))
@@ -410,9 +426,9 @@ class RecordReader:
 
 
 def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...], bool]:
-    """The events of packet `first`, those of its copies nested; whether some are nested too deeply.
+    """The events of packet `first`, with the events of copies nested; whether some are nested too deeply.
 
-    A copy that is too deep has TOO_DEEP instead of its events.
+    In copies nested more than MOST_DEPTH deep, TOO_DEEP replaces the events.
     """
     by_packet: dict[int, list[events.Event]] = {}
     copies: list[tuple[int, int]] = []
@@ -423,7 +439,7 @@ def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...]
             copies.append((number, len(steps)))
             depths[step.packet] = depths.get(number, 0) + 1
         steps.append(step)
-    # the later copies first, which are made of earlier ones
+    # in the inverse order of making: copies of a copy have larger numbers than the copy
     for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
         copy = cast(events.CopyEvent, by_packet[number][at])
         deep = depths[copy.packet] > MOST_DEPTH
@@ -433,7 +449,7 @@ def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...]
 
 
 def parse_records(buffer: Sequence[int]) -> Iterator[TraceRecord]:
-    """The records in a buffer of the core."""
+    """Splits a buffer of the core into its records."""
     at = 0
     while at < len(buffer):
         kind, packet, time_ps, n = buffer[at : at + _HEAD_SIZE]
@@ -443,7 +459,7 @@ def parse_records(buffer: Sequence[int]) -> Iterator[TraceRecord]:
 
 
 def drop_name(reason: int) -> str:
-    """The name of a reason of enum tr_drop."""
+    """The name of a drop reason (enum tr_drop)."""
     return str(ffi.string(load().tr_drop_name(reason)).decode())
 
 
@@ -465,8 +481,8 @@ def _is_signed(model: Model, value: object) -> bool:
 
 
 def _signed_registers(model: Model) -> Iterator[int]:
-    """Those of type int<W>. BMv2 JSON does not say so, but of the fields into which they are read, and of
-    those that are written into them: their types are the same.
+    """Indexes of the registers of type int<W>. BMv2 JSON does not give a register's signedness, but that of
+    the fields that it is read into or written from, whose type is the same.
     """
     for action in model.actions:
         for call in action.body:

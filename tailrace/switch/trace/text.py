@@ -19,17 +19,17 @@ from tailrace.switch.trace.field_layout import VALID
 _T = TypeVar("_T")
 
 INDENT = "  "
-CUT = "more happens than there is room to tell: the trace ends here"
+CUT = "the trace has reached its size limit and ends here"
 _SHOWN_BYTES = 64
 _DECIMAL_BITS = 16
-"""Wider fields are mostly addresses, masks and hashes, which read better in base 16."""
+"""Fields of up to this width are shown in decimal; wider ones are mostly addresses, masks and hashes."""
 
 Line = tuple[int, str, str]
-"""Indentation, style and text."""
+"""Depth of indentation, style and text."""
 
 
 def shown_value(name: str, value: int, bits: int) -> str:
-    """A field's value: by its name as an address, else in base 10 or, from 17 bits on, in base 16."""
+    """A field's value: an address if its name suggests one, else decimal or, from 17 bits, hexadecimal."""
     if value < 0:
         return str(value)
     if bits in _ADDRESSES and _ADDRESS.search(name):
@@ -56,10 +56,10 @@ def _frame(frame: str) -> str:
 
 
 def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
-    """The lines of a trace. Names of the program and the controller are made printable.
+    """The lines of a trace, with unprintable characters escaped.
 
     Args:
-        full: also statements without changes, and actions that p4c makes of statements.
+        full: also show statements that change nothing, and actions that p4c made of statements.
     """
     shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
     yield from shown
@@ -67,12 +67,12 @@ def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
 
 
 def _end(trace: Trace) -> Iterator[Line]:
-    """The reason why a trace ends before its packet does."""
+    """A line that says why a trace ends before the packet has left, if it does."""
     if trace.cut:
         yield 0, "bad", CUT
     elif trace.inside:
         what = "packet or copy is" if trace.inside == 1 else "packets and copies are"
-        yield 0, "bad", f"{trace.inside} {what} in the switch still: the trace ends here"
+        yield 0, "bad", f"{trace.inside} {what} still in the switch: the trace ends here"
 
 
 def text(trace: Trace, *, full: bool = False) -> str:
@@ -89,7 +89,7 @@ _MAIN = (
 
 
 def summary(trace: Trace) -> Iterator[Line]:
-    """The packet's path in short: hit entries, queues, copies, and its outcome."""
+    """A short form of a trace: the entries that were hit, queues, copies, and the outcome."""
 
     def main(steps: Sequence[Event]) -> tuple[Event, ...]:
         kept: list[Event] = []
@@ -109,8 +109,8 @@ def summary(trace: Trace) -> Iterator[Line]:
 
 
 def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
-    """The lines of several outcomes of one packet: common lines once, then each branch, indented."""
-    # the depth of a branch, its traces, the number of lines shown
+    """Several outcomes of one packet as a tree: common lines once, then those of each branch, indented."""
+    # for each branch: its depth, the lines of its traces, and how many of them were shown before it
     waiting = [(0, [list(lines(trace, full=full)) for trace in traces], 0)]
     while waiting:
         deeper, paths, at = waiting.pop()
@@ -126,7 +126,7 @@ def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
 
 
 def shown_step(step: Event, depth: int) -> Iterator[Line]:
-    """The lines of one event, of a copy without its events."""
+    """The lines of one event; those of a copy's events are left out."""
     for more, style, line in _shown(step):
         yield depth + more, style, printable(line)
 
@@ -140,7 +140,7 @@ _DEPTH: dict[type, int] = {
 
 
 def _is_minor(step: Event) -> bool:
-    """Whether an event is of p4c's making, or a statement without changes."""
+    """Whether an event is a statement without changes, or an action that p4c made of a statement."""
     if isinstance(step, events.StatementEvent):
         return not step.changes
     return isinstance(step, events.ActionEvent) and step.place is None and not step.arguments
@@ -172,7 +172,7 @@ def _shown(step: object) -> Iterator[Line]:
 
 
 def _one_line(kind: type[_T], style: str, text: Callable[[_T], str]) -> None:
-    """Registers an event of one line."""
+    """Registers the text of a class of events that have one line."""
 
     def shown(step: _T) -> Iterator[Line]:
         yield 0, style, text(step)
@@ -194,7 +194,7 @@ def _pairs(parts: Sequence[Argument | KeyFieldValue]) -> str:
 
 def _changed(change: FieldChange) -> str:
     if change.field.endswith(VALID):
-        return f"{change.field.removesuffix(f'.{VALID}')} is {'there' if change.after else 'gone'}"
+        return f"{change.field.removesuffix(f'.{VALID}')} is {'valid' if change.after else 'invalid'}"
     before, after = (shown_value(change.field, value, change.bits) for value in (change.before, change.after))
     return f"{change.field}: {before} -> {after}"
 
@@ -227,20 +227,20 @@ def _(step: events.TableEvent) -> Iterator[Line]:
     if step.key:
         yield 1, "step", f"key ({step.match}): {_pairs(step.key)}"
     if step.entry is None:
-        yield 1, "miss", "miss: the default action, if there is one"
+        yield 1, "miss", "miss: the default action follows, if there is one"
     else:
         yield 1, "hit", f"hit: {step.written}" if step.written else f"hit: entry {step.entry}"
 
 
 def _enter(step: events.EnterEvent) -> str:
-    virtual = f" and {step.virtual_bytes} that are a length only" if step.virtual_bytes else ""
+    virtual = f" and {step.virtual_bytes} virtual bytes, not stored" if step.virtual_bytes else ""
     return f"enters by port {step.port}: {_frame(step.frame)}{virtual}"
 
 
 def _register(step: events.RegisterEvent) -> str:
     cell = f"{step.name}[{step.index}]"
     if not step.inside:
-        return f"{step.access} {cell}: outside of the register, nothing happens"
+        return f"{step.access} {cell}: index out of range, nothing happens"
     value = "?" if step.value is None else shown_value(step.name, step.value, step.bits)
     return f"read {cell}: {value}" if step.access == "read" else f"write {cell}: {value}"
 
@@ -249,7 +249,7 @@ def _member(step: events.MemberEvent) -> str:
     text = f"{step.profile}: {step.written or f'group {step.group}, member {step.member}'}"
     if step.group is None:
         return text
-    return f"{text}, place {step.position + 1} of {step.of}" if step.of else f"{text}: the group is empty"
+    return f"{text}, position {step.position + 1} of {step.of}" if step.of else f"{text}: the group is empty"
 
 
 def _copy(step: events.CopyEvent) -> str:
@@ -268,7 +268,7 @@ _one_line(events.RegisterEvent, "extern", lambda s: _register(s))
 _one_line(
     events.CountEvent,
     "extern",
-    lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': outside of the counter, nothing happens'}",
+    lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': index out of range, nothing happens'}",
 )
 _one_line(
     events.MeterEvent,
@@ -279,12 +279,12 @@ _one_line(events.RandomEvent, "extern", lambda s: f"random {s.low} to {s.high}: 
 _one_line(
     events.ChecksumEvent,
     "step",
-    lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is wrong'}",
+    lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is not correct'}",
 )
 _one_line(
     events.CloneEvent,
     "packet",
-    lambda s: f"clone to session {s.session}{'' if s.known else ', which is not known'}",
+    lambda s: f"clone to session {s.session}{'' if s.known else ', which does not exist'}",
 )
 _one_line(events.DigestEvent, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
 _one_line(events.ResubmitEvent, "packet", lambda _: "resubmit")

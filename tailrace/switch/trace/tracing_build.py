@@ -14,14 +14,14 @@ from tailrace.switch.trace.field_layout import FieldLayout
 from tailrace.switch.trace.records import DescribeEntity, RecordReader, no_description
 
 CACHE_SIZE = 16
-"""Tracing builds in the cache."""
+"""How many tracing builds this process keeps."""
 
 
 def cached_build(program: SwitchProgram) -> TracingBuild:
-    """The tracing build of a program, cached.
+    """The tracing build of a program, cached in this process.
 
     Raises:
-        CompilerError: it cannot be compiled.
+        CompilerError: the tracing build cannot be compiled.
     """
     key = (program.library, program.sha256, program.source)
     build = _cache.pop(key, None) or TracingBuild(program)
@@ -32,30 +32,30 @@ def cached_build(program: SwitchProgram) -> TracingBuild:
 
 
 class TracingBuild:
-    """A program compiled with trace hooks, and the layout of its records.
+    """A program compiled with trace hooks, and the layout of its fields.
 
     Raises:
-        CompilerError: it cannot be compiled.
+        CompilerError: the tracing build cannot be compiled.
     """
 
     def __init__(self, program: SwitchProgram) -> None:
         self.program = program.tracing_build()
         self._code = self.program.load()
         self.points = CoveragePoints(program.model)
-        # the switch's build: the same code is loaded once
+        # the build that switches run; the dynamic loader loads a file only once, so this is the same code
         self._regular_code = program.load()
         self.regular = _symbol(self._regular_code, "tr_program *", "tr_program_entry")
         self.entry = _symbol(self._code, "tr_program *", "tr_program_entry")
         self._layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
 
     def new_tracer(self, size: int) -> Any:
-        """A tracer with room for so many 64-bit fields of records, freed with its last reference; or NULL."""
+        """A tracer whose buffer has `size` 64-bit fields, freed with its last reference; NULL: no memory."""
         core = load()
         tracer = core.tr_tracer_new(size, len(self.points.all), len(self.program.model.tables))
         return ffi.gc(tracer, core.tr_tracer_free)
 
     def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
-        """A reader of the program's records."""
+        """A new reader of the program's records."""
         return RecordReader(self.program.model, self._layout, describe)
 
 

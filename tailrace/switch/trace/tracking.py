@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet tracking: what a running switch does to some packets, and which packets overtake them in queues."""
+"""Packet tracking: what a running switch does to chosen packets, and which ones overtake them in queues."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tailrace.switch.trace.records import DescribeEntity, TraceRecord, drop_name
 from tailrace.switch.trace.watcher import PacketWatcher
 
 BUFFER_FIELDS = 1 << 21
-"""Size of the record buffer between two polls: 16 MiB."""
+"""Size of the record buffer, which is read at each poll: 16 MiB."""
 
 MOST_OVERTAKING = 1000
-"""Overtaking packets that are listed for a queue; more are only counted."""
+"""How many overtaking packets are listed for a packet in a queue; more are only counted."""
 
 Arrival = tuple[int, int]
-"""The time in ps and the port of a packet's arrival."""
+"""Time in ps and port of a packet's arrival, or of its departure."""
 
 
 @dataclass(slots=True)
 class Overtaking:
-    """A packet that joined a port's queues later than another, and left them earlier."""
+    """A packet that joined a port's queues later than a tracked packet, and left them earlier."""
 
     priority: int
     queued_ps: int
@@ -34,8 +34,13 @@ class Overtaking:
 
 @dataclass(slots=True)
 class QueueResidence:
-    """A packet's time in a queue: packets and bytes before it, arrival, departure, and the paused time in
-    between. `left_ps` None: it never left. `overtakes` counts packets that overtook it.
+    """A packet's stay in a queue.
+
+    packets, bytes: what waited in the queue when the packet joined it
+    queued_ps, left_ps: when it joined and left; None: it has not left
+    paused_before_ps: how long the queue had been paused in all before
+    paused_ps: how long the queue was paused during the stay
+    overtakes: how many packets overtook it
     """
 
     port: int
@@ -49,13 +54,17 @@ class QueueResidence:
     overtakes: int = 0
     overtaking: list[Overtaking] = field(default_factory=list)
     later: dict[int, Overtaking] = field(default_factory=dict)
-    """Packets that have joined the port's queues since, by number."""
+    """By number: packets that have joined the port's queues since, and are still there."""
 
 
 @dataclass(slots=True)
 class TrackedPacket:
-    """What a switch did to one packet. `sent`: time and port of its departure, as `frame`; `drop`, `end_ps`:
-    reason and time of its drop. `reentries`: its resubmissions and recirculations.
+    """What a switch did to one packet.
+
+    reentries: how often it was resubmitted or recirculated
+    sent: time and port of its departure, with the bytes `frame` and `virtual_bytes` further ones
+    drop: why it was dropped; "": it was not
+    end_ps: when it was sent or dropped
     """
 
     queues: list[QueueResidence] = field(default_factory=list)
@@ -73,17 +82,17 @@ class TrackedPacket:
 
 
 class PacketTracker:
-    """Tracks packets through a switch, from now until `close`, which comes before the switch is closed.
+    """Tracks packets through a switch, until `close`, which must be called before the switch is closed.
 
-    Meanwhile the switch runs the tracing build of its program, which is several times as slow.
+    Meanwhile the switch runs the tracing build of its program, which takes several times as long per packet.
 
     Args:
-        arrivals: the packets, by time and port of arrival.
-        describe: names entries, members and groups as the controller wrote them; called by `close`.
+        arrivals: the packets to track, by time and port of arrival.
+        describe: describes entries, members and groups as the controller wrote them; called by `close`.
 
     Raises:
-        TraceError: the switch has no program, or there is no memory.
-        CompilerError: the program cannot be compiled for this.
+        TraceError: the switch has no program, or memory is exhausted.
+        CompilerError: the program's tracing build cannot be compiled.
     """
 
     def __init__(
@@ -100,30 +109,30 @@ class PacketTracker:
         self.packets: dict[Arrival, TrackedPacket] = {}
         """The tracked packets so far, by arrival."""
         self.overflows = 0
-        """Polls before which the record buffer overflowed."""
-        self._before = switch.on_program
-        switch.on_program = self._replaced
+        """How many polls found that the record buffer had overflowed."""
+        self._previous_callback = switch.on_program
+        switch.on_program = self._program_replaced
 
-    def _replaced(self) -> None:
-        """The switch has another program: its packets are lost, and tracking ends."""
+    def _program_replaced(self) -> None:
+        """Called when the switch gets another program: all packets in it are lost, so tracking ends."""
         self.poll()
         for packet in self._tracked.values():
             if not packet.ended:
                 packet.drop = drop_name(C.TR_DROP_RELOAD)
-        if self._before is not None:
-            self._before()
+        if self._previous_callback is not None:
+            self._previous_callback()
 
     def close(self) -> None:
-        """Takes the last records; the switch runs the regular build again."""
+        """Takes the last records, and lets the switch run the regular build again."""
         self.poll()
-        self._switch.on_program = self._before
+        self._switch.on_program = self._previous_callback
         self._watcher.detach()
         events = self._watcher.events(self._records, self._describe)
         for number, packet in self._tracked.items():
             packet.trace = self._watcher.trace(events, number, cut=bool(self.overflows))
 
     def poll(self) -> None:
-        """Takes the records since the last poll; to be called before the buffer overflows."""
+        """Takes the records since the last poll; must be called before the buffer overflows."""
         for record in self._watcher.take():
             number = record.packet & ~C.TR_TRACE_BRIEF
             if number == record.packet:
@@ -162,7 +171,7 @@ class PacketTracker:
                 packet.end_ps = time_ps
 
     def _waiting(self, port: int) -> list[QueueResidence]:
-        """The tracked packets that wait at a port now."""
+        """The stays of tracked packets that wait at a port now."""
         return [
             residence
             for tracked in self._tracked.values()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches a switch by the core's trace hooks (tr_tracer.h), and yields its records:
+"""Reads the trace records that a switch makes in the tracing build of its program (tr_tracer.h):
 
     watcher = PacketWatcher(switch, size)
-    watcher.attach()                    # the switch runs the tracing build: several times as slow
-    for record in watcher.take(): ...   # since the last call
+    watcher.attach()                    # the switch now runs the tracing build: several times as slow
+    for record in watcher.take(): ...   # the records since the last call
     watcher.detach()
 
-    watcher.dry_run(port, data, now_ps) # of one packet, without a change to the switch
+    watcher.dry_run(port, data, now_ps) # the records of one packet, without a change to the switch
 
-All traces are made of these records.
+All traces are made from these records.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ _PROBLEMS = {
 
 
 class TraceError(Error):
-    """A packet cannot be traced; one line for the user."""
+    """A packet cannot be traced. The message is one line for the user."""
 
 
 class PacketWatcher:
-    """A tracer of the program that a switch runs.
+    """A tracer of a switch's program; it can be used until the switch gets another program.
 
-    program: that program
-    cut: whether there was no room for some of the last records
-    missed: packets that were not recorded before the last `take`
+    program: the traced program
+    cut: whether the buffer overflowed before the last `take` or in the last dry run, so records are missing
+    missed: how many packets were not recorded at all before the last `take`
     """
 
     def __init__(self, switch: V1ModelSwitch, size: int) -> None:
-        """`size`: room for so many 64-bit fields of records.
+        """`size`: that of the record buffer in 64-bit fields.
 
         Raises:
-            TraceError: the switch has no program, or there is no memory.
+            TraceError: the switch has no program, or memory is exhausted.
             CompilerError: the tracing build cannot be compiled.
         """
         if switch.program is None:
             raise TraceError("the switch has no program")
         self.program, self.cut, self.missed = switch.program, False, 0
         self._switch, self._size, self._core = switch, size, load()
-        # kept: its code must not be unloaded while the switch runs it
+        # this reference prevents that the code is unloaded while the switch runs it
         self._build = cached_build(switch.program)
         self._tracer = self._build.new_tracer(size)
         if not self._tracer:
@@ -70,7 +70,7 @@ class PacketWatcher:
         self._counts = ffi.new("uint32_t[2]")
 
     def attach(self, *, recording: bool = True) -> None:
-        """From now on coverage is counted, and packets that arrive are recorded, or not any more.
+        """From now on coverage is counted; with `recording`, packets that arrive are recorded, else not.
 
         Raises:
             TraceError: the switch runs another program.
@@ -82,8 +82,8 @@ class PacketWatcher:
             raise TraceError(_PROBLEMS[code])
 
     def select(self, arrivals: Sequence[tuple[int, int]]) -> None:
-        """Packets that arrive at these times in ps, by these ports, are recorded in full, others in brief
-        (TR_TRACE_BRIEF). Raises TraceError.
+        """Selects packets by (time in ps, port) of arrival: they are recorded in full, all others in brief
+        (TR_TRACE_BRIEF). Raises TraceError if memory is exhausted.
         """
         times, ports = [list(each) for each in zip(*arrivals, strict=True)] or [[], []]
         code = self._core.tr_tracer_select(self._switch.handle, self._tracer, times, ports, len(times))
@@ -91,7 +91,7 @@ class PacketWatcher:
             raise TraceError(_PROBLEMS[code])
 
     def detach(self) -> None:
-        """The switch runs its regular build again; to be called before the switch is closed."""
+        """Lets the switch run its regular build again; must be called before the switch is closed."""
         self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
     def take(self) -> list[TraceRecord]:
@@ -106,14 +106,14 @@ class PacketWatcher:
         return list(parse_records(ffi.unpack(self._buffer, n) if n else []))
 
     def dry_run(self, port: int, data: bytes, now_ps: int, choices: Sequence[int] = ()) -> list[TraceRecord]:
-        """The records of a packet as if it arrived; nothing of the switch changes.
+        """The records of a packet as if it arrived now; the switch's state does not change.
 
         Args:
-            now_ps: the time, if it is later than the switch's own.
-            choices: outcomes of the first choices, in order.
+            now_ps: the time of arrival, if it is later than the switch's present time.
+            choices: what the first choices are to be, in order.
 
         Raises:
-            TraceError: no such port, another program, or no memory.
+            TraceError: the switch has no such port or has another program, or memory is exhausted.
         """
         try:
             code = self._core.tr_dry_run(
@@ -128,20 +128,20 @@ class PacketWatcher:
         n, self.cut = self._counts[0], bool(self._counts[1])
         return list(parse_records(ffi.unpack(buffer, n) if n else []))
 
-    # ---- what records say ----
+    # ---- events from records ----
 
     def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
-        """A reader of the records."""
+        """A new reader of the program's records."""
         return self._build.reader(describe)
 
     def events(
         self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
     ) -> NumberedEvents:
-        """The events of some packets, from their arrival on."""
+        """The events of packets whose records, from their arrival, are given."""
         return list(self.reader(describe).feed(records))
 
     def trace(self, events: NumberedEvents, packet: int = 1, *, cut: bool = False, inside: int = 0) -> Trace:
-        """The trace of one packet, with its copies."""
+        """The trace of one packet and its copies."""
         steps, too_deep = nest(events, packet)
         return Trace(program=self.program.model.name, steps=steps, cut=cut or too_deep, inside=inside)
 

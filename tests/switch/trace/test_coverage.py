@@ -119,7 +119,7 @@ def test_files_add_up(tmp_path: Path) -> None:
 )
 def test_files_that_are_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.json").write_bytes(content)
-    with pytest.raises(CoverageError, match=r"bad\.json: no file of coverage") as caught:
+    with pytest.raises(CoverageError, match=r"bad\.json: not a coverage file") as caught:
         read(tmp_path / "bad.json")
     assert "\n" not in str(caught.value)
     with pytest.raises(CoverageError, match="No such file"):

@@ -31,7 +31,7 @@ def decode_json(text: bytes, source: str) -> Any:
         raise CompilerError(at(source, "not a JSON file", why)) from None
 
     if len(text) > MAX_BYTES:
-        refuse(f"it has {len(text)} bytes; the limit is {MAX_BYTES}")
+        refuse(f"it has {len(text)} bytes; at most {MAX_BYTES} are allowed")
     try:
         characters = text.decode("utf-8-sig")
     except UnicodeDecodeError as e:
