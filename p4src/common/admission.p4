@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// First block of every ingress: what the packet is, and whether it may come in at all.
+// First block of every ingress: classifies the packet, and drops what must not enter the network.
 //
 //   port_role     ingress_port -> host_port | guarded_port | fabric_port | group_port
-//                 a port that nobody configured is a host's, and trusted with nothing; that of a host whose addresses
-//                 are known is guarded (common/source_guard.p4). A group port leads to a switch of the same Dragonfly
-//                 group; only the Dragonfly programs ask
-// The top program defines KNOWS_DETOURS, whether it is one of a Dragonfly, and KNOWS_CLASSES, whether VLAN tags mean
-// anything to it.
-// Decides: malformed and unsupported packets, control frames of the fabric from hosts, addresses that are not theirs,
-// LLDP to the controller.
+//                 a port without an entry is a host port, and untrusted; the port of a host whose addresses are known
+//                 is guarded (common/source_guard.p4). A group port leads to a switch of the same Dragonfly group;
+//                 only the Dragonfly programs use this
+// The top program (the file with `main`) defines KNOWS_DETOURS, whether it is for a Dragonfly, and KNOWS_CLASSES,
+// whether it accepts VLAN tags.
+// Drops malformed and unsupported packets, control frames of the fabric that come from hosts, and spoofed source
+// addresses. Sends LLDP to the controller.
 // Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.
 #ifndef COMMON_ADMISSION_P4
 #define COMMON_ADMISSION_P4
@@ -17,7 +17,7 @@
 #include "common/instances.p4"
 #include "common/source_guard.p4"
 
-// Whether the program is one of RLB, to which warnings of pauses and path probes mean something.
+// Whether the program is one of RLB, which handles warnings of pauses (CNM) and path probes.
 #ifndef KNOWS_RLB
 #define KNOWS_RLB false
 #endif
@@ -52,7 +52,7 @@ control PortRole(in port_t ingress_port, out bool from_host, out bool guarded, o
     }
 }
 
-// What IPv4 is: control, for its loss or delay stops a sender (Flowcut §II-B, RoCE), data, or none of both.
+// Classifies IPv4 packets as control (their loss or delay stops a sender: Flowcut §II-B, RoCE), data, or other.
 control ClassifyIpv4(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     IsControl() is_control;
     LimitHost() limit_host;
@@ -95,7 +95,7 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         port_role.apply(standard_metadata.ingress_port, meta.from_host, guarded, meta.within_group);
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED
             || standard_metadata.instance_type == INSTANCE_RESUBMITTED) {
-            meta.from_host = false;  // sent by this switch to itself; its ingress port says nothing
+            meta.from_host = false;  // sent by this switch to itself; its ingress port has no meaning
         } else if (guarded && hdr.ipv4.isValid()) {
             source_guard.apply(standard_metadata.ingress_port, hdr.ipv4, spoofed);
         }

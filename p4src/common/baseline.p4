@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and the whole program of a scheme that only selects paths. The top program defines first:
+// Ingress of the schemes that only select paths. The top program defines, before it includes this:
 //
 //   const bool KNOWS_DETOURS, KNOWS_CLASSES      common/admission.p4
 //   control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
 //                      inout standard_metadata_t standard_metadata)
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //
-//   [came round] | packet-out | pause | admission -> hop limit -> routes -> SelectPath -> queue limit -> PFC -> finish
-//   || PFC -> accounts, counters, tag
-// It includes pfc/metadata.p4 before all else; its egress is LosslessEgress.
+//   [recirculated] | packet-out | pause | admission -> hop limit -> routes -> SelectPath -> queue limit -> PFC -> finish
+//   egress: PFC -> queue accounts, counters, path tag
+// The top program includes pfc/metadata.p4 before all other files, and has LosslessEgress as egress.
 #ifndef COMMON_BASELINE_P4
 #define COMMON_BASELINE_P4
 #include "common/admission.p4"

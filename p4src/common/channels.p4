@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual channels: what PFC needs so that it cannot deadlock where paths make circles, as in a Dragonfly and a Slim Fly
+// Virtual channels: they prevent deadlocks of PFC where paths form cycles, as in a Dragonfly and a Slim Fly
 // (Dally and Seitz 1987; Flowcut §III-C4 and Spritz §V-A have such networks).
 //
-//   channel_config   -> set_channels(first_ttl, last)      first_ttl 0: there are none
+//   channel_config   -> set_channels(first_ttl, last)      first_ttl 0: no virtual channels
 //
-// A packet of data waits with a priority that is one higher at each switch, so it waits for what has come farther than
-// itself, and nobody waits in a circle, whatever path it takes. How many links between switches it has passed is told by
-// its TTL, which the switch of its source sets: a host that says another one would be in another channel.
+// The priority of a data packet increases by one at each switch. So a packet only waits for packets that have passed
+// more links, and no cycle of waiting can arise on any path. The TTL tells how many links between switches a packet
+// has passed. The first switch sets it to first_ttl, since a host could choose another channel by its TTL.
 //
 //   links passed     0 (from a host)     1     2     ...    last
 //   priority               0             1     2            last, to hosts only     7: control packets
 //
-// What has passed more links is dropped, as one whose TTL has run out. The last block of ingress but for the accounts,
-// for until there all data have PRIORITY_DATA. Only for programs that define KNOWS_CHANNELS.
-// DEVIATION: channels are priorities of PFC, each with thresholds of its own; the papers' simulators count credits.
+// A packet that has passed more links is dropped with the reason TTL_EXPIRED. This block comes late in ingress, right
+// before the queue accounts, as all blocks before expect data at PRIORITY_DATA. Only with KNOWS_CHANNELS.
+// DEVIATION: channels are PFC priorities, each with thresholds of its own; the papers' simulators count credits.
 #ifndef COMMON_CHANNELS_P4
 #define COMMON_CHANNELS_P4
 #include "common/drops.p4"

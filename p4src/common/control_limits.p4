@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a host gets done by saying that a packet is control: ACK, NAK, CNP (RoCE) and a NIC's Flowcut ACK go before all
-// data, for their loss or delay stops a sender. So they must be short, and few.
+// Limits of control packets from hosts. ACK, NAK, CNP (RoCE) and a NIC's Flowcut ACK have priority over all data, since
+// their loss or delay stops a sender. A host must not abuse this, so such packets must be short and few.
 //
 //   host_limits   ingress_port -> limit_host(reason)   the rate at which a host's port may send them
-//   port_limits   egress_port  -> limit_port()         the rate at which they may go before the data of a port
+//   port_limits   egress_port  -> limit_port()         the rate at which a port sends them before its data
 //
-// Both have a meter of bytes to each entry; a port without an entry has no limit. What is more is demoted: it waits with
-// data, here and at the switches behind, to which its DSCP says so. It stays control to every block that tracks or
-// spreads data, and nothing of it is lost but what finds no room.
+// Each entry of both tables has a meter of bytes; a port without an entry has no limit. Packets above the rate are
+// demoted: they wait with data, here and at all later switches, which recognise them by DSCP. Blocks that track or
+// balance data still treat them as control. They are dropped only if the queue is full.
 #ifndef COMMON_CONTROL_LIMITS_P4
 #define COMMON_CONTROL_LIMITS_P4
 #include "common/metadata.p4"
@@ -20,8 +20,8 @@ control Police(in Policed_t what) {
     }
 }
 
-// Whether IPv4 is control between hosts, by what it says and by its length: one that is longer than any control packet is
-// data, and so is one whose lengths contradict each other. `poses`: it says that it is control, and is not.
+// Whether IPv4 is control between hosts, by its headers and by its length: a packet longer than any control packet is
+// data, and so is one with inconsistent lengths. `poses`: its headers are those of control, but its lengths are not.
 control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control, out bool poses) {
     apply {
         bool says_so = (hdr.bth.isValid() && (hdr.bth.opcode == BTH_ACKNOWLEDGE || hdr.bth.opcode == BTH_CNP))
@@ -33,7 +33,7 @@ control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control,
     }
 }
 
-// From here on the packet waits with data.
+// Demotes a control packet: here and at all later switches it waits with data.
 control Demote(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
         standard_metadata.priority = PRIORITY_DATA;
@@ -45,7 +45,7 @@ control Demote(inout headers_t hdr, inout standard_metadata_t standard_metadata)
     }
 }
 
-// At the switch of its host, for a control packet.
+// Applies the rate limit of a host's port to a control packet, at the switch of this host.
 control LimitHost(in port_t ingress_port, inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Demote() demote;
     Police() police;
@@ -77,7 +77,7 @@ control LimitHost(in port_t ingress_port, inout headers_t hdr, inout standard_me
     }
 }
 
-// At every switch, when the egress port is known.
+// Applies the rate limit of the egress port to a control packet, at every switch.
 control LimitPort(inout headers_t hdr, in metadata_t meta, inout standard_metadata_t standard_metadata) {
     Demote() demote;
     Police() police;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits whatever is valid, in the order of headers_t.
+// Emits all valid headers.
 #ifndef COMMON_DEPARSER_P4
 #define COMMON_DEPARSER_P4
 #include "common/headers.p4"

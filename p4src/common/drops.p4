@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way to drop a packet: with a reason, counted.
+// Drops a packet, and counts it by reason. No other block may drop packets.
 #ifndef COMMON_DROPS_P4
 #define COMMON_DROPS_P4
 #include "common/metadata.p4"

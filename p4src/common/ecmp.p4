@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal-cost multipath: a hash of the 5-tuple picks a slot of the group, and the slot names a port.
+// Equal-cost multipath: a hash of the 5-tuple selects a slot (numbered member) of the group, and the slot has a port.
 //
 //   switch_config  -> set_switch(switch_id, hash_seed)
-//   group_members  (group, slot) -> member(port)                 slots 0 .. size-1, each filled
-// The controller moves only the slots of a port that failed, so other flows keep their paths.
+//   group_members  (group, slot) -> member(port)                 slots 0 .. size-1, all with an entry
+// When a link fails, the controller changes only the slots of its port, so other flows keep their paths.
 #ifndef COMMON_ECMP_P4
 #define COMMON_ECMP_P4
 #include "common/drops.p4"
 
-// A 32-bit hash that differs from switch to switch in more than a constant. CRC is linear, so a seed under the CRC
-// would leave two flows that collide at one tier colliding at every tier (polarisation); multiplying mixes.
+// A 32-bit hash that depends on the switch. CRC is linear: if the seed were only an input of the CRC, two flows that
+// collide at one tier would collide at every tier (polarisation). So multiplications mix hash and seed.
 control FlowHash(in flow_key_t flow, out bit<32> value) {
     bit<32> seed = 0;
 
@@ -35,7 +35,7 @@ control FlowHash(in flow_key_t flow, out bit<32> value) {
     }
 }
 
-// Turns a slot into a port; `port` stays as it is where the controller left the slot empty.
+// Looks up the port of a slot; `port` is unchanged if the slot has no entry.
 control GroupMember(in group_t group, in bit<16> slot, inout port_t port, out bool found) {
     action member(@name("port") port_t member_port) {
         port = member_port;
@@ -60,7 +60,7 @@ control GroupMember(in group_t group, in bit<16> slot, inout port_t port, out bo
     }
 }
 
-// value modulo size; v1model divides only inside its hash.
+// slot = value modulo size. v1model has no modulo operation but that of its hash extern.
 control SlotOf(in bit<32> value, in bit<16> size, out bit<16> slot) {
     apply {
         hash(slot, HashAlgorithm.identity, 16w0, { value }, (bit<32>)size);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Egress of every program: accounts, counters, path tag.
+// Egress of every program: queue accounts, counters, path tag.
 #ifndef COMMON_EGRESS_P4
 #define COMMON_EGRESS_P4
 #include "common/port_counters.p4"
 #include "common/queues.p4"
 
-// Mixes the port of each hop between switches into six bits that the invariant CRC of RoCEv2 leaves out, so that a
-// receiver sees when a flow changes its path. 13 is odd, so each hop keeps what the hops before it noted, and two
-// choices in a row, of up to 4 and 13 neighbouring ports, give different tags. Equal tags of different paths hide a
-// change; no change is ever invented.
+// Mixes the port of each hop between switches into six bits that the invariant CRC of RoCEv2 does not cover, so that
+// a receiver can see when a flow changes its path. 13 is odd, so no information of earlier hops is lost, and two
+// consecutive choices, of up to 4 and 13 adjoining ports, give different tags. If two paths have the same tag, a
+// change between them is not seen; a change that did not happen is never seen.
 control PathTag(in port_t port, inout bth_t bth) {
     apply {
         bth.path_tag = bth.path_tag * 13 + (bit<6>)(bit<9>)port;

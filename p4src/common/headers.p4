@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every header on the wire, decided here once. tailrace/codec/layers mirrors the formats in Scapy; a test builds
-// each header there and has the compiled parser read it, and the reverse.
+// All headers on the wire. tailrace/codec/layers has the same formats for Scapy; a test builds each header with Scapy
+// and parses it with the compiled parser, and the reverse.
 #ifndef COMMON_HEADERS_P4
 #define COMMON_HEADERS_P4
 #include "common/types.p4"
 
-// The longest path, in switches before the egress switch, that a full-switch Flowcut can stamp. Data centre
-// networks have a diameter lower than ten (Flowcut §II-B); up/down and Dragonfly paths here need five at most.
+// Stamps that a packet can carry: in Flowcut's full-switch variant, each switch before the egress switch adds one. Data
+// centre networks have a diameter below ten (Flowcut §II-B); up/down and Dragonfly paths here need five at most.
 #define STAMPS 7
 
 const bit<16> ETHERTYPE_IPV4     = 0x0800;
@@ -14,17 +14,17 @@ const bit<16> ETHERTYPE_TAILRACE = 0x88B5;  // IEEE 802: for local experiments
 const bit<16> ETHERTYPE_LLDP     = 0x88CC;
 const bit<16> ETHERTYPE_VLAN     = 0x8100;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
-#define MAC_TO_NEIGHBOUR 48w0x0180C2000001  // IEEE 802.3 annex 31B, of PAUSE: no bridge forwards it
+#define MAC_TO_NEIGHBOUR 48w0x0180C2000001  // IEEE 802.3 annex 31B, for PAUSE: no bridge forwards it
 const bit<8>  PROTOCOL_TCP       = 6;
 const bit<8>  PROTOCOL_UDP       = 17;
 const bit<16> UDP_ROCE           = 4791;  // RoCEv2
-const bit<16> UDP_NIC_DATA       = 4793;  // RoCEv2 behind the shim of a Flowcut NIC (Flowcut §II-D)
+const bit<16> UDP_NIC_DATA       = 4793;  // the shim of a Flowcut NIC, then RoCEv2 (Flowcut §II-D)
 const bit<16> UDP_NIC_ACK        = 4794;  // a Flowcut NIC's ACK
 const bit<8>  BTH_ACKNOWLEDGE    = 0x11;  // RC: ACK and NAK
 const bit<8>  BTH_CNP            = 0x81;
 const bit<32> ETHERNET_BYTES     = 14;
 const bit<16> IPV4_BYTES         = 20;
-// The longest packet of control between hosts, a CNP: with a VLAN tag, UDP, BTH, 16 reserved bytes and the ICRC.
+// The longest control packet between hosts, a CNP with a VLAN tag: IPv4, UDP, BTH, 16 reserved bytes and ICRC.
 const bit<32> CONTROL_MOST_BYTES = ETHERNET_BYTES + 4 + (bit<32>)IPV4_BYTES + 8 + 12 + 16 + 4;
 
 header ethernet_t {
@@ -33,7 +33,7 @@ header ethernet_t {
     bit<16> ether_type;
 }
 
-// IEEE 802.1Q. A sender says with it what kind of path its packet takes (Spritz §III-D); no host ever gets one.
+// IEEE 802.1Q. The sender selects the class of paths with it (Spritz §III-D); no switch sends a tag to a host.
 //   0               1               2               3
 //   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
 //  +-----+-+-----------------------+-------------------------------+
@@ -46,7 +46,7 @@ header vlan_t {
     bit<16>  next_ether_type;
 }
 
-// Follows EtherType 0x88B5 and says what comes next.
+// Follows EtherType 0x88B5; the subtype is the type of the next header.
 enum bit<8> Subtype_t {
     DATA_SHIM   = 1,  // between switches, in front of IPv4
     FLOWCUT_ACK = 2,  // between switches
@@ -64,35 +64,35 @@ header tailrace_t {
 //  +-------+-------+-------------------------------+
 //  | hops  |stamps |        next EtherType         |  then `stamps` stamps, the newest first
 //  +-------+-------+-------------------------------+
-// Flowcut §III-A1 with two changes.
-// DEVIATION: the paper reserves the four bits beside the hop count; they count the stamps here, because in the
-// full-switch variant each switch measures its own RTT (§II-C), and because the ACK of a flow that did not fit
-// into a switch's table must find its way back without the input port stored there.
+// Flowcut's header on data between switches (§III-A1), with two changes.
+// DEVIATION: the paper reserves the four bits beside the hop count; here they count the stamps, since in the
+// full-switch variant each switch measures its own RTT (§II-C), and since the ACK of a flow without an entry in a
+// switch's table must get back although that switch has not stored the input port.
 header shim_t {
     bit<4>  hops;    // links between switches that the packet was sent on
     bit<4>  stamps;
     bit<16> next_ether_type;
 }
 
-// DEVIATION: 4 bytes of time where the paper needs 2, which hold 65 us of nanoseconds: a tick may be longer or
-// shorter here, and a round trip may never wrap.
+// DEVIATION: 4 bytes of time where the paper has 2, which wrap after 65 us if a tick is 1 ns. Here a tick may be longer
+// or shorter, and time must not wrap within a round trip.
 header stamp_t {
-    bit<32> ticks;      // arrival at the switch that put it here, by its own clock
-    bit<1>  moved;      // the flow has left a withdrawn path here, on which packets of it may still be
-    bit<1>  untracked;  // not in this switch's table
-    bit<1>  drained;    // a new flowcut, and the last one that left here by the same port ended in congestion
+    bit<32> ticks;      // arrival at the switch that added the stamp, by that switch's clock
+    bit<1>  moved;      // the flow has left a withdrawn path here; packets of it may still be on that path
+    bit<1>  untracked;  // the flow has no entry in this switch's table
+    bit<1>  drained;    // a new flowcut; the last one that left by the same port was drained for congestion
     bit<4>  reserved;
-    bit<9>  in_port;    // where the packet came from, so where its ACK goes
+    bit<9>  in_port;    // the packet's ingress port, to which its ACK is sent
 }
 
-// Flowcut §II-A and §III-A1: 13 bytes of key, then size, counters and the stamps of the data packet.
+// ACK between switches (Flowcut §II-A, §III-A1): the flow's 5-tuple (13 bytes), size, hops and stamps of the data packet.
 //  +----------------+----------------+---------+---------+----------+
 //  |  src (32)      |   dst (32)     |sport(16)|dport(16)|protocol 8|
 //  +----------------+--+------+------+---------+---------+----------+
 //  | bytes (24)        | hops |stamps|0|hb|c 8 |  then `stamps` stamps
 //  +-------------------+------+------+---------+
 header flowcut_ack_t {
-    ipv4_addr_t  src;       // the data flow's, not the ACK's own
+    ipv4_addr_t  src;       // the 5-tuple is that of the data packet
     ipv4_addr_t  dst;
     bit<16> sport;
     bit<16> dport;
@@ -101,31 +101,31 @@ header flowcut_ack_t {
     bit<4>  hops;
     bit<4>  stamps;
     bit<3>  reserved;
-    bit<4>  hops_back; // links that the ACK was sent on by its route, not by its stamps
-    bit<1>  congested; // a switch behind the ingress switch asks for a drain
+    bit<4>  hops_back; // links over which the ACK was forwarded by its route and not by stamps
+    bit<1>  congested; // a switch after the ingress switch requests a drain
 }
 
-// A packet that leaves its Dragonfly group for another one than its destination's (Valiant's routing, Flowcut
-// §III-C4). From the switch of the source it goes to a switch that has a link to `group`; that link ends the detour,
-// and from its other end on the packet is one like all others. So no switch of another group ever sees this header.
+// For packets that leave their Dragonfly group for another group than the destination's (Valiant's routing, Flowcut
+// §III-C4). The source's switch sends such a packet to a switch with a link to `group`, which removes the header as it
+// sends the packet over this link. So the header occurs only within the source's group.
 //   0               1               2               3
 //   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
 //  +-------------------------------+-------------------------------+
 //  |  group (16)                   |  next EtherType (16): IPv4, or 0x88B5 again and a shim
 //  +-------------------------------+-------------------------------+
 header detour_t {
-    bit<16> group;            // group of next hops that lead there; the same number in every switch, not 0
+    bit<16> group;            // next-hop group that leads there; the same id in every switch, not 0
     bit<16> next_ether_type;
 }
 
-// Flowcut §II-B: the operations of fine-grain flow control.
+// Operations of Flowcut's fine-grain flow control (§II-B).
 enum bit<8> PauseOp_t {
     XOFF        = 1,
-    XOFF_CREDIT = 2,  // stop after credit_bytes more
+    XOFF_CREDIT = 2,  // stop after sending credit_bytes more
     XON         = 3
 }
 header flow_pause_t {
-    ipv4_addr_t    src;     // of the data flow
+    ipv4_addr_t    src;     // the data flow's
     ipv4_addr_t    dst;
     bit<16>   sport;
     bit<16>   dport;
@@ -134,8 +134,8 @@ header flow_pause_t {
     bit<32>   credit_bytes;
 }
 
-// Congestion notification message: the port by which the frame comes in is about to be paused (RLB §III-B.1). It goes
-// hop by hop to the switches that could still send around the port.
+// Congestion notification message (RLB §III-B.1): the link over which the message arrives is about to be paused. It is
+// forwarded hop by hop to the switches that can still send packets over other paths.
 //   0               1               2               3
 //   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
 //  +-------------------------------+-------------------------------+
@@ -147,11 +147,11 @@ header flow_pause_t {
 //  +---------------------------------------------------------------+
 #define LEAF_ALL 0xFFFF
 header cnm_t {
-    bit<16> port;         // whose ingress queue grows, of the switch that predicts the pause
-    bit<16> leaf;         // only packets to the hosts of this leaf wait there; LEAF_ALL: those to any
+    bit<16> port;         // ingress port whose queue grows, at the switch that predicts the pause
+    bit<16> leaf;         // only packets to this leaf's hosts wait there; LEAF_ALL: to any leaf
     bit<8>  priority;     // of the queues that will be paused
-    bit<8>  hops;         // switches that have passed the message on
-    bit<32> valid_ticks;  // so long after its arrival; 0: withdrawn
+    bit<8>  hops;         // switches that have forwarded the message
+    bit<32> valid_ticks;  // how long it is valid after its arrival; 0: withdrawn
 }
 
 // IEEE 802.1Qbb: a MAC control frame that pauses queues by their priority.
@@ -164,21 +164,21 @@ header cnm_t {
 //  +-------------------------------+-------------------------------+
 header pfc_t {
     bit<16>  opcode;          // 0x0101
-    bit<16>  classes;         // bit p: the frame speaks of priority p
-    bit<16>  quanta_of_data;  // data has priority 0; in units of 512 bit times, 0: go on
+    bit<16>  classes;         // bit p: the quanta of priority p are valid
+    bit<16>  quanta_of_data;  // data has priority 0; in units of 512 bit times; 0: resume
     bit<112> quanta_of_others;
 }
-// Fills a PFC frame up to the shortest that Ethernet has.
+// Pads a PFC frame to Ethernet's minimum length.
 header pfc_padding_t {
     bit<208> zeros;
 }
 
-// RTT of a path from leaf to leaf, on data between switches (RLB §V): a stamp that the other leaf shall send back, and
-// the last one that it sent.
+// Measures the RTT of a path from leaf to leaf, on data between switches (RLB §V). It carries a stamp of the sending
+// leaf, which the other leaf sends back (echoes), and the echo of a stamp of the other leaf.
 //   0               1               2               3
 //   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
 //  +-+-+-----------+
-//  |s|e|  0 (6)    |                                                    s: the stamp is there, e: the echo is
+//  |s|e|  0 (6)    |                                                    s: has a stamp, e: has an echo
 //  +-+-+-----------+---------------+-------------------------------+
 //  |  leaf (16)                    |  path (16)                    |
 //  +-------------------------------+-------------------------------+
@@ -196,12 +196,12 @@ header path_probe_t {
     bit<1>  stamped;
     bit<1>  echoes;
     bit<6>  reserved;
-    bit<16> leaf;         // the sender
+    bit<16> leaf;         // stamp: the sending leaf
     bit<16> path;         // port by which the packet left it
-    bit<32> ticks;        // when it left, by the sender's clock
-    bit<16> echo_path;    // a stamp of the receiver,
+    bit<32> ticks;        // when the packet left, by the sender's clock
+    bit<16> echo_path;    // echo: path and ticks of a stamp of the receiver,
     bit<32> echo_ticks;
-    bit<32> echo_wait;    // and how long it waited for a packet to take it back, in ticks of the sender
+    bit<32> echo_wait;    // and how long the echo waited for a packet at the sender, in the sender's ticks
     bit<16> next_ether_type;
 }
 
@@ -223,7 +223,7 @@ header ipv4_header_t {
     ipv4_addr_t  dst;
 }
 
-// The part of TCP that balancing needs; the rest stays payload.
+// The first fields of TCP, which load balancing needs; the rest is treated as payload.
 header tcp_ports_t {
     bit<16> sport;
     bit<16> dport;
@@ -236,10 +236,10 @@ header udp_t {
     bit<16> checksum;
 }
 
-// InfiniBand base transport header. Two reserved fields carry what Tailrace needs, both zero at other senders:
-//   path_tag  beside FECN and BECN, which the invariant CRC leaves out, so switches may write it
-//   left      beside the ACK request: packets of the message that are left with this one, 0 = not said,
-//             127 = so many or more (Flowcut §IV-C)
+// InfiniBand base transport header. Tailrace uses two reserved fields, which other senders leave zero:
+//   path_tag  beside FECN and BECN; the invariant CRC does not cover it, so switches may write it
+//   left      beside the ACK request: how many packets of the message remain, this one included; 0 = not known,
+//             127 = 127 or more (Flowcut §IV-C)
 header bth_t {
     bit<8>  opcode;
     bit<1>  solicited;
@@ -256,22 +256,22 @@ header bth_t {
     bit<24> psn;
 }
 
-// Between UDP and BTH of a packet to UDP_NIC_DATA (Flowcut §II-D): what the sending NIC changed, and its clock.
+// Between UDP and BTH of a packet to UDP_NIC_DATA (Flowcut §II-D): the ports that the sending NIC replaced, and a time.
 header nic_shim_t {
-    bit<16> sport;   // the flow's own
+    bit<16> sport;   // the flow's ports
     bit<16> dport;
-    bit<32> ticks;   // echoed in the NIC's ACK; of no meaning to switches
+    bit<32> ticks;   // time of sending, echoed in the NIC's ACK; switches ignore it
 }
 
 // ---- P4Runtime packet I/O ----
 
 enum bit<8> PacketOutOp_t {
-    SEND       = 0,  // the payload leaves at port `index`
-    READ_FLOWS = 1,  // answer with Flowcut bucket `index`
-    SWEEP      = 2,  // the same, after deleting what is past its age
-    READ_PORT  = 3,  // answer with the queues of port `index`
-    READ_PATH  = 4,  // RLB: answer with path `index`, port and leaf as rlb/sizes.p4 has it
-    READ_RLB_PORT = 5  // RLB: answer with the own warning of port `index`, and with recirculation
+    SEND       = 0,  // send the payload at port `index`
+    READ_FLOWS = 1,  // respond with Flowcut bucket `index`
+    SWEEP      = 2,  // the same, after deletion of entries past their age
+    READ_PORT  = 3,  // respond with the queue lengths of port `index`
+    READ_PATH  = 4,  // RLB: respond with the state of path `index`, made of port and leaf (rlb/sizes.p4)
+    READ_RLB_PORT = 5  // RLB: respond with this switch's warning of port `index`, and the recirculation
 }
 @controller_header("packet_out")
 header packet_out_t {
@@ -280,7 +280,7 @@ header packet_out_t {
 }
 
 enum bit<8> PacketInReason_t {
-    LLDP  = 0,  // index: port it came from
+    LLDP  = 0,  // index: ingress port
     FLOWS = 1,  // index: bucket
     PORT  = 2,  // index: port
     PATH  = 3,  // index: path
@@ -292,11 +292,11 @@ header packet_in_t {
     bit<16>          index;
 }
 
-// Answers to READ_FLOWS and SWEEP (bucket, then one flow_entry_t a way), READ_PORT, READ_PATH and READ_RLB_PORT.
-// Registers cannot be read over BMv2's P4Runtime; these answers work on every target.
+// Responses to READ_FLOWS and SWEEP (bucket_t, then a flow_entry_t for each entry), READ_PORT, READ_PATH, READ_RLB_PORT.
+// BMv2's P4Runtime server cannot read registers; these responses work on every target.
 enum bit<8> FlowState_t {
     TRACKED  = 0,
-    DRAINING = 1,  // the source was asked to stop
+    DRAINING = 1,  // the source was told to stop
     RESELECT = 2   // early resume: the next packet takes a new path
 }
 header bucket_t {
@@ -313,7 +313,7 @@ header flow_entry_t {
     FlowState_t state;
     bit<16>     in_port;
     bit<16>     out_port;
-    bit<32>     in_flight_bytes;  // 0: the way is free
+    bit<32>     in_flight_bytes;  // 0: the entry is free
     ticks_t     last_data_ticks;
     bit<16>     rtt_avg;          // normalised RTT, unsigned 8.8
     bit<16>     rtt_last;         // unsigned 8.8
@@ -327,20 +327,20 @@ header port_queues_t {
 }
 header path_state_t {
     ticks_t now_ticks;
-    ticks_t warned_until_ticks;       // of this leaf
-    ticks_t port_warned_until_ticks;  // of all leaves behind the port
+    ticks_t warned_until_ticks;       // end of a warning for this leaf
+    ticks_t port_warned_until_ticks;  // end of a warning for all leaves behind the port
     ticks_t rtt_seen_ticks;           // when the RTT was measured
     bit<32> rtt_ticks;                // 0: never measured
 }
 header rlb_port_t {
     ticks_t now_ticks;
-    ticks_t own_warning_ticks;         // when this switch last warned of the port; 0: no warning
+    ticks_t own_warning_ticks;         // when this switch last sent a warning for the port; 0: no warning
     ticks_t recirculation_seen_ticks;  // when the delay was measured; 0: never
     bit<32> recirculation_ticks;       // t_rc
-    bit<16> recirculating;             // packets on their way round
+    bit<16> recirculating;             // packets that are being recirculated
 }
 
-// What Tailrace adds to a data frame: the subtype, the shim, and so much a stamp.
+// Bytes that Tailrace adds to a data frame: subtype and shim, each stamp, and other headers.
 const bit<32> SHIM_BYTES   = 4;
 const bit<32> STAMP_BYTES  = 6;
 const bit<32> DETOUR_BYTES = 5;  // with its subtype

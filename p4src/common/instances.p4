@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of standard_metadata.instance_type, as simple_switch sets it; v1model.p4 does not name them. Macros, because a
-// constant that a program does not use is a warning.
+// Values of standard_metadata.instance_type, as simple_switch sets it; v1model.p4 does not name them. They are macros,
+// since p4c warns of constants that a program does not use.
 #ifndef COMMON_INSTANCES_P4
 #define COMMON_INSTANCES_P4
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of a group in turn.
+// Round robin over the slots of a group.
 #ifndef COMMON_NEXT_SLOT_P4
 #define COMMON_NEXT_SLOT_P4
 #include "common/types.p4"
 
-// The slot after another one, around the end of the group.
+// The slot after `slot`; after the last one, slot 0.
 control NextSlot(in bit<16> slot, in bit<16> size, out bit<16> next) {
     apply {
         next = slot + 1;

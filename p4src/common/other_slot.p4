@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second slot of a group besides a first one.
+// Selects a second slot of a group that differs from a first one.
 #ifndef COMMON_OTHER_SLOT_P4
 #define COMMON_OTHER_SLOT_P4
 #include "common/ecmp.p4"
 
-// Any slot but `slot`, each as likely as the others where `value` is random; `slot` itself in a group of one.
+// A slot other than `slot`, all with equal probability if `value` is random; in a group of size 1, `slot` itself.
 control OtherSlot(in bit<32> value, in bit<16> slot, in bit<16> size, out bit<16> other) {
     SlotOf() slot_of;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller sends: frames for a port, and questions that every program answers.
+// Packet-outs of the controller: frames to send at a port, and requests that every program supports.
 #ifndef COMMON_PACKET_IO_P4
 #define COMMON_PACKET_IO_P4
 #include "common/drops.p4"
 #include "common/queues.p4"
 
-// Prepares an answer: back to the controller, with only the headers that the caller makes valid.
+// Prepares a response as packet-in to the controller; the caller makes its other headers valid.
 control Answer(in PacketInReason_t reason, inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
         hdr.packet_in.setValid();
@@ -17,7 +17,7 @@ control Answer(in PacketInReason_t reason, inout headers_t hdr, inout standard_m
     }
 }
 
-// SEND and READ_PORT. Other operations are left to the program: `handled` says so.
+// Handles SEND and READ_PORT. `handled` is false for other operations, which the program may handle.
 control PacketOut(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                   out bool handled) {
     Answer() answer;

@@ -8,7 +8,7 @@
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
 //                    -> pfc
-// Decides nothing but what the bytes are: the flow key is set here, because only here every case is at hand.
+// The parser makes no decisions about the packet. It sets the flow key, as only it distinguishes all these cases.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
 #include "common/headers.p4"
@@ -29,7 +29,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
     state parse_packet_out {
         packet.extract(hdr.packet_out);
-        transition accept;  // a frame behind it is the controller's affair and leaves as it is
+        transition accept;  // the frame after it is not parsed, and is sent unchanged
     }
     state parse_ethernet {
         packet.extract(hdr.ethernet);
@@ -43,7 +43,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
     state parse_mac_control {
-        packet.extract(hdr.pfc);  // or some other frame of MAC control, which nobody looks into
+        packet.extract(hdr.pfc);  // or another MAC control frame, which no block reads
         transition accept;
     }
     state parse_vlan {
@@ -145,7 +145,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.flow.src = hdr.ipv4.src;
         meta.flow.dst = hdr.ipv4.dst;
         meta.flow.protocol = hdr.ipv4.protocol;
-        // Only the first fragment of a datagram has ports; all of them must take one path, so none is read.
+        // Only the first fragment of a datagram has ports. All fragments must take the same path, so none uses ports.
         transition select(hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (0, 0, PROTOCOL_UDP): parse_udp;
             (0, 0, PROTOCOL_TCP): parse_tcp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets and bytes of each port, as they came in and as they leave.
+// Counts received and sent packets and bytes of each port.
 #ifndef COMMON_PORT_COUNTERS_P4
 #define COMMON_PORT_COUNTERS_P4
 #include "common/types.p4"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own tail drop of data, so that the traffic manager, whose drops the accounts cannot see, never
-// has to. Control packets pass, but for those that are demoted.
+// Tail drop of data by the program, so that the traffic manager never drops: the queue accounts (common/queues.p4) do
+// not learn of its drops. Control packets are not limited, except demoted ones.
 #ifndef COMMON_QUEUE_LIMIT_P4
 #define COMMON_QUEUE_LIMIT_P4
 #include "common/control_limits.p4"
@@ -17,7 +17,7 @@ control QueueLimit(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action set_queue_limit(@name("limit_bytes") bit<32> limit) {
         limit_bytes = limit;
     }
-    // 0: no limit.
+    // A limit of 0 means no limit.
     @name("queue_config")
     table queue_config {
         actions = { set_queue_limit; }

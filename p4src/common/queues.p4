@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that wait in the switch, known to ingress: for each egress port (least-loaded selection, limits, ECN) and
-// for each ingress port (PFC prediction).
+// Queue accounts: how many bytes wait in the switch, readable in ingress, for each egress port (least-loaded selection,
+// limits, ECN) and for each ingress port (PFC prediction).
 //
 //   ingress end:  charge    enqueued_* += bytes
 //   egress start: release   dequeued_* += bytes          load = enqueued - dequeued  (modulo 2^32)
 //
-// Two counters that only grow instead of one that goes both ways: on BMv2 ingress and egress are different
-// threads, and a cell that both wrote would lose updates. `dequeued_by_source` is written by several egress
-// threads; BMv2 locks a register for the length of one action, so it is read and written in one.
-// What leaves egress without having passed ingress (clones, multicast copies) carries no charge and releases
-// none; a recirculated packet is charged again, for its egress port only. A packet that the traffic manager
-// itself dropped would leak its bytes: `set_queue_limit` keeps the load below the traffic manager's limit.
+// There are two counters that only grow instead of one that grows and shrinks: on BMv2, ingress and egress are
+// different threads, and updates of a cell that both write would be lost. Several egress threads write
+// `dequeued_by_source`; BMv2 locks a register during one action, so one action reads and writes it.
+// Packets that did not pass ingress (clones, multicast copies) have no charge and release none. A recirculated packet
+// is charged again, for its egress port only. If the traffic manager dropped a packet, its bytes would stay in the
+// account for ever, so `set_queue_limit` keeps the load below the traffic manager's limit.
 #ifndef COMMON_QUEUES_P4
 #define COMMON_QUEUES_P4
 #include "common/metadata.p4"
 
-// index: port; cell: bytes since the switch started, wraps at 2^32; written only here; 0 at first.
+// Index: port. Cell: bytes since the switch started, modulo 2^32. Written only in this file.
 @name("enqueued_bytes") register<bit<32>>(PORTS) enqueued_bytes;            // by egress port, at ingress
 @name("dequeued_bytes") register<bit<32>>(PORTS) dequeued_bytes;            // by egress port, at egress
 @name("enqueued_by_source") register<bit<32>>(PORTS) enqueued_by_source;    // by ingress port, at ingress
@@ -32,7 +32,7 @@ control QueueLoad(in port_t port, out bit<32> bytes) {
     }
 }
 
-// Bytes that came in at a port and still wait, for whatever egress port.
+// Bytes that came in at a port and wait for any egress port.
 control SourceLoad(in port_t port, out bit<32> bytes) {
     apply {
         bit<32> enqueued;
@@ -43,7 +43,7 @@ control SourceLoad(in port_t port, out bit<32> bytes) {
     }
 }
 
-// At the end of ingress, for a packet that goes to one port. `in_port` is CPU for what no link brought.
+// At the end of ingress, for a unicast packet. `in_port` is a special port if the packet came by no link.
 control ChargeQueues(in bit<32> bytes, in port_t in_port, in port_t out_port, inout charge_t charge) {
     @hidden action add() {
         bit<32> total;
@@ -61,7 +61,7 @@ control ChargeQueues(in bit<32> bytes, in port_t in_port, in port_t out_port, in
     }
 }
 
-// First thing in egress.
+// Applied first in egress.
 control ReleaseQueues(inout charge_t charge) {
     @hidden action subtract() {
         bit<32> total;

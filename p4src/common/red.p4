@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ECN marking by RED on the load of the egress queue: never below Kmin, always above Kmax, in between with a
-// probability that grows in a straight line to pmax.
+// ECN marking by RED on the length of the egress queue: never below Kmin, always above Kmax, in between with a
+// probability that increases linearly from 0 to pmax.
 #ifndef COMMON_RED_P4
 #define COMMON_RED_P4
 #include "common/headers.p4"
@@ -30,8 +30,8 @@ control Red(in bit<32> load_bytes, inout ipv4_header_t ipv4) {
             if (load_bytes >= kmax_bytes) {
                 ipv4.ecn = 3;
             } else {
-                // P(mark) = pmax * (load - kmin) / (kmax - kmin), without a division: a point drawn from the
-                // whole span falls below the load's share of it.
+                // P(mark) = pmax * (load - kmin) / (kmax - kmin). Without a division: a random number from 0 to
+                // 1000 * (kmax - kmin) - 1 is less than pmax (in permille) * (load - kmin) with this probability.
                 bit<64> point;
                 random(point, 64w0, 1000 * (bit<64>)(kmax_bytes - kmin_bytes) - 1);
                 if (point < (bit<64>)pmax_permille * (bit<64>)(load_bytes - kmin_bytes)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a packet can go: a longest prefix decides between a host of this switch and a group of next hops.
+// IPv4 routing: a longest prefix match gives either a host of this switch or a group of next hops.
 //
 //   ipv4_routes   10.0.1.2/32 -> to_host(port, mac)              the hosts of this switch
-//                 10.0.2.0/24 -> to_group(group, size)           the hosts of another one
+//                 10.0.2.0/24 -> to_group(group, size)           the hosts of another switch
 #ifndef COMMON_ROUTES_P4
 #define COMMON_ROUTES_P4
 #include "common/drops.p4"
@@ -25,7 +25,7 @@ control Routes(in ipv4_addr_t address, inout headers_t hdr, inout metadata_t met
         meta.route.group = group;
         meta.route.group_size = size;
     }
-    // A reason that nobody knows has no counter, and BMv2, built for release, would count in another one's memory.
+    // An unknown reason has no counter cell, and release builds of BMv2 do not check the bounds of an index.
     action discard(@name("reason") DropReason_t reason) {
         why = (bit<8>)reason < (bit<8>)DROP_REASONS ? reason : DropReason_t.NO_ROUTE;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path selector: ECMP. The baseline, and what every other scheme does with packets that it leaves alone.
+// Path selection by ECMP: the baseline, and what every other scheme does with packets that it does not balance.
 #ifndef COMMON_SELECT_ECMP_P4
 #define COMMON_SELECT_ECMP_P4
 #include "common/ecmp.p4"

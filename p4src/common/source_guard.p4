@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// IP source guard: a host's port sends with the addresses of its hosts, so that no host slows, stops or frees the flow of
-// another one by an ACK, NAK or CNP in its name.
+// IP source guard: packets from a host's port must have a source address of this port's hosts, so that no host can
+// slow, stop or resume another host's flow by a spoofed ACK, NAK or CNP.
 //
 //   host_addresses   (ingress_port, src) -> own_address()          only ports with the role guarded_port are looked up
 //
-// What asks for an address (DHCP: from 0.0.0.0 to all) passes, and is not routed; ARP and other EtherTypes are no matter
-// of this block.
+// DHCP requests (from 0.0.0.0 to 255.255.255.255) pass here, but are not routed. ARP and other EtherTypes are not
+// checked here.
 #ifndef COMMON_SOURCE_GUARD_P4
 #define COMMON_SOURCE_GUARD_P4
 #include "common/headers.p4"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Last blocks of ingress, once the egress port is known: channel, ECN, TTL, the accounts. Programs that define
-// KNOWS_CHANNELS have channels (common/channels.p4).
+// Last blocks of ingress, when the egress port is known: virtual channel, ECN, TTL, queue accounts. Programs that
+// define KNOWS_CHANNELS have virtual channels (common/channels.p4).
 #ifndef COMMON_TRANSMIT_P4
 #define COMMON_TRANSMIT_P4
 #include "common/hop_limit.p4"
@@ -10,7 +10,7 @@
 #include "common/channels.p4"
 #endif
 
-// `wire_bytes`: what the packet is charged with, its length as it came in where nothing was cut off.
+// `wire_bytes`: the length that is charged to the queues: the received length, unless the packet was truncated.
 control Finish(in bit<32> wire_bytes, in bit<32> load_bytes, inout headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     Red() red;

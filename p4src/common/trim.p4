@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packet trimming (Spritz §II-B, §IV-C): where the egress queue has no room for RoCE data, only its headers travel on,
-// before all data, and their receiver asks for the packet again at once.
+// Packet trimming (Spritz §II-B, §IV-C): if the egress queue has no room for a RoCE data packet, only its headers are
+// forwarded, with priority over data, and the receiver requests a retransmission at once.
 //
 //   +----------+--------+------+-----+-----+- - - - - - -+
-//   | Ethernet | [VLAN] | IPv4 | UDP | BTH | payload, ICRC        54 bytes are left, 58 with a tag
+//   | Ethernet | [VLAN] | IPv4 | UDP | BTH | payload, ICRC        54 bytes remain, 58 with a tag
 //   +----------+--------+------+-----+-----+- - - - - - -+
 //        IPv4: DSCP TRIMMED, total length 40; UDP: length 20, checksum 0
 //
 //   queue_config  -> set_queue_limit(limit_bytes) | set_queue_trim(limit_bytes)      0: no limit
-//   trim_limits   egress_port -> limit_trims()      the rate of short packets that may be trimmed; a meter to each entry
-// For programs that trim; the others have QueueLimit (common/queue_limit.p4).
+//   trim_limits   egress_port -> limit_trims()      limits the rate of trimmed short packets; each entry has a meter
+// For programs that trim; the others use QueueLimit (common/queue_limit.p4).
 #ifndef COMMON_TRIM_P4
 #define COMMON_TRIM_P4
 #include "common/control_limits.p4"
@@ -21,13 +21,13 @@ const bit<16> TRIMMED_IPV4_BYTES = IPV4_BYTES + TRIMMED_UDP_BYTES;
 const bit<32> TRIMMED_BYTES      = ETHERNET_BYTES + (bit<32>)TRIMMED_IPV4_BYTES;
 const bit<32> VLAN_BYTES         = 4;
 
-// From here on trimming leaves a tenth of a packet at most. Headers go before data, so a host that sends nothing but
-// shorter packets would have most of its bytes go first: of those only so many are trimmed.
+// Of a packet of at least this length, trimming leaves a tenth at most. Headers have priority over data, so a host
+// that sends only shorter packets would get priority for most of its bytes: their trimming is limited in rate.
 const bit<32> TRIM_FREE_BYTES    = 10 * TRIMMED_BYTES;
 
 @name("trims") counter(1, CounterType.packets_and_bytes) trims;
 
-// A trimmed packet must not wait behind data. The mark is a switch's: from hosts it does not get here (spritz/host_marks.p4).
+// A trimmed packet must not wait behind data. Only switches set the mark (spritz/host_marks.p4 removes hosts' marks).
 control TrimmedGoFirst(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.bth.isValid() && hdr.ipv4.total_len == TRIMMED_IPV4_BYTES
@@ -38,7 +38,7 @@ control TrimmedGoFirst(in headers_t hdr, inout metadata_t meta, inout standard_m
     }
 }
 
-// Whether a packet of data that finds no room may be trimmed.
+// Whether a data packet for which the queue has no room may be trimmed.
 control MayTrim(in port_t egress_port, in headers_t hdr, in metadata_t meta, in bit<32> wire_bytes, out bool may_trim) {
     direct_meter<bit<2>>(MeterType.bytes) short_trims;
     bit<2> colour = 0;
@@ -67,7 +67,7 @@ control MayTrim(in port_t egress_port, in headers_t hdr, in metadata_t meta, in 
     }
 }
 
-// Cuts a RoCE packet off behind its BTH. `wire_bytes`: what it is long in the end.
+// Truncates a RoCE packet after its BTH. `wire_bytes`: its new length.
 control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
              inout bit<32> wire_bytes) {
     apply {
@@ -84,16 +84,16 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         }
         hdr.ipv4.total_len = TRIMMED_IPV4_BYTES;
         hdr.udp.length = TRIMMED_UDP_BYTES;
-        hdr.udp.checksum = 0;  // it covered what is gone (RFC 768: 0 is none)
+        hdr.udp.checksum = 0;  // it covered the payload (RFC 768: 0 means no checksum)
         meta.kind = PacketKind_t.TRIMMED;
         standard_metadata.priority = PRIORITY_CONTROL;
     }
 }
 
-// The egress queue's limit, for data. Headers of what is trimmed here may fill it to twice the limit, and what finds no
-// room is dropped; so the traffic manager, whose drops the accounts cannot see, needs room for that. (In htsim, by
-// which the paper measures, the headers' queue alone holds so much.) Other control packets pass.
-// DEVIATION: the accounts are of ports, not of queues: control packets that wait take room from data.
+// The egress queue's limit for data. Headers of packets trimmed here may fill the queue up to twice the limit; beyond
+// that, packets are dropped. So the traffic manager, whose drops the queue accounts do not see, needs that much space.
+// (In htsim, the paper's simulator, the queue of headers alone has that size.) Other control packets are not limited.
+// DEVIATION: the accounts are for ports, not for queues, so waiting control packets take space from data.
 // `wire_bytes`: as in Finish.
 control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                     inout bit<32> wire_bytes, out bit<32> load_bytes) {
