@@ -2,7 +2,7 @@
 // Routing of a Dragonfly: minimal, Valiant through a random group, UGAL-L (Flowcut §III-C4), for each packet, each flow
 // or each flowlet.
 //
-//   data from a host for another group    a minimal path and a detour are drawn; the rule takes one of them
+//   data from a host to another group     a minimal path and a detour are drawn; path_config's rule selects one of them
 //   other data                            one of the minimal next hops is drawn
 //   everything else                       ECMP on minimal paths
 #define KNOWS_CHANNELS
@@ -17,7 +17,7 @@
 const bool KNOWS_DETOURS = true;
 const bool KNOWS_CLASSES = false;
 
-// What a path is drawn with.
+// The random number or hash that selects a path. `begins`: it is the first packet of its flowlet, or there are none.
 control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool begins) {
     Flowlets() flowlets;
 
@@ -33,10 +33,10 @@ control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, 
     }
 }
 
-// At the switch of the source: the path that the rule takes. `begins` as in Flowlets.
+// At the source's switch: selects the path by the configured rule. `begins` as in PathValue.
 control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in group_t group, in far_t info,
                    in path_config_t config, out first_link_t path) {
-    // index: as the flowlet table. 1: the flowlet takes its detour. Written and read only here.
+    // Index: as in the flowlet table. 1: the flowlet takes its detour. Written and read only here.
     @name("flowlet_detours") register<bit<1>>(FLOWLET_SLOTS) flowlet_detours;
     DrawPaths() draw_paths;
     UgalL() ugal_l;
@@ -93,7 +93,7 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
                 }
             }
         }
-        // A flow's minimal path is its ECMP path, so that it moves only when its own link fails.
+        // With grain FLOW, the minimal path is the ECMP path, so that a flow moves only when its own link fails.
         if (path.found && (config.grain != Grain_t.FLOW || path.group != 0)) {
             standard_metadata.egress_spec = path.port;
             meta.detour = path.group;

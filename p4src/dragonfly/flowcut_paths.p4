@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of Flowcut in a Dragonfly: the switch of the source chooses between a minimal path and a detour by UGAL-L
-// (Flowcut §II-A), or by the rule that path_config says. See flowcut/pipeline.p4 for what the controls are for.
+// Paths of Flowcut in a Dragonfly: the source's switch chooses between a minimal path and a detour by UGAL-L
+// (Flowcut §II-A), or by the rule of path_config. flowcut/pipeline.p4 says what the controls are for.
 //
-// DEVIATION: in the full variant the switches behind the first one keep their state as everywhere, but a new flowcut
-// takes its ECMP choice of minimal next hops there: UGAL-L decides once, where the packet enters the network.
+// DEVIATION: in the full variant, the switches after the first one also keep state, but a new flowcut takes the ECMP
+// choice of minimal next hops there: UGAL-L decides only once, where the packet enters the network.
 //
-//   next_hop_ports   (toward, port) -> next_hop()     every port of every group of next hops
+//   next_hop_ports   (toward, port) -> next_hop()     every port of every next-hop group
 #ifndef DRAGONFLY_FLOWCUT_PATHS_P4
 #define DRAGONFLY_FLOWCUT_PATHS_P4
 #include "dragonfly/next_hop_group.p4"
@@ -13,8 +13,8 @@
 #include "flowcut/probe.p4"
 #include "flowcut/wish.p4"
 
-// By entry index; written and read only here. What an entry's path is besides its port.
-//   at the switch of the source     the detour that the flowcut is on, 0: none
+// What belongs to an entry's path besides its port. Index: entry; written and read only here.
+//   at the source's switch          the flowcut's detour, 0: none
 //   at other switches               meta.origin of its packets
 @name("flow_detour") register<group_t>(ENTRIES) flow_detour;
 
@@ -66,10 +66,10 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
     }
 }
 
-// A switch that gets a flow's packets in another way than before, while it counts some in flight: the switch of the
-// source has moved the flow, which it does only when nothing of it is in flight, or its path was withdrawn. So what is
-// counted here was lost, or acknowledged by other switches, or is to be forgotten as there (flowcut/moved.p4); and where
-// the flow is untracked here, the port that was kept for it is of no use.
+// Detects that a flow's packets arrive from another switch or detour than before while bytes are counted as in flight.
+// Then the source's switch has moved the flow, which it does only if nothing is in flight or the path was withdrawn. So
+// the counted bytes were lost or acknowledged by way of other switches, or must be forgotten as there
+// (flowcut/moved.p4). If the flow is untracked here, its stored port no longer applies.
 control SamePath(in metadata_t meta, inout probe_t probe) {
     apply {
         group_t earlier;
@@ -84,8 +84,8 @@ control SamePath(in metadata_t meta, inout probe_t probe) {
     }
 }
 
-// Between a minimal path and a detour, drawn anew for each flowcut. What the flow has learnt of its ports comes before
-// the rule, as local queues tell nothing of a link further on that is slow.
+// Chooses between a minimal path and a detour, which are drawn anew for each flowcut. What the flow has learnt of its
+// ports has precedence over UGAL-L, since local queues tell nothing about slow links further on.
 control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout metadata_t meta, inout port_t port) {
     PathConfig() path_config;
     Remix() remix;

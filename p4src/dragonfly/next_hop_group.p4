@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path through a Dragonfly: at most one link within a group, then one to another group, and so on. Which
-// next hops a packet has depends on where it came from, and so no packet is handed around within a group.
+// A path through a Dragonfly has at most one link within a group, then one to another group, and so on. So that no
+// packet is forwarded twice within a group, the set of next hops depends on where the packet came from:
 //
-//   a packet from a host or another group    the group of its route: own links to the destination's group, and
-//                                            switches of this group that have some
-//   a packet from a switch of this group     own links only:  onward_groups  toward -> onward(group, size)
+//   a packet from a host or another group    the next-hop group of its route: links of this switch to the destination's
+//                                            group, and switches of this group with such links
+//   a packet from a switch of this group     links of this switch only:  onward_groups  toward -> onward(group, size)
 //
-// Groups of next hops that lead to a Dragonfly group have the same number in every switch; a detour header names it. A
-// detour is over with the first link to another group, so that two such links and three within groups are the most.
+// Next-hop groups that lead to a Dragonfly group have the same id in every switch; a detour header contains this id. A
+// detour ends with the first link to another group, so a path has at most two such links and three within groups.
 #ifndef DRAGONFLY_NEXT_HOP_GROUP_P4
 #define DRAGONFLY_NEXT_HOP_GROUP_P4
 #include "common/metadata.p4"
 
-// meta.origin of a packet that a switch of the same group sent: the detour that it came on, 0 or not, and this bit. Of
-// all others it is 0.
+// meta.origin of a packet from a switch of the same group is the id of its detour (0: none) with this bit set. For
+// other packets it is 0.
 const group_t FROM_GROUP = 0x8000;
 
-// After the route is known.
+// Selects the next-hop group, after the route is known.
 control NextHopGroup(inout metadata_t meta) {
     group_t toward = 0;
 
@@ -24,7 +24,7 @@ control NextHopGroup(inout metadata_t meta) {
         meta.route.group = group;
         meta.route.group_size = size;
     }
-    // A destination in this group, or a detour that this switch knows no link for: it goes by its route.
+    // The destination is in this group, or this switch has no link for the detour: the packet follows its route.
     action by_route() {
         meta.detour = 0;
     }
@@ -50,7 +50,7 @@ control NextHopGroup(inout metadata_t meta) {
     }
 }
 
-// In egress: the header says what meta.detour does.
+// In egress: adds, keeps or removes the detour header as meta.detour requires.
 control DetourHeader(in metadata_t meta, inout headers_t hdr) {
     apply {
         bool goes_on = meta.detour != 0 && !meta.route.to_host;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minimal and non-minimal paths of a Dragonfly, as the switch of the source sees them: by their first links.
+// Minimal and non-minimal paths of a Dragonfly as the source's switch knows them: by their first links.
 //
 //   far_groups      toward -> far(paths, list, first, count, detours)   destinations in other groups
-//   minimal_paths   (toward, slot) -> minimal(port, links)    slots 0 .. paths-1, one a link between the groups
-//   detours         (list, slot) -> detour(port, group, links)          one a link to each other group, group by group
+//   minimal_paths   (toward, slot) -> minimal(port, links)    slots 0 .. paths-1, one for each link between the groups
+//   detours         (list, slot) -> detour(port, group, links)          one for each link to another group, by group
 //
-// One list serves all destinations, unless links have failed. Of its detours, `count` from `first` on lead to the
-// destination's own group; they are left out, so `detours` are left. As the groups of a Dragonfly are joined by equally many links, each is as likely as the others to be gone
-// through (Flowcut §III-C4: a random intermediate group); where links have failed, each remaining link is.
-// `links`: how many links the longest path with this first link has. DEVIATION from a hop count of the very path: at
-// the source only the first link of a path is chosen, and where the others begin is known to the switches there.
+// Unless links have failed, all destinations share one list of detours. `count` slots from `first` lead to the
+// destination's own group and are skipped, so `detours` slots remain. All pairs of groups have equally many links, so
+// all intermediate groups have the same probability (Flowcut §III-C4); after failures, all remaining links have.
+// `links`: length of the longest path with this first link. DEVIATION from a hop count of the path itself: the source's
+// switch chooses only the first link of a path, later switches choose the others.
 #ifndef DRAGONFLY_PATHS_P4
 #define DRAGONFLY_PATHS_P4
 #include "common/ecmp.p4"
@@ -23,17 +23,17 @@ enum bit<8> PathRule_t {
     MIXED   = 3   // minimal with probability minimal_share
 }
 
-// What keeps a path.
+// What keeps its path: which packets take the same one.
 enum bit<8> Grain_t {
     PACKET  = 0,
-    FLOW    = 1,  // by hash; UGAL_L then follows the queues of the moment, and a flow may change between its two paths
+    FLOW    = 1,  // by hash; UGAL_L decides for each packet, so a flow may change between its two paths
     FLOWLET = 2
 }
 
 struct path_config_t {
     PathRule_t rule;
     Grain_t    grain;
-    bit<16>    minimal_share;  // of 256
+    bit<16>    minimal_share;  // in 1/256
 }
 
 control PathConfig(out path_config_t config) {
@@ -55,7 +55,7 @@ control PathConfig(out path_config_t config) {
 struct far_t {
     bool    is_far;   // the destination is in another group, and there is a minimal path
     bit<16> paths;
-    bit<16> list_id;  // of the detours
+    bit<16> list_id;  // list of the detours
     bit<16> first;
     bit<16> count;
     bit<16> detours;
@@ -84,7 +84,7 @@ control FarGroup(in group_t group, out far_t info) {
 struct first_link_t {
     bool    found;
     port_t  port;
-    group_t group;  // of the detour; 0: minimal
+    group_t group;  // next-hop group of the detour; 0: minimal path
     bit<8>  links;
 }
 
@@ -146,8 +146,8 @@ control DetourPath(in far_t info, in bit<32> value, out first_link_t path) {
     }
 }
 
-// A number that follows from another one, but not so that remainders of both go together. The constant is odd with
-// well spread bits, as in FlowHash.
+// Derives a second number from a hash or random number, so that their remainders are not correlated. The constant is
+// odd and has well spread bits, as in FlowHash.
 control Remix(in bit<32> value, out bit<32> mixed) {
     apply {
         bit<32> spread = (value ^ (value >> 16)) * 0x7FEB352D;
@@ -155,8 +155,8 @@ control Remix(in bit<32> value, out bit<32> mixed) {
     }
 }
 
-// One path of each kind for a value that is drawn or hashed, and which of them the rule wants; `by_queues` where that
-// is for UgalL to say.
+// Selects one minimal path and one detour by a random number or hash, and which of them the rule takes. `by_queues`:
+// UgalL decides.
 control DrawPaths(in group_t group, in far_t info, in path_config_t config, in bit<32> value,
                   out first_link_t minimal, out first_link_t detour, out bool takes_detour, out bool by_queues) {
     MinimalPath() minimal_path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL's candidates: two slots drawn at random and one remembered, and what waits for their ports. A table is applied
-// once a packet at most, so each candidate has its own; all hold what group_members holds.
+// DRILL's candidates: two random slots and a remembered one, and the queue lengths of their ports. A table can be
+// applied only once for a packet, so each candidate has its own copy of the table group_members.
 //
 //   remembered_members, first_members, other_members    (group, slot) -> sampled(port)
 #ifndef DRILL_SAMPLES_P4
@@ -9,9 +9,9 @@
 #include "common/other_slot.p4"
 #include "common/queues.p4"
 
-const bit<32> NO_PORT_BYTES = 0xFFFFFFFF;  // the load of a slot without a port: no other is larger
+const bit<32> NO_PORT_BYTES = 0xFFFFFFFF;  // load of a slot without a port: the largest value
 
-// Two different slots where there are two, each pair as likely as the others; `value` is the last random number.
+// Two random slots, different if the group has two, all pairs with equal probability; `value`: the last random number.
 control DrawSlots(in bit<16> size, out bit<16> first, out bit<16> other, out bit<32> value) {
     SlotOf() slot_of;
     OtherSlot() other_slot;

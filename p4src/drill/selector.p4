@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL(2,1) as a selector (common/selector.p4): of two random slots and the one that was best last time in this group
-// the least loaded, and then the least loaded of the others. The remembered slot wins a draw, then the first sample: a
-// packet leaves the path of the one before it only for a shorter queue. What is remembered is the slot that was used:
-// one that was refused (RLB) stays empty, and would win for ever.
+// DRILL(2,1) as a selector (common/selector.p4): `best` is the least loaded of two random slots and the one that was
+// used last time in this group; `second` is the least loaded of the other two. In a tie the remembered slot wins, then
+// the first random one: the path changes only for a shorter queue. The slot that was actually used is remembered: a
+// slot that RLB rejects would keep an empty queue, and always win.
 #ifndef DRILL_SELECTOR_P4
 #define DRILL_SELECTOR_P4
 #include "common/next_slot.p4"
 #include "common/selector.p4"
 #include "drill/samples.p4"
 
-const bit<32> DRILL_GROUPS = 65536;  // every number that a group may have
+const bit<32> DRILL_GROUPS = 65536;  // number of possible group ids
 
-// Ranks one more slot; `second` is `best` until there is another one.
+// Adds a slot to the ranking; `second` equals `best` as long as there is only one slot.
 control Rank(in bit<16> slot, in bit<32> load_bytes, inout bit<16> best, inout bit<32> best_bytes,
              inout bit<16> second, inout bit<32> second_bytes) {
     apply {
@@ -29,10 +29,10 @@ control Rank(in bit<16> slot, in bit<32> load_bytes, inout bit<16> best, inout b
     }
 }
 
-// index: group. One more than the slot that was used last time; 0: none yet. Written and read in ingress only.
+// Index: group. The slot that was used last time, plus 1; 0: none yet. Written and read in ingress only.
 @name("drill_memory") register<bit<16>>(DRILL_GROUPS) drill_memory;
 
-// A packet of data leaves by `slot`.
+// Notes the slot by which a data packet leaves.
 control DrillMemory(in group_t group, in bit<16> slot) {
     apply {
         drill_memory.write((bit<32>)group, slot + 1);
@@ -60,7 +60,7 @@ control DrillSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t m
             drill_memory.read(best, (bit<32>)meta.route.group);
             best = best - 1;
             if (best >= meta.route.group_size) {
-                best = first;  // nothing is remembered, or the group has become smaller
+                best = first;  // no slot is remembered, or the group has become smaller
             }
             measure_loads.apply(meta.route.group, best, first, other, best_bytes, first_bytes, other_bytes);
             bit<32> second_bytes = best_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ECMP: every packet of a flow takes the path that a hash of its 5-tuple picks. The fabric under Flowcut's NIC-only
-// variant (Flowcut §II-D), and the baseline of all four papers.
+// ECMP: a hash of the 5-tuple selects the path, so all packets of a flow take the same one. Flowcut's NIC-only variant
+// uses this program (Flowcut §II-D); it is the baseline of all four papers.
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Flowcut ACK at a switch that tracked its data packet: bytes off the count, RTT, drain (Flowcut §II-A, §II-B).
+// A Flowcut ACK at a switch that has stamped the data packet: bytes in flight, RTT, drain (Flowcut §II-A, §II-B).
 //
-//   entry found    in flight -= bytes; 0 -> entry deleted, XON if it was draining (pause.p4)
-//                  RTT or its growth above the threshold -> XOFF (at the switch of the source), or the ACK is marked
-//   untracked      the packet had gone untracked: the bucket's count -= bytes
-//   neither        of bytes that were forgotten: nothing
+//   entry found    in flight -= bytes; 0 -> entry deleted, XON if the flow was draining (pause.p4)
+//                  RTT or its growth above the threshold -> XOFF (at the source's switch), or the ACK is marked
+//   untracked      the data packet had no entry: untracked bytes of the bucket -= bytes
+//   neither        the bytes are no longer counted: nothing
 #ifndef FLOWCUT_ACK_P4
 #define FLOWCUT_ACK_P4
 #include "flowcut/moved.p4"
@@ -12,10 +12,10 @@
 #include "flowcut/probe.p4"
 #include "flowcut/rtt.p4"
 
-// What a sender says (bth.left) when it can say no more: then no threshold is too high for the flow.
+// Largest value of bth.left: this many packets of the message remain, or more. It exceeds every threshold.
 const bit<8> LEFT_OR_MORE = 127;
 
-// Is this flow worth a new path?
+// Decides whether the flow should be drained to take a new path.
 control Congested(in flowcut_ack_t ack, in bit<32> index, in bit<16> average, in int<16> growth,
                   in flowcut_config_t config, out bool drain) {
     apply {
@@ -59,7 +59,7 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
             }
             flowcut_deleted.count(0);
         } else if (state == FlowState_t.DRAINING) {
-            // §IV-C: no more than resume_bytes can be overtaken, which bounds the out-of-order degree.
+            // §IV-C: at most resume_bytes can be overtaken, which bounds the degree of reordering.
             tell = Tell_t.STILL;
             if (at_source && config.resume_bytes != 0 && in_flight <= config.resume_bytes) {
                 flow_state.write(probe.index, FlowState_t.RESELECT);
@@ -69,20 +69,20 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
             flow_state.write(probe.index, FlowState_t.DRAINING);
             flow_after_stop_bytes.write(probe.index, 0);
             tell = Tell_t.STOP;
-            hdr.ack.congested = 1;  // read by the switch of the source, where this is another one
+            hdr.ack.congested = 1;  // for the source's switch, if this is not the source's switch
         }
     }
 }
 
-// Whether an ACK is of bytes that the entry counts. Those of a path that the flow had to leave, and those of an entry
-// past its age, are counted no more, but ACKs of them may still come.
+// Whether the entry counts the bytes that an ACK acknowledges. Bytes sent over a withdrawn path, and bytes of an entry
+// that exceeded its age, are no longer counted, but their ACKs may still arrive.
 control IsCounted(in probe_t probe, in bit<32> stamp_ticks, in bit<1> untracked, in ticks_t now_ticks,
                   in ticks_t age_ticks, out bool is_counted) {
     apply {
         ticks_t since_ticks;
         flow_since_ticks.read(since_ticks, probe.index);
         is_counted = probe.found && untracked == 0;
-        // no stamp is compared with a time that is longer ago than ACKs can be on their way
+        // stamps wrap, so they are compared only with a time within the age, the longest time of an ACK in flight
         if (STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
             is_counted = is_counted && !IS_BEFORE(stamp_ticks, since_ticks[31:0]);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ACKs are made at the egress switch, in egress, when the data packet leaves the queue to its host (Flowcut §II-A):
-// an egress clone of the packet, turned into an ACK and recirculated, so that it enters ingress, takes a queue of
-// high priority and is counted like every packet.
+// The egress switch makes ACKs, in egress, when the data packet leaves the queue to its host (Flowcut §II-A): a clone of
+// the packet becomes an ACK and is recirculated. So it passes ingress, gets a queue of high priority and is counted
+// like any other packet.
 //
 //   data at egress -> strip shim -> host
 //                  \- clone, session ACK_SESSION -> MIRROR port, egress again -> ACK -> recirculate
@@ -11,7 +11,7 @@
 #include "flowcut/table.p4"
 #include "flowcut/shim.p4"
 
-// Bytes in front of an ACK's stamps, with Ethernet.
+// Bytes before an ACK's stamps, Ethernet header included.
 const bit<32> ACK_BYTES = 14 + 1 + 18;
 
 control RestoreStamps(in ack_seed_t seed, inout headers_t hdr) {
@@ -71,8 +71,8 @@ control MakeAck(in ack_seed_t seed, inout headers_t hdr) {
     }
 }
 
-// The new ACK at its return to ingress. It still has the data packet's payload behind it: a truncation does not
-// outlive a recirculation, so it comes here.
+// The new ACK in ingress, after recirculation. The data packet's payload still follows it: a truncation before the
+// recirculation would be lost, so it is done here.
 control TurnAck(in headers_t hdr, inout ack_seed_t seed, out port_t port, out bit<32> ack_bytes) {
     apply {
         port = seed.port;

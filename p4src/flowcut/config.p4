@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flowcut's parameters, as action data of two keyless tables, so that no source holds a time or a threshold.
+// Flowcut's parameters: action data of two tables without keys, so that no P4 source contains a time or a threshold.
 #ifndef FLOWCUT_CONFIG_P4
 #define FLOWCUT_CONFIG_P4
 #include "common/types.p4"
 
-// Flowcut §II-C. NIC only is no mode of a switch: it runs over the ecmp program.
+// Variants of Flowcut (§II-C). The NIC-only variant is no mode of this program: it uses the ecmp program.
 enum bit<8> FlowcutMode_t {
     OFF     = 0,
-    INGRESS = 1,  // only the switch of the source keeps state
+    INGRESS = 1,  // only the source's switch keeps state
     FULL    = 2   // every switch before the egress switch does
 }
 
-// Where a flow goes before any of its packets was acknowledged (Flowcut §II-A).
+// The path of a flow before the first of its packets is acknowledged (Flowcut §II-A).
 enum bit<8> FirstPath_t {
     ECMP         = 0,
     LEAST_LOADED = 1
@@ -21,13 +21,13 @@ struct flowcut_config_t {
     FlowcutMode_t mode;
     FirstPath_t   first_path;
     bit<16>       bucket_mask;
-    ticks_t       age_ticks;        // after so long without data nothing of a flow is in the network any more
+    ticks_t       age_ticks;        // after this time without data, no packet of a flow is in the network
     bit<16>       rtt_threshold;    // unsigned 8.8: drain when the averaged normalised RTT is above it
     bit<16>       growth_threshold; // signed 8.8: drain when the averaged growth is above it
-    bit<9>        alpha;            // of 256: weight of the newest sample
+    bit<9>        alpha;            // weight of the newest sample, in 1/256
     bit<32>       ticks_per_byte;   // unsigned 16.16: the `t` of §II-B
-    bit<8>        min_left;         // §IV-C: packets that must be left for a drain to pay; 0 = any
-    bit<32>       resume_bytes;     // §IV-C: resume when no more is in flight; 0 = when nothing is
+    bit<8>        min_left;         // §IV-C: drain only if more packets of the message remain; 0 = always
+    bit<32>       resume_bytes;     // §IV-C: resume when this much or less is in flight; 0 = nothing
 }
 
 control FlowcutConfig(out flowcut_config_t config) {
@@ -56,7 +56,7 @@ control FlowcutConfig(out flowcut_config_t config) {
         config.min_left = min_left;
         config.resume_bytes = resume_bytes;
     }
-    // Unless told otherwise, never drain.
+    // The default action never drains.
     @name("drain_config")
     table drain_config {
         actions = { set_drain; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data packet at a switch that tracks flows: where it must go, or where it may (Flowcut §II-A).
+// A data packet at a switch that tracks flows: it stays on its flowcut's path, or gets a new one (Flowcut §II-A).
 //
-// What a path is, next_hops.p4 or dragonfly/flowcut_paths.p4 know; the top program includes one of them first.
+// next_hops.p4 or dragonfly/flowcut_paths.p4 define what a path is; the top program includes one of them before this.
 //
-//   Decide   -> the port and what to note, from the probe      egress_spec is the ECMP choice before, the port after
-//   Commit   -> notes it, once the queue's limit let the packet pass: what is dropped here is never in flight
+//   Decide   -> port and changes of state, from the lookup     egress_spec: before, the ECMP choice; after, the port
+//   Commit   -> writes the state, after the queue limit: a packet that is dropped there never counts as in flight
 #ifndef FLOWCUT_DATA_P4
 #define FLOWCUT_DATA_P4
 #include "common/drops.p4"
@@ -14,28 +14,28 @@
 
 enum bit<4> Decision_t {
     NONE      = 0,
-    CONTINUE  = 1,  // on the flowcut that is in flight
+    CONTINUE  = 1,  // stay on the flowcut that is in flight
     INSERT    = 2,  // a new flowcut
     RESELECT  = 3,  // a new path while bytes are in flight: early resume (§IV-C)
-    UNTRACKED = 4,  // no room in the bucket, or bytes in flight that could be this flow's
+    UNTRACKED = 4,  // no free entry in the bucket, or untracked bytes in flight that may be this flow's
     MOVE      = 5   // a new path while bytes are in flight, because the old one was withdrawn (moved.p4)
 }
 
 struct decision_t {
     Decision_t what;
     bit<32>    index;      // entry, unless UNTRACKED
-    bool       evicts;     // the entry belonged to a flow past its age
+    bool       evicts;     // the entry belonged to a flow that exceeded its age
     bool       rerouted;   // another port than this flow's last flowcut had
-    bool       takes_slot; // UNTRACKED: of untracked_port
-    bit<1>     moved;      // the packet says that its flow has left a path on which packets of it may still be
-    bool       after_stop; // the flow drains: its source was asked to stop
-    bit<1>     drained;    // the packet says that its flow's last flowcut by this port ended in congestion
+    bool       takes_slot; // UNTRACKED: writes its slot of untracked_port
+    bit<1>     moved;      // for the stamp: the flow has left a path; packets of it may still be on that path
+    bool       after_stop; // the flow drains: its source was told to stop
+    bit<1>     drained;    // for the stamp: the flow's last flowcut by this port was drained for congestion
 }
 
-// A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
-// still be behind it, it moves at once, and the last switch keeps its order, by when packets were sent. So one that came
-// in a tick with the flow's last one (at `last_ticks`) is dropped, and where no stamp tells the order of packets, all of
-// them, while the flow's age runs on, until none can be left behind the old next hop.
+// A flow with packets in flight keeps its port. If the controller has withdrawn that next hop, the flow moves at once,
+// and the last switch restores the order by the times at which packets were sent (moved.p4). So a packet in the same
+// tick as the flow's last one (`last_ticks`) is dropped. If stamps cannot tell the order, since the age is too long, all
+// packets are dropped until the flow has exceeded its age, when none can be left on the old path.
 control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, in ticks_t now_ticks,
                in ticks_t age_ticks, inout decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata, out bool moves) {
@@ -55,7 +55,7 @@ control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, 
                 decision.what = Decision_t.MOVE;
             }
             if (meta.from_host) {
-                meta.detour = 0;  // that of the old path
+                meta.detour = 0;  // it belonged to the old path
             }
         } else {
             decision.what = Decision_t.NONE;
@@ -64,7 +64,7 @@ control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, 
     }
 }
 
-// For a flow that has no entry in flight.
+// Decides for a flow that has no bytes in flight in an entry.
 control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, inout decision_t decision,
                    out bool choose) {
     apply {
@@ -81,12 +81,12 @@ control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, i
         } else {
             decision.what = Decision_t.UNTRACKED;
         }
-        // §II-A: what leaves before the first ACK takes the ECMP path.
+        // §II-A: packets sent before the first ACK take the ECMP path.
         choose = decision.what == Decision_t.INSERT && (known || first_path == FirstPath_t.LEAST_LOADED);
     }
 }
 
-// Where a flow that goes untracked may have bytes in flight.
+// The port by which an untracked flow may have bytes in flight. `stay`: it must keep this port.
 control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, inout decision_t decision,
                  out bool stay, out port_t port, out ticks_t kept_ticks) {
     apply {
@@ -103,7 +103,7 @@ control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, i
     }
 }
 
-// `after_drain`: the switch before says so.
+// `after_drain`: the previous switch's stamp says that the flow's last flowcut was drained.
 control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
                in next_hops_t next_hops, in bit<1> after_drain, out decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
@@ -198,7 +198,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
                 flow_state.write(decision.index, FlowState_t.TRACKED);
                 flowcut_created.count(0);
             } else if (decision.what == Decision_t.MOVE) {
-                flowcut_moved.count(0);  // a source that was asked to stop is told to go on when the count is zero
+                flowcut_moved.count(0);  // a source that was told to stop may resume when the count is zero
             } else {
                 in_flight = in_flight + probe.in_flight_bytes;
             }
@@ -211,7 +211,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             if (decision.what != Decision_t.CONTINUE) {
                 flow_out_port.write(decision.index, out_port);
                 remember_path.apply(decision.index, meta);
-                flow_samples.write(decision.index, 0);  // the new path's RTT starts afresh
+                flow_samples.write(decision.index, 0);  // the RTT of the new path is measured anew
                 flow_rtt_avg.write(decision.index, 0);
                 flow_rtt_last.write(decision.index, 0);
                 flow_rtt_growth.write(decision.index, 0);

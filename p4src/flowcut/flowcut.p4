@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flowcut switching, full switch and ingress only (Flowcut §II-A to §II-C); the variant is the mode in flowcut_config.
+// Flowcut switching, variants full switch and ingress only (Flowcut §II-A to §II-C), by the mode in flowcut_config.
 // The NIC-only variant (§II-D) runs on the ecmp program. New flowcuts take the least loaded next hop.
 #include <core.p4>
 #include <v1model.p4>

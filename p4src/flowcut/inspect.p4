@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the controller a bucket (READ_FLOWS), or first deletes what is past its age (SWEEP): v1model has no timer, and
-// entries that lost a packet or an ACK would stay until another flow wants their way.
+// Sends a bucket to the controller (READ_FLOWS), for SWEEP after deletion of entries that exceeded their age: v1model
+// has no timer, and entries that lost a packet or an ACK would stay until another flow needs one.
 #ifndef FLOWCUT_INSPECT_P4
 #define FLOWCUT_INSPECT_P4
 #include "common/packet_io.p4"

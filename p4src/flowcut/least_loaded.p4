@@ -2,10 +2,10 @@
 // The least loaded next hop of a group (Flowcut §II-A: in the up direction of a fat tree, the least loaded port).
 //
 //   candidates   group -> set_candidates(count, p0 .. p15)           each next hop once
-//                      -> set_more_candidates(count, p0 .. p31)      where there are more than 16
+//                      -> set_more_candidates(count, p0 .. p31)      if there are more than 16
 //
-// P4 has no loops: what is done with each port is a macro, and these two apply it to all of them. Few groups have more
-// than 16, so only their packets pay for the second half.
+// P4 has no loops: a macro contains what is done for one port, and FIRST_16 and NEXT_16 expand it for all ports. Few
+// groups have more than 16 next hops, and only their packets execute the second half.
 #ifndef FLOWCUT_LEAST_LOADED_P4
 #define FLOWCUT_LEAST_LOADED_P4
 #include "common/ecmp.p4"
@@ -69,9 +69,9 @@ struct best_t {
     bit<48> cost;
 }
 
-// Candidate number `position` of a list that is gone through from `start` on, around its end. What counts is, in this
-// order: not to go back where the flow was drained just now; not to go where it was drained before; the load; the
-// preferred port; the place in the list.
+// Compares the candidate at `position` with the best one so far; the list is searched from `start`, cyclically. The
+// criteria, in this order: not the port that the flow is just leaving; not a port on which it was drained before; the
+// load; the preferred port; the position in the search.
 control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> count, in wish_t wish,
                  inout best_t best) {
     QueueLoad() queue_load;
@@ -99,10 +99,10 @@ control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> 
     }
 }
 
-// `port`: in, the ECMP choice; out, the least loaded next hop as Consider weighs them (Flowcut §II-A: the least loaded
-// port in the up direction; §II-B: after a drain a different and less congested path). Local queues tell nothing of a
-// link further on that is slow, so what the flow has learnt of its ports comes first. `draw`: a number that changes
-// from time to time, so that not all flows try the candidates in one order.
+// `port`: before, the ECMP choice; after, the best next hop by the criteria of Consider (Flowcut §II-A: the least loaded
+// port in the up direction; §II-B: after a drain a different and less congested path). Local queues tell nothing about
+// slow links further on, so what the flow has learnt of its ports comes first. `draw`: a number that varies, so that
+// flows search the candidates in different orders.
 control LeastLoaded(in candidates_t c, in wish_t wish, in bit<32> draw, inout port_t port) {
     SlotOf() slot_of;
     Consider() consider;

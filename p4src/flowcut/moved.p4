@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of flows that were moved (data.p4) from a path that the controller has withdrawn, while packets of theirs could
-// still be on it. Those that are not lost come late, and only the last switch can tell: so there, a packet that its
-// first switch sent before one that has already come by a newer path is dropped. In order is what is delivered, always;
-// that it is complete after a path is gone is the transport's matter anyway.
+// Keeps the order of flows that were moved (data.p4) from a path that the controller has withdrawn, while packets could
+// still be on that path. Such packets may arrive late at the last switch. It drops a packet if its first switch sent it
+// before another packet that has already arrived over the newer path. So packets are always delivered in order; the
+// transport has to retransmit the lost ones anyway after a path has failed.
 //
-//   at the switch that moves the flow   its stamps say `moved`, until one of them comes back with an ACK: then the last
-//                                       switch knows of the move, and the packets behind need not say it
-//   at the last switch                  by 16 bits of the flow's hash: the flow, and when its newest moved packet was
-//                                       at its first switch, by that switch's clock: the oldest of its stamps
+//   at the switch that moves the flow   its stamps have `moved` set until an ACK returns such a stamp: then the last
+//                                       switch knows of the move, and later packets need not carry it
+//   at the last switch                  a record by 16 bits of the flow's hash: the flow, and when its newest moved packet
+//                                       passed its first switch, by that switch's clock (the oldest stamp)
 //
-// A record serves until nothing from before the move can be in the network any more, which is the age. Meanwhile another
-// flow that needs its slot waits: its moved packets are dropped.
+// A record is valid for the age: then no packet from before the move can be in the network. Meanwhile, another flow's
+// moved packets that need the same slot are dropped.
 #ifndef FLOWCUT_MOVED_P4
 #define FLOWCUT_MOVED_P4
 #include "common/drops.p4"
@@ -19,13 +19,13 @@
 // Written and read only here.
 @name("moved_key") register<packed_key_t>(MOVED_SLOTS) moved_key;
 @name("moved_sent_ticks") register<bit<32>>(MOVED_SLOTS) moved_sent_ticks;
-@name("moved_seen_ticks") register<ticks_t>(MOVED_SLOTS) moved_seen_ticks;  // when it came, by the own clock; 0: never
+@name("moved_seen_ticks") register<ticks_t>(MOVED_SLOTS) moved_seen_ticks;  // arrival, by this switch's clock; 0: never
 
-// Whether `ticks` is before `than_ticks`, modulo 2^32; and whether stamps can tell within an age.
+// Whether `ticks` is before `than_ticks`, modulo 2^32; and whether stamps within an age can be compared so.
 #define IS_BEFORE(ticks, than_ticks) (((ticks) - (than_ticks))[31:31] == 1)
 #define STAMPS_COMPARE(age_ticks) ((age_ticks) < (ticks_t)(1 << 31))
 
-// What the stamps of a packet say of its way from the first switch on.
+// From a packet's stamps: when its first switch sent it, and whether any switch has moved the flow.
 control Journey(in headers_t hdr, out bit<32> sent_ticks, out bit<1> moved) {
     apply {
         sent_ticks = hdr.stamps[0].ticks;
@@ -61,8 +61,8 @@ control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_tic
         moved_key.read(stored, slot);
         moved_sent_ticks.read(newest_ticks, slot);
         bool serves = seen_ticks != 0 && STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
-        // Longer ago than its age no packet was sent that comes now: the clock of its first switch has begun anew. One
-        // of the same tick is from before the move, for it would say so otherwise.
+        // A packet cannot be older than the age; if it seems so, its first switch's clock was reset. A packet of the
+        // same tick without `moved` is from before the move.
         bit<32> behind_ticks = newest_ticks - sent_ticks;
         bool is_late = (ticks_t)behind_ticks <= age_ticks && (behind_ticks != 0 || moved == 0);
         if (serves && stored == key && is_late) {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the switch of a flow's source does to be obeyed (Flowcut §II-B): a flow pause (fine-grain flow control), and PFC,
-// which pauses the whole class of data, where sources know no flow pauses, or ignore them.
+// How the switch of a flow's source stops the source (Flowcut §II-B): by a flow pause (fine-grain flow control), or by
+// PFC, which pauses all data, if sources do not support flow pauses or ignore them.
 //
 //   drain begins             XOFF                            by_class: PFC
-//   ACK while it drains      source disobeys: PFC            by_class: PFC, which renews the pause
+//   ACK during the drain     source disobeys: PFC            by_class: PFC, which renews the pause
 //   drain ends               XON                             by_class: PFC, 0 quanta
 //
-// A source disobeys when it has sent more than obey_bytes of the flow since it was asked to stop. That is more than
-// its credit and what the link and the NIC held at that moment, so whoever obeys is never taken for one who does not.
-// PFC is asked for again by every ACK of such a flow, so no count of pauses can go wrong: what begins with no ACK ends
-// with its quanta. It goes out by the port by which the flow's data came in, to a host.
+// A source disobeys if it has sent more than obey_bytes of the flow since it was told to stop. This is more than its
+// credit and the bytes in the link and the NIC at that moment, so a source that obeys never exceeds it.
+// Every ACK of such a flow sends a PFC frame again. Thus no pauses need be counted: without further ACKs, a pause ends
+// when its quanta are over. PFC frames leave by the port by which the flow's data came in, to a host.
 #ifndef FLOWCUT_PAUSE_P4
 #define FLOWCUT_PAUSE_P4
 #include "flowcut/table.p4"
 #include "pfc/frame.p4"
 
-// What the switch of the source has to tell the source.
+// What the source's switch has to tell the source.
 enum bit<4> Tell_t {
     NOTHING = 0,
     STOP    = 1,
-    STILL   = 2,  // the flow drains yet
+    STILL   = 2,  // the flow is still draining
     GO      = 3
 }
 
@@ -32,9 +32,9 @@ struct pause_config_t {
 
 control PauseConfig(out pause_config_t config) {
     // by_class      1: PFC instead of flow pauses
-    // quanta        of a pause by PFC, in 512 bit times of the source's link; 0: none
-    // obey_bytes    so much may come of a flow after its source was asked to stop
-    // credit_bytes  of these, what an XOFF lets the source still send; 0: a plain XOFF
+    // quanta        length of a PFC pause, in 512 bit times of the source's link; 0: no PFC
+    // obey_bytes    limit of a flow's bytes that may arrive after its source was told to stop
+    // credit_bytes  part of them that the source may still send after an XOFF; 0: a plain XOFF
     action set_pause(@name("by_class") bit<1> by_class, @name("quanta") bit<16> quanta,
                      @name("obey_bytes") bit<32> obey_bytes, @name("credit_bytes") bit<32> credit_bytes) {
         config = { by_class, quanta, obey_bytes, credit_bytes };
@@ -50,12 +50,12 @@ control PauseConfig(out pause_config_t config) {
     }
 }
 
-@name("flow_after_stop_bytes") register<bit<32>>(ENTRIES) flow_after_stop_bytes;  // index: entry; since the XOFF
+@name("flow_after_stop_bytes") register<bit<32>>(ENTRIES) flow_after_stop_bytes;  // index: entry; bytes since the XOFF
 @name("xoff_sent") counter(1, CounterType.packets_and_bytes) xoff_sent;
 @name("xon_sent") counter(1, CounterType.packets_and_bytes) xon_sent;
 @name("class_pauses_sent") counter(1, CounterType.packets_and_bytes) class_pauses_sent;
 
-// Data of a flow that drains.
+// Counts data of a flow that drains.
 control NoteAfterStop(in bit<32> index, in bit<32> bytes) {
     apply {
         bit<32> before;
@@ -64,7 +64,7 @@ control NoteAfterStop(in bit<32> index, in bit<32> bytes) {
     }
 }
 
-// The ACK becomes a PFC frame.
+// Makes the ACK a PFC frame.
 control PauseClass(in bit<16> quanta, inout headers_t hdr) {
     apply {
         hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
@@ -78,7 +78,7 @@ control PauseClass(in bit<16> quanta, inout headers_t hdr) {
     }
 }
 
-// The ACK becomes a flow pause.
+// Makes the ACK a flow pause.
 control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) {
     apply {
         hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
@@ -104,7 +104,7 @@ control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) 
     }
 }
 
-// The ACK ends here; it leaves as a pause to its flow's source, or not at all.
+// The ACK ends here: it becomes a pause for the flow's source, or is dropped.
 control TellSource(in Tell_t tell, in bit<32> index, inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     PauseConfig() pause_config;

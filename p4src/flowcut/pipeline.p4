@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and egress of Flowcut, whatever it takes a new path from. The top program includes first, next to
-// KNOWS_DETOURS and KNOWS_CLASSES, one of flowcut/next_hops.p4 and dragonfly/flowcut_paths.p4, which define what only
-// they know:
+// Ingress and egress of Flowcut, for all sources of paths. Before this file, the top program defines KNOWS_DETOURS and
+// KNOWS_CLASSES (common/admission.p4) and includes flowcut/next_hops.p4 or dragonfly/flowcut_paths.p4. Both define what
+// depends on the kind of paths:
 //
-//   SelectNextHopGroup              after the route: the group of next hops by where the packet came from
-//   next_hops_t, FindNextHops       what there is to choose from
+//   SelectNextHopGroup              after the route: the next-hop group, by where the packet came from
+//   next_hops_t, FindNextHops       the next hops to choose from
 //   IsNextHop       whether a flow in flight can stay on a port
-//   SamePath        whether the entry that was found is of the path that the packet is on
-//   NewPath         the choice of a new flowcut
-//   RecallPath, RememberPath        what belongs to a path besides its port
-//   LeaveSwitch     in egress: headers of the path
+//   SamePath        whether the entry of a packet's flow belongs to the path that the packet is on
+//   NewPath         the choice of a path for a new flowcut
+//   RecallPath, RememberPath        state of a path besides its port
+//   LeaveSwitch     in egress: headers that belong to the path
 //
-//   packet-out | admission -> hop limit -> routes -> role -> ECMP choice -> probe
+//   packet-out | admission -> hop limit -> routes -> ECMP choice -> role -> flow table lookup (called probe)
 //                                            TRACK:    decide -> queue limit -> commit, stamp
-//                                            ACK_HERE: count off, RTT, drain -> upstream, or XOFF/XON to the source
-//                                            EGRESS:   late from a path that was withdrawn? -> what the ACK needs
-//              -> finish || accounts, counters, tag; EGRESS: strip the shim, clone -> ACK -> recirculate
+//                                            ACK_HERE: bytes in flight, RTT, drain -> upstream, or XOFF/XON to the source
+//                                            EGRESS:   drop packets that are late after a move -> save data for the ACK
+//              -> finish; egress: queue accounts, counters, path tag; EGRESS: strip the shim, clone -> ACK -> recirculate
 #ifndef FLOWCUT_PIPELINE_P4
 #define FLOWCUT_PIPELINE_P4
 #include "common/admission.p4"
@@ -36,7 +36,7 @@
 #include "flowcut/role.p4"
 #include "flowcut/shim.p4"
 
-// Packet-outs that the common block leaves to this program.
+// Handles the packet-outs that common/packet_io.p4 does not.
 control FlowcutPacketOut(in flowcut_config_t config, inout headers_t hdr, inout metadata_t meta,
                          inout standard_metadata_t standard_metadata) {
     ShowBucket() show_bucket;
@@ -52,7 +52,7 @@ control FlowcutPacketOut(in flowcut_config_t config, inout headers_t hdr, inout 
     }
 }
 
-// Where the packet can go. The ACK of the full-switch variant has its way in its stamps.
+// Routes the packet. An ACK of the full-switch variant is not routed: its stamps contain the ports of its path.
 control FlowcutRoute(in FlowcutMode_t mode, in bit<32> flow_hash, inout headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     HopLimit() hop_limit;

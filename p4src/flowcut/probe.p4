@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a flow in its bucket, and a way that it could take.
+// Lookup in the flow table (a probe): finds a flow's entry in its bucket, or a free entry (a way of the bucket).
 #ifndef FLOWCUT_PROBE_P4
 #define FLOWCUT_PROBE_P4
 #include "flowcut/table.p4"
 
 struct probe_t {
     bit<32> bucket;
-    bit<32> untracked_slot;  // of the flow, in untracked_port
+    bit<32> untracked_slot;  // the flow's index in untracked_port
     bit<16> fingerprint;     // the bits of the hash that are not in untracked_slot
-    bit<32> index;           // of the flow's entry, where found
+    bit<32> index;           // the flow's entry, if found
     bool    found;
-    bool    expired;         // found, but past its age, or of another path
-    bool    elsewhere;       // found, not past its age, but of another path
+    bool    expired;         // found, but the entry exceeded its age or belongs to another path
+    bool    elsewhere;       // found and within its age, but the entry belongs to another path
     bit<32> in_flight_bytes; // of the entry found
-    bit<32> free_index;      // a way that is free or past its age, where has_free
+    bit<32> free_index;      // an entry that is free or exceeded its age, if has_free
     bool    has_free;
-    bool    evicts;          // the way at free_index is past its age
-    bit<32> untracked_bytes; // of the bucket; 0 when past their age
+    bool    evicts;          // the entry at free_index exceeded its age
+    bit<32> untracked_bytes; // of the bucket; 0 if they exceeded their age
 }
 
 control ProbeWay(in bit<32> index, in packed_key_t key, in ticks_t now_ticks, in ticks_t age_ticks,
@@ -49,7 +49,7 @@ control Probe(in flow_key_t flow, in bit<32> flow_hash, in ticks_t now_ticks, in
     apply {
         packed_key_t key = PACKED(flow);
         probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
-        // The low bits pick the ECMP slot, the high ones flowlet and history slots.
+        // The low bits select the ECMP slot, the high bits the slots of flowlets and history.
         probe.bucket = (flow_hash >> 8) & (bit<32>)config.bucket_mask & (BUCKETS - 1);
         probe.untracked_slot = (flow_hash >> 8) & (UNTRACKED_SLOTS - 1);
         probe.fingerprint = flow_hash[31:24] ++ flow_hash[7:0];

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this switch is to a packet, by the variant and by where the packet comes from and goes to (Flowcut §II-C).
+// The role of this switch for a packet, by the variant and by the packet's origin and destination (Flowcut §II-C).
 #ifndef FLOWCUT_ROLE_P4
 #define FLOWCUT_ROLE_P4
 #include "common/drops.p4"
 #include "flowcut/config.p4"
 
 enum bit<4> Role_t {
-    PASS_BY      = 0,  // forward, note nothing
-    TRACK        = 1,  // data, to be looked up and stamped
-    EGRESS       = 2,  // data that reaches its host here: make an ACK
+    PASS_BY      = 0,  // forward without any state
+    TRACK        = 1,  // data: look up the flow, and add a stamp
+    EGRESS       = 2,  // data to a host of this switch: make an ACK
     ACK_HERE     = 3,  // an ACK of data that this switch stamped
-    ACK_TURNED   = 4   // an ACK that this switch has just made
+    ACK_TURNED   = 4   // an ACK that this switch has made, after its recirculation
 }
 
-// After the route of the packet (for an ACK: the route to the data's source, where the variant needs it) is known.
+// Applied when the packet's route is known (for an ACK, if the variant needs it: the route to the data's source).
 control FindRole(in FlowcutMode_t mode, in headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata, out Role_t role) {
     Drop() drop;

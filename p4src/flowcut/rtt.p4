@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalised round-trip time (Flowcut §II-B): the measured one over what the same packet would need on an idle path
-// of as many hops, r / (r_min(h) + p*h*t).
+// Normalised round-trip time (Flowcut §II-B): the measured RTT divided by the RTT of the same packet on an idle path
+// with the same number of hops, r / (r_min(h) + p*h*t).
 #ifndef FLOWCUT_RTT_P4
 #define FLOWCUT_RTT_P4
 #include "flowcut/table.p4"
@@ -14,8 +14,8 @@ control DivideStep(in bit<64> shifted, in bit<16> digit, inout bit<64> rest, ino
     }
 }
 
-// numerator / denominator as 8.8, rounded down, at most 127.996, so that differences fit into 16 bits. v1model has no division at run time: this
-// is long division, one step a binary digit, so the error is below 1/256.
+// numerator / denominator as fixed-point 8.8, rounded down, at most 127.996, so that differences fit into 16 bits.
+// v1model has no division at run time: this is long division, one step for each bit; the error is below 1/256.
 control Ratio(in bit<32> numerator, in bit<32> denominator, out bit<16> ratio) {
     DivideStep() step;
     apply {
@@ -44,13 +44,13 @@ control Ratio(in bit<32> numerator, in bit<32> denominator, out bit<16> ratio) {
     }
 }
 
-// What an idle round trip takes for each number of links, where the controller says so.
+// The RTT of an idle path for each number of links, if the controller gives it.
 //
 //   rtt_baseline   hops -> set_rtt_baseline(least, before)   least: without transmission time, as r_min(h)
-//                                                            before: of the links of both hosts, which this switch
-//                                                            does not see; added to what it measures, too
+//                                                            before: time of the links of both hosts, which this
+//                                                            switch does not measure; added to both RTTs
 //
-// DEVIATION: §II-B knows the smallest RTT observed only, which is what a switch without such entries uses.
+// DEVIATION: in §II-B, r_min(h) is always the smallest observed RTT; a switch without such entries uses that, too.
 control RttBaseline(in bit<4> hops, out bool known, out bit<32> least_ticks, out bit<32> before_ticks) {
     action set_rtt_baseline(@name("least_ticks") bit<32> least, @name("before_ticks") bit<32> before) {
         known = true;
@@ -74,7 +74,7 @@ control RttBaseline(in bit<4> hops, out bool known, out bit<32> least_ticks, out
     }
 }
 
-// Also learns r_min(h). `hops`: links between this switch and the egress switch.
+// Normalises an RTT, and updates r_min(h). `hops`: links between this switch and the egress switch.
 control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_bytes, in bit<32> ticks_per_byte,
                      out bit<16> normalised) {
     RttBaseline() rtt_baseline;
@@ -87,7 +87,7 @@ control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_byte
         bit<32> least;
         bit<64> wire = ((bit<64>)frame_bytes * (bit<64>)hops * (bit<64>)ticks_per_byte) >> 16;
         bit<32> transmission = wire[31:0];
-        bit<32> rest = 1;  // an RTT within its own transmission time: rates are below the configured one
+        bit<32> rest = 1;  // if the RTT is not above the transmission time: links are faster than configured
         if (rtt_ticks > transmission) {
             rest = rtt_ticks - transmission;
         }

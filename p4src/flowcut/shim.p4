@@ -4,7 +4,7 @@
 #define FLOWCUT_SHIM_P4
 #include "common/metadata.p4"
 
-// At the switch of the source.
+// Adds the shim, at the source's switch.
 control PushShim(inout headers_t hdr) {
     apply {
         hdr.tailrace.setValid();
@@ -17,7 +17,7 @@ control PushShim(inout headers_t hdr) {
     }
 }
 
-// At every switch that tracks the packet's flow. There must be room for one more.
+// Adds a stamp, at every switch that tracks the packet's flow. The caller checks that the stack is not full.
 control PushStamp(in ticks_t now_ticks, in port_t in_port, in bit<1> moved, in bit<1> untracked,
                   in bit<1> drained, inout headers_t hdr) {
     apply {
@@ -36,7 +36,7 @@ control PushStamp(in ticks_t now_ticks, in port_t in_port, in bit<1> moved, in b
 #define STAMP(i) (hdr.stamps[i].ticks ++ hdr.stamps[i].moved ++ hdr.stamps[i].untracked ++ hdr.stamps[i].drained \
             ++ hdr.stamps[i].reserved ++ hdr.stamps[i].in_port)
 
-// At the egress switch, in front of the host's queue: what the ACK will need.
+// At the egress switch, in ingress: saves in metadata what the ACK needs.
 control SeedAck(in headers_t hdr, in bit<32> frame_bytes, in port_t in_port, out ack_seed_t seed) {
     apply {
         seed.wanted = 1;
@@ -48,7 +48,7 @@ control SeedAck(in headers_t hdr, in bit<32> frame_bytes, in port_t in_port, out
     }
 }
 
-// At the egress switch, on the way to the host, which never sees a shim.
+// At the egress switch, in egress: removes shim and stamps, which hosts never receive.
 control StripShim(inout headers_t hdr) {
     apply {
         hdr.ethernet.ether_type = hdr.shim.next_ether_type;

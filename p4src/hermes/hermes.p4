@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes: the sender chooses the path and writes it into the UDP source port; the switch does as it is told (RLB §VI-A,
-// its reference [17]).
+// Hermes: the sender chooses the path and writes it into the UDP source port; the switch follows it (RLB §VI-A, its
+// reference [17]).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes as a selector (common/selector.p4): the sender's path tag, the UDP source port, modulo the group's size. What
-// has no tag takes its ECMP path. The other slot follows from the flow's hash, so that flows of one path spread where it
-// is closed.
-// The switch of the sender follows the tag. Further on ECMP does, whose hash the tag is part of: were it the tag again,
-// the tags that come to a switch of the next tier would all leave it on the same few next hops.
+// Hermes as a selector (common/selector.p4): the slot is the sender's path tag (the UDP source port) modulo the group's
+// size. Packets without a tag take their ECMP path. The second slot is derived from the flow's hash, so that flows of a
+// closed path spread over the others.
+// Only the sender's switch uses the tag. Later switches use ECMP, whose hash includes the tag: if they used the tag
+// again, all packets that reach a switch of the next tier would leave by the same few next hops.
 #ifndef HERMES_SELECTOR_P4
 #define HERMES_SELECTOR_P4
 #include "common/other_slot.p4"

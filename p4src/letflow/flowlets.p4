@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flowlet table: when a flow last sent, and the random number that chose its path. 5-tuples that hash to one
-// slot share it, as in LetFlow: they then look like one flow with fewer gaps, and no order is lost by that.
+// The flowlet table: when a flow last sent, and the random number that selected its path. 5-tuples with the same index
+// share an entry, as in LetFlow: they are treated as one flow with fewer gaps, which does not reorder packets.
 //
 //   flowlet_config -> set_flowlet_gap(gap_ticks)
-//                     no_flowlets()               a flow's path is that of its hash: flowlets are for other tiers
+//                     no_flowlets()               a flow's hash selects its path: only other tiers use flowlets
 #ifndef LETFLOW_FLOWLETS_P4
 #define LETFLOW_FLOWLETS_P4
 #include "common/metadata.p4"
@@ -12,9 +12,9 @@ const bit<32> FLOWLET_SLOTS = 65536;
 
 // `begins`: this packet is the first of its flowlet, and path_value is new.
 control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value, out bool begins) {
-    // index: 16 bits of the flow's hash. Written and read only here.
+    // Index: 16 bits of the flow's hash. Written and read only here.
     @name("flowlet_last_ticks") register<ticks_t>(FLOWLET_SLOTS) last_ticks;    // last packet
-    @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, once a flowlet; 0: none yet
+    @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, one for each flowlet; 0: none yet
     @name("flowlets_created") counter(1, CounterType.packets) created;
     ticks_t gap_ticks = 0;
     bool finds = true;

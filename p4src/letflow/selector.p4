@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LetFlow as a selector (common/selector.p4): each flowlet has a random slot, and another one that is as random.
+// LetFlow as a selector (common/selector.p4): each flowlet has a random slot, and a random other one as second.
 #ifndef LETFLOW_SELECTOR_P4
 #define LETFLOW_SELECTOR_P4
 #include "common/other_slot.p4"
@@ -20,7 +20,7 @@ control LetflowSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t
             flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
         }
         slot_of.apply(value, meta.route.group_size, best);
-        // What the upper half of the value tells of the value modulo the size is too little to matter.
+        // The upper half of the value is nearly independent of the value modulo the size.
         other_slot.apply(value >> 16, best, meta.route.group_size, second);
         order = value;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flowcell table: the cell that a flow is in, and its slot; and whose turn it is in each group. 5-tuples that hash
-// to one entry share it: they then look like one flow, and no order is lost by that.
+// The flowcell table: each flow's present cell and its slot; and the next slot of each group, round robin. 5-tuples with
+// the same index share an entry: they are treated as one flow, which does not reorder packets.
 //
 //   flowcell_config -> set_flowcell(cell_bytes)
 #ifndef PRESTO_FLOWCELLS_P4
@@ -9,14 +9,14 @@
 #include "common/metadata.p4"
 
 const bit<32> FLOWCELL_ENTRIES = 65536;
-const bit<32> FLOWCELL_GROUPS  = 65536;  // every number that a group may have
+const bit<32> FLOWCELL_GROUPS  = 65536;  // number of possible group ids
 
-// The slot of a packet. A cell is full where the packet would exceed it; one larger than a cell is a cell of its own.
+// The slot of a packet. A packet that would exceed the cell begins a new one, even if it is larger than a cell.
 control Flowcells(in bit<32> flow_hash, in bit<32> frame_bytes, in route_t route, out bit<16> slot) {
-    // index: 16 bits of the flow's hash. Written and read only here.
+    // Index: 16 bits of the flow's hash. Written and read only here.
     @name("flowcell_bytes") register<bit<32>>(FLOWCELL_ENTRIES) cell_fill;  // bytes of the cell so far; 0: none yet
     @name("flowcell_slot") register<bit<16>>(FLOWCELL_ENTRIES) cell_slots;
-    // index: group. The slot of the next cell. Written and read only here.
+    // Index: group. The slot of the next cell. Written and read only here.
     @name("flowcell_turn") register<bit<16>>(FLOWCELL_GROUPS) turns;
     @name("flowcells_created") counter(1, CounterType.packets) created;
     NextSlot() next_slot;
@@ -25,7 +25,7 @@ control Flowcells(in bit<32> flow_hash, in bit<32> frame_bytes, in route_t route
     action set_flowcell(@name("cell_bytes") bit<32> cell_bytes) {
         limit_bytes = cell_bytes;
     }
-    // 0: each packet is a cell.
+    // With 0, each packet is a cell.
     @name("flowcell_config")
     table flowcell_config {
         actions = { set_flowcell; }
@@ -40,7 +40,7 @@ control Flowcells(in bit<32> flow_hash, in bit<32> frame_bytes, in route_t route
         cell_fill.read(fill_bytes, index);
         cell_slots.read(slot, index);
         bool is_full = (bit<33>)fill_bytes + (bit<33>)frame_bytes > (bit<33>)limit_bytes;
-        // A group may have become smaller since.
+        // The group may have become smaller.
         if (fill_bytes == 0 || is_full || slot >= route.group_size) {
             bit<16> turn;
             turns.read(slot, (bit<32>)route.group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packet spraying: every data packet takes a random next hop, each as likely as the others. Near ideal in load on
-// symmetric fabrics, at the price of order (Flowcut §III-C2, its reference [75]).
+// Packet spraying: every data packet takes a random next hop, all with equal probability. In symmetric fabrics the load
+// is nearly ideal, but packets are reordered (Flowcut §III-C2, its reference [75]).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
