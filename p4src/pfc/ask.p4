@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pauses that this switch asks for: by the account of what a port brought and still waits (common/queues.p4).
+// Sends pause frames, by the bytes that came in at a port and still wait (the queue accounts of common/queues.p4).
 //
-//   ingress, after the charge     more than xoff waits, and no pause holds    -> clone: pause
-//   egress, after the release     no more than xon is left                    -> clone: go on
-//                                 a pause holds since refresh_ticks           -> clone: pause again
-//   the clone                     by port PAUSE, whose queue is always empty, round to ingress, and to the port in the
-//                                 queue of control packets; in its egress it becomes a PFC frame
+//   ingress, after the charge     more than xoff waits, and no pause is sent yet    -> clone: pause
+//   egress, after the release     at most xon waits                                 -> clone: resume
+//                                 the pause was sent more than refresh_ticks ago    -> clone: pause again
+//   the clone                     to port PAUSE, whose queue is always empty, recirculated to ingress, and then to the
+//                                 port's queue of control packets; in egress of the port it becomes a PFC frame
 #ifndef PFC_ASK_P4
 #define PFC_ASK_P4
 #include "common/queues.p4"
 #include "pfc/closed.p4"
 
-const bit<32> PFC_FRAME_BYTES = 60;  // without FCS, the shortest that Ethernet has
+const bit<32> PFC_FRAME_BYTES = 60;  // Ethernet's minimum, without FCS
 
-// index: port; when its sender was last asked to pause, 0: it may send. Ingress begins pauses, egress ends them, each in
-// one action, for BMv2 runs them in different threads and locks a register for the length of one action.
+// Index: port. When a pause was last sent by it; 0: no pause. Ingress begins pauses and egress ends them, each in one
+// action: BMv2 runs them in different threads, and locks a register during one action.
 @name("pfc_asked_ticks") register<ticks_t>(PORTS) pfc_asked_ticks;
-@name("pfc_most_bytes") register<bit<32>>(PORTS) pfc_most_bytes;  // index: port; most that waited; ingress only
-@name("pfc_sent") counter(PORTS, CounterType.packets) pfc_sent;                // frames of both kinds
-@name("pfc_pauses_sent") counter(PORTS, CounterType.packets) pfc_pauses_sent;  // those that pause, repeated ones, too
+@name("pfc_most_bytes") register<bit<32>>(PORTS) pfc_most_bytes;  // index: port; maximum of waiting bytes; ingress only
+@name("pfc_sent") counter(PORTS, CounterType.packets) pfc_sent;                // pause and resume frames
+@name("pfc_pauses_sent") counter(PORTS, CounterType.packets) pfc_pauses_sent;  // pause frames, repeated ones included
 
 control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     SourceLoad() source_load;
@@ -50,7 +50,7 @@ control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     }
 }
 
-// `port`: whose packet has left, or goes round.
+// Ends or renews a pause. `port`: ingress port of a packet that has left or is recirculated.
 control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     SourceLoad() source_load;
     ticks_t before_ticks = 0;
@@ -82,7 +82,7 @@ control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks,
     }
 }
 
-// In egress of the port, of the clone: nothing of the packet is left.
+// In egress of the port: makes the clone a PFC frame, without anything of the original packet.
 control MakePause(in pfc_ask_t ask, in mac_t station, inout headers_t hdr) {
     apply {
         hdr.ethernet = { MAC_TO_NEIGHBOUR, station, ETHERTYPE_MAC_CONTROL };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports that a pause frame has closed for data. The frame ends here, whoever sent it: a switch or a host's NIC.
+// Received pause frames, from switches or hosts' NICs: they close a port for data. The frames are consumed here.
 #ifndef PFC_CLOSED_P4
 #define PFC_CLOSED_P4
 #include "pfc/frame.p4"
@@ -7,7 +7,7 @@
 
 @name("pfc_received") counter(PORTS, CounterType.packets) pfc_received;
 
-// A port of which nobody has said how long a quantum is, is not obeyed: its pause would have no end.
+// Pauses are ignored if the port's length of a quantum is not configured: the length of the pause would be unknown.
 control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metadata_t standard_metadata) {
     SettleHeld() settle_held;
     apply {
@@ -27,7 +27,7 @@ control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metada
                 ticks_t total_ticks;
                 pfc_closed_ticks.read(total_ticks, port);
                 if (until_ticks > now_ticks) {
-                    total_ticks = total_ticks - (until_ticks - now_ticks);  // the rest of the pause before
+                    total_ticks = total_ticks - (until_ticks - now_ticks);  // the rest of the previous pause
                 }
                 pfc_closed_until_ticks.write(port, now_ticks + length_ticks);
                 pfc_closed_ticks.write(port, total_ticks + length_ticks);

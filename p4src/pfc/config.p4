@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of the emulation of PFC, as action data.
 //
-//   pfc_config    set_pfc(...)                   room 0: there is none, and all that it costs is this lookup
-//   pfc_ports     port -> pause_unit(...)        one entry a port whose pauses are obeyed
+//   pfc_config    set_pfc(...)                   room 0: no emulation; its only cost is this lookup
+//   pfc_ports     port -> pause_unit(...)        an entry for each port whose pauses are obeyed
 #ifndef PFC_CONFIG_P4
 #define PFC_CONFIG_P4
 #include "common/metadata.p4"
 
 control PfcConfig(out pfc_config_t config) {
-    // xoff_bytes      a port that brought more than this which still waits is paused,
-    // xon_bytes       and goes on when no more than this is left
-    // quanta          for how long a pause is asked, in 802.1Qbb's units of 512 bit times
-    // refresh_ticks   a pause that holds on is asked for again after so long
-    // room            packets of data that the switch may hold: so many can wait without being lost on their way round
-    // patience_ticks  a port that is open and sends nothing for so long does not wait for a missing packet any more
-    // station         source of pause frames
+    // xoff_bytes      the sender at a port is paused when more bytes than this came in by the port and still wait
+    // xon_bytes       it may resume when at most this many wait
+    // quanta          length of a pause, in 802.1Qbb's units of 512 bit times
+    // refresh_ticks   a pause that must go on is sent again after this time
+    // room            most data packets in the switch: this many can be recirculated without loss
+    // patience_ticks  if an open port has sent nothing for this time, it no longer waits for a missing packet
+    // station         source MAC address of pause frames
     action set_pfc(@name("xoff_bytes") bit<32> xoff_bytes, @name("xon_bytes") bit<32> xon_bytes,
                    @name("quanta") bit<16> quanta, @name("refresh_ticks") bit<32> refresh_ticks,
                    @name("room") bit<32> room, @name("patience_ticks") bit<32> patience_ticks,
@@ -33,11 +33,11 @@ control PfcConfig(out pfc_config_t config) {
 }
 
 control PauseUnit(in port_t port, out pfc_port_t limits) {
-    // quantum        what one unit of a pause takes at the port, in ticks, unsigned 16.16
-    // detect_ticks   held for so long, a port is in a storm; 0: never
-    // restore_ticks  the storm is over when no pause was asked for in so long
-    // leak           what is taken off that time for each tick that it is not held, 16.16; 0: all of it
-    // storm          what becomes of data in a storm
+    // quantum        length of a pause quantum at the port, in ticks, unsigned 16.16
+    // detect_ticks   a port whose data was held for this time is in a pause storm; 0: never
+    // restore_ticks  the storm is over when no pause was received for this time
+    // leak           by how much the held time decreases for each tick without hold, 16.16; 0: it is reset
+    // storm          what happens to data in a storm
     action pause_unit(@name("quantum") bit<32> quantum, @name("detect_ticks") ticks_t detect_ticks,
                       @name("restore_ticks") ticks_t restore_ticks, @name("leak") bit<32> leak,
                       @name("storm") Storm_t action_in_storm) {

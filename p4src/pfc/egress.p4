@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Egress of a program that only selects paths, with the emulation of PFC around it.
+// Egress of the programs that only select paths (common/baseline.p4): common egress and emulated PFC.
 #ifndef PFC_EGRESS_P4
 #define PFC_EGRESS_P4
 #include "common/egress.p4"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of IEEE 802.1Qbb's frames (pfc_t).
+// Constants of IEEE 802.1Qbb's frames (pfc_t).
 #ifndef PFC_FRAME_P4
 #define PFC_FRAME_P4
 #include "common/types.p4"

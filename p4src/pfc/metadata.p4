@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulation of PFC knows of a packet. Included before all else, because it becomes part of metadata_t.
+// Metadata of the emulation of PFC. Included before all other files, since it becomes part of metadata_t.
 #ifndef PFC_METADATA_P4
 #define PFC_METADATA_P4
 #include "common/types.p4"
@@ -7,7 +7,7 @@
 #define KEEP_FOR_WAITING 4  // field lists; 1 is Flowcut's, 2 and 3 are RLB's
 #define KEEP_FOR_PAUSE   5
 
-// See pfc/config.p4; all zero where PFC is the traffic manager's, or nobody's.
+// See pfc/config.p4; all zero if the traffic manager has PFC itself, or if there is no PFC.
 struct pfc_config_t {
     bit<32> xoff_bytes;
     bit<32> xon_bytes;
@@ -18,7 +18,7 @@ struct pfc_config_t {
     mac_t   station;
 }
 
-// What is said of one port; all zero where its pauses are not obeyed.
+// Configuration of one port (pfc/config.p4); all zero if its pauses are ignored.
 struct pfc_port_t {
     bit<32> quantum;
     ticks_t detect_ticks;
@@ -27,9 +27,9 @@ struct pfc_port_t {
     Storm_t action_in_storm;
 }
 
-// A packet that waits takes this along: what it is charged with, so that its bytes stay where they are in the accounts.
+// Metadata that a waiting packet keeps when it is recirculated; with its charge, its bytes stay in the queue accounts.
 struct pfc_wait_t {
-    @field_list(KEEP_FOR_WAITING) bit<1>  numbered;    // it has its place in the order of its port
+    @field_list(KEEP_FOR_WAITING) bit<1>  numbered;    // it has a sequence number for its port
     @field_list(KEEP_FOR_WAITING) bit<32> number;
     @field_list(KEEP_FOR_WAITING) bit<1>  to_host;
     @field_list(KEEP_FOR_WAITING) bit<32> bytes;
@@ -38,19 +38,19 @@ struct pfc_wait_t {
     @field_list(KEEP_FOR_WAITING) ticks_t seen_ticks;  // when it was last in egress
 }
 
-// What a pause frame is made of: a clone sees nothing else.
+// What a pause frame is made from: the only metadata that the clone preserves.
 struct pfc_ask_t {
     @field_list(KEEP_FOR_PAUSE) bit<1>  wanted;
-    @field_list(KEEP_FOR_PAUSE) port_t  port;    // by which it leaves
-    @field_list(KEEP_FOR_PAUSE) bit<16> quanta;  // 0: go on
+    @field_list(KEEP_FOR_PAUSE) port_t  port;    // by which the frame leaves
+    @field_list(KEEP_FOR_PAUSE) bit<16> quanta;  // 0: resume
 }
 
 struct pfc_state_t {
     pfc_config_t config;
-    pfc_port_t   limits;        // of the port that it came by, or for which it waits
+    pfc_port_t   limits;        // of the ingress port, or of the port for which the packet waits
     pfc_wait_t   wait;
     pfc_ask_t    ask;
-    bool         becomes_pause;  // a clone on its way out
+    bool         becomes_pause;  // a clone on its way to the port
 }
 
 #define PFC_FIELDS pfc_state_t pfc;

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that waits for a closed port, and its order.
+// Data that waits for a closed port (paused by PFC) is recirculated, and kept in order by sequence numbers.
 //
-//   ingress  every packet of data takes the next number of its port, behind all limits: from here on nothing is lost
-//   egress   open, and it is the packet's turn -> it leaves, and it is the next one's turn
-//            else                              -> round: recirculated, not sent
-//   ingress  it has come round: open, and its turn or the turn after the one let in before
-//                                              -> to its port, in front of the packets that have not been there yet
-//            else                              -> to WAITING, whose queue has a rate, and round again
+//   ingress  a data packet gets its port's next sequence number, after all limits: from here on it is not dropped
+//   egress   port open, and the number is the next to leave  -> the packet leaves
+//            else                                            -> recirculated
+//   ingress  recirculated: port open, and the number is the next to leave, or follows the last one that was let in
+//                                              -> to its port, before packets that have not been there yet
+//            else                              -> to port WAITING, whose queue has a limited rate; recirculated again
 //
-// One egress thread serves a port, so the last word on the order is spoken in one place; what ingress does is to keep
-// packets away that would come back anyway. The packet whose turn it is, is let in each time that it comes round. What
-// waits in the queue of its port stays there in order and goes round only when that queue serves it.
+// One egress thread serves a port, so the order is decided in one place; ingress only keeps away packets that egress
+// would recirculate again. The packet that is next to leave is let in each time that it returns. Packets in the queue of
+// a closed port stay there in order, and are recirculated only when the queue serves them.
 //
-// A number that is missing, because something dropped the packet that had it, would hold up a port for ever: after
-// `patience_ticks` the next one leaves out of turn. No queue drops where it has room for `room` packets.
+// If something dropped a numbered packet, its port would wait for it for ever: after `patience_ticks` the next packet
+// leaves out of turn. Queues must have space for `room` packets, so that they do not drop.
 #ifndef PFC_ORDER_P4
 #define PFC_ORDER_P4
 #include "common/drops.p4"
 #include "common/instances.p4"
 #include "pfc/closed.p4"
 
-const bit<3> PRIORITY_RESUMED = 1;  // of what is let in again: before data, behind control packets
+const bit<3> PRIORITY_RESUMED = 1;  // of packets that are let in again: before data, after control
 
-// index: port; 0 at first. Numbers wrap at 2^32.
-@name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // one more than the last that was let in again; ingress
-@name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last one left; written likewise
-@name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // packets of all ports; ingress only
-@name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // likewise; written by all egress threads
-@name("pfc_waits") counter(PORTS, CounterType.packets) pfc_waits;       // packets that were sent round by egress of the port
+// Index: port. Sequence numbers wrap at 2^32.
+@name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // number after the last one let in again; ingress
+@name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last packet left; by egress of the port
+@name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // numbered packets of all ports; ingress only
+@name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // those that have left; by all egress threads
+@name("pfc_waits") counter(PORTS, CounterType.packets) pfc_waits;       // recirculations by egress of the port
 
-// Whether the port has been open since long before `now_ticks` without anything leaving by it.
+// Whether the port has been open for more than `patience_ticks` and no packet has left by it in that time.
 control IsStuck(in port_t port, in ticks_t closed_until_ticks, in ticks_t now_ticks, in bit<32> patience_ticks,
                 out bool stuck) {
     apply {
@@ -40,7 +40,7 @@ control IsStuck(in port_t port, in ticks_t closed_until_ticks, in ticks_t now_ti
     }
 }
 
-// In ingress, before the packet is charged. Only here data is dropped for want of room.
+// Assigns a sequence number, in ingress, before the packet is charged. Only here data is dropped for lack of space.
 control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     InStorm() in_storm;
     Drop() drop;
@@ -74,12 +74,12 @@ control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_m
     }
 }
 
-// In egress of the packet's port. `leaves`: it is sent; else it goes round.
+// In egress of the packet's port. `leaves`: the packet is sent, else recirculated.
 control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit<32> patience_ticks,
                  out bool leaves) {
     IsStuck() is_stuck;
 
-    // `passed`: turns that are over with this one; none, when the packet was given up and comes after all.
+    // `passed`: how many numbers are done with this packet, skipped ones included.
     @hidden action pass_turn(in bit<32> passed) {
         bit<32> left;
         pfc_all_left.read(left, 0);
@@ -102,7 +102,7 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
     }
 }
 
-// In ingress, for a packet that has come round.
+// In ingress, for a packet that was recirculated.
 control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     WatchPauses() watch_pauses;
     IsStuck() is_stuck;
@@ -118,7 +118,7 @@ control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_meta
         pfc_turn.read(turn, (bit<32>)port);
         pfc_let_in.read(let_in, (bit<32>)port);
         is_stuck.apply(port, closed_until_ticks, meta.pfc.wait.seen_ticks, meta.pfc.config.patience_ticks, stuck);
-        bool due = turn - number < (bit<32>)(1 << 31);  // its turn, or it was given up
+        bool due = turn - number < (bit<32>)(1 << 31);  // it is next to leave, or was skipped before
         meta.charge.bytes = meta.pfc.wait.bytes;
         meta.charge.in_port = meta.pfc.wait.in_port;
         meta.charge.out_port = port;
@@ -133,7 +133,7 @@ control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_meta
     }
 }
 
-// In egress: keeps what the packet has to know when it comes round.
+// In egress: recirculates the packet, with the metadata that it needs in ingress.
 control GoRound(in ticks_t now_ticks, inout metadata_t meta) {
     apply {
         meta.pfc.wait.bytes = meta.charge.bytes;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority flow control for a traffic manager that has none, BMv2's: emulated in the pipeline, where the controller
-// configures it (docs/rlb.md, "PFC on BMv2"). Of the priorities only that of data is lossless.
+// Priority flow control for traffic managers without it, such as BMv2's: emulated in the pipeline if the controller
+// configures it (docs/rlb.md, "PFC on BMv2"). Only the priority of data is lossless.
 //
-//   ingress   PfcEnter: came round, or is to become a pause frame -> its port | ReceivePause | ... limits -> PfcNumber
+//   ingress   PfcEnter: recirculated, or a clone for a pause frame -> its port | PfcReceive | ... limits -> PfcNumber
 //             -> charge -> PfcAsk
-//   egress    PfcGate: becomes a pause frame | not open, or not its turn -> round | a storm -> dropped | ... release
+//   egress    PfcGate: make a pause frame | port closed, or not the next packet -> recirculate | storm -> drop | ... release
 //             -> PfcReview
 //
-// The program calls all of them, in these places. What PFC keeps back stays charged (common/queues.p4) to its two ports.
+// A program must apply all of them, in this order. Waiting packets stay charged to their two ports (common/queues.p4).
 #ifndef PFC_PFC_P4
 #define PFC_PFC_P4
 #include "pfc/ask.p4"
 #include "pfc/order.p4"
 
-// First thing in ingress. It is the last one for packets that have come round, and for clones that become pause frames.
+// Applied first in ingress; the only block for recirculated packets and for clones that become pause frames.
 control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PfcConfig() pfc_config;
     PauseUnit() pause_unit;
@@ -39,11 +39,11 @@ control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metad
     }
 }
 
-// Behind the counter of what came in, before admission. The last thing for a pause frame.
+// Applied after the port counter, before admission. Consumes pause frames.
 control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     ReceivePause() receive_pause;
     apply {
-        // Whatever else MAC control may be is left to admission, which knows nothing of it.
+        // Other MAC control frames are left to admission, which drops them as unsupported.
         if (meta.pfc.config.room != 0 && hdr.pfc.isValid() && hdr.pfc.opcode == OPCODE_PFC
             && hdr.ethernet.dst == MAC_TO_NEIGHBOUR && standard_metadata.parser_error == error.NoError) {
             receive_pause.apply(hdr.pfc, meta.pfc.limits, standard_metadata);
@@ -52,7 +52,7 @@ control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// When the egress port of a packet is known and all limits but this one are behind it; not for what recirculates on its own.
+// Applied when the egress port is known, after all other limits; not for packets that recirculate for other reasons.
 control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     TakeNumber() take_number;
     apply {
@@ -62,7 +62,7 @@ control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_me
     }
 }
 
-// When the packet was charged. `asks`: the packet's one clone is taken.
+// Applied after the charge. `asks`: the packet was cloned, which is possible only once.
 control PfcAsk(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     AskPause() ask_pause;
     apply {
@@ -73,7 +73,7 @@ control PfcAsk(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     }
 }
 
-// First thing in egress. `stays`: the packet is not sent, and nothing else is to be done with it but the review.
+// Applied first in egress. `stays`: the packet is not sent, and only PfcReview is still to be applied.
 control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                 out bool stays) {
     MakePause() make_pause;
@@ -106,7 +106,7 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// Last thing in egress, when the packet was released or is sent round. `charged`: it was, and came in by `port`.
+// Applied last in egress, after release or recirculation. `charged`: the packet was charged; it came in by `port`.
 control PfcReview(in bool charged, in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
     ReviewPause() review_pause;
     apply {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchdog of pauses, as a traffic manager has one (tailrace/switch/core/c/tr_watch.c): a port that pauses hold
-// for too long is in a storm, in which pauses close nothing; what waits and comes is dropped, or is sent all the same.
+// The watchdog of pauses, as in the native switch's traffic manager (tailrace/switch/core/c/tr_watch.c): if pauses hold
+// a port's data for too long, the port is in a pause storm. Then pauses are ignored, and data is dropped or sent.
 //
-//   ingress, what comes round   held for `detect_ticks` -> storm: the port is open -> digest
-//   ingress, a pause            settles the account; in a storm it only puts off the storm's end
-//   ingress, data               in a storm: dropped. After its end: it is over -> digest
-//   egress, what waited         in a storm: dropped, in order, so that all accounts stay right
+//   ingress, recirculated data  held for `detect_ticks` -> storm begins: the port is open -> digest
+//   ingress, a pause            updates the held time; in a storm it only delays the storm's end
+//   ingress, data               in a storm: dropped. After its end: the port is restored -> digest
+//   egress, waiting data        in a storm: dropped, in order, so that all accounts stay correct
 //
-// DEVIATION: time is looked at when a packet or a pause comes, not when it passes. What is held comes round all the time,
-// and nobody can tell whether a storm is over to whose port nothing is sent.
+// DEVIATION: times are checked only when a packet or a pause arrives, not by a timer. Held data recirculates all the
+// time, and as long as nothing is sent to a port, it does not matter whether its storm is over.
 #ifndef PFC_WATCH_P4
 #define PFC_WATCH_P4
 #include "common/queues.p4"
 #include "pfc/config.p4"
 
-// What is told to the controller; the native switch's traffic manager sends the same two.
+// Digests to the controller; the native switch's traffic manager sends the same two.
 struct pfc_storm_t {
     port_t port;
     bit<3> priority;
@@ -24,20 +24,20 @@ struct pfc_restored_t {
     bit<3> priority;
 }
 
-// index: port; 0 at first; written in ingress only.
+// Index: port. Written in ingress only, unless stated.
 @name("pfc_closed_until_ticks") register<ticks_t>(PORTS) pfc_closed_until_ticks;  // read in egress, too
-@name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // all closed times up to then
-@name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                          // the next number (pfc/order.p4)
-@name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                              // whose turn it is; egress of the port
-@name("pfc_waits_since_ticks") register<ticks_t>(PORTS) pfc_waits_since_ticks;    // packets of data
-@name("pfc_held_ticks") register<ticks_t>(PORTS) pfc_held_ticks;                  // the account ...
+@name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // total closed time up to then
+@name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                          // next sequence number (pfc/order.p4)
+@name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                              // next to leave; written by egress
+@name("pfc_waits_since_ticks") register<ticks_t>(PORTS) pfc_waits_since_ticks;    // since when data waits
+@name("pfc_held_ticks") register<ticks_t>(PORTS) pfc_held_ticks;                  // the held time ...
 @name("pfc_held_at_ticks") register<ticks_t>(PORTS) pfc_held_at_ticks;            // ... at that time
 @name("pfc_storm") register<bit<2>>(PORTS) pfc_storm;                             // Storm_t; read in egress, too
-@name("pfc_storm_until_ticks") register<ticks_t>(PORTS) pfc_storm_until_ticks;    // if nobody asks for a pause again
-@name("pfc_storms") counter(PORTS, CounterType.packets) pfc_storms;               // how many began
+@name("pfc_storm_until_ticks") register<ticks_t>(PORTS) pfc_storm_until_ticks;    // end, unless a pause is received
+@name("pfc_storms") counter(PORTS, CounterType.packets) pfc_storms;               // storms that began
 @name("pfc_storm_drops") counter(PORTS, CounterType.packets) pfc_storm_drops;     // packets
 
-// Brings the account of a port up to now. It grows while packets wait and the port is closed, and leaks else.
+// Updates the held time of a port up to now. It grows while packets wait and the port is closed; otherwise it leaks.
 control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
                    out ticks_t held_ticks) {
     apply {
@@ -57,7 +57,7 @@ control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until
         if (closed_until_ticks < to_ticks) {
             to_ticks = closed_until_ticks;
         }
-        // a packet may be older than one that was handled before it
+        // a packet may have an earlier time than one that was processed before it
         if (now_ticks > at_ticks) {
             ticks_t span_ticks = 0;
             if (issued != turn && to_ticks > from_ticks) {
@@ -77,7 +77,7 @@ control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until
     }
 }
 
-// In ingress, for a packet that has come round: whether its port is in a storm from now on.
+// In ingress, for a recirculated packet: begins a storm of its port if the held time is too long.
 control WatchPauses(in port_t port, in ticks_t now_ticks, in pfc_port_t limits) {
     SettleHeld() settle_held;
     apply {
@@ -101,7 +101,7 @@ control WatchPauses(in port_t port, in ticks_t now_ticks, in pfc_port_t limits) 
     }
 }
 
-// In ingress, for a packet of data: whether it is dropped.
+// In ingress, for a data packet: whether a storm drops it; ends the storm when its time is over.
 control InStorm(in port_t port, in ticks_t now_ticks, out bool dropped) {
     apply {
         bit<2> storm;
@@ -121,7 +121,7 @@ control InStorm(in port_t port, in ticks_t now_ticks, out bool dropped) {
     }
 }
 
-// In egress, for a packet that may leave: in a storm it does not, and is taken off all accounts.
+// In egress, for a packet that may leave: in a storm with action DROP, drops it and releases its charge.
 control DiscardInStorm(in port_t port, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                        out bool dropped) {
     ReleaseQueues() release_queues;

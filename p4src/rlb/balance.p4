@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which path a packet takes: what the selector says, and what Algorithm 1 makes of it within the limits of §IV-B.1.
+// Chooses a packet's path: the selector's choice, changed by Algorithm 1 within the limits of §IV-B.1.
 #ifndef RLB_BALANCE_P4
 #define RLB_BALANCE_P4
 #include "common/drops.p4"
@@ -9,9 +9,9 @@
 #include "rlb/reroute.p4"
 #include "rlb/stay.p4"
 
-// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1), or goes on with line 8 only
-// until a path is open (`last_open`). `slot`: p. `unfinished`: the packet has to go through ingress once more before that
-// is known.
+// For data: Algorithm 1 within its limits. A packet that may not recirculate takes p (§IV-B.1); with `last_open` it
+// continues with line 8 until a path without a warning is found. `slot`: p. `unfinished`: the search must go on in another
+// pass through ingress.
 control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks, in bit<32> bytes,
                    inout metadata_t meta, out bit<16> slot, out bool recirculates, out bool unfinished) {
     RecirculationConfig() recirculation_config;
@@ -52,7 +52,7 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
             port_of_slot.apply(slot, hops, port);
             meta.rlb.kept.best = search.path.slot;
             meta.rlb.kept.second = search.next;
-            // An RTT is known, so the port and the leaf are ones that there is room for.
+            // The RTT is known, so port and leaf are within the registers' size.
             note_unanswered.apply(PATH_INDEX(port, leaf), now_ticks);
             if (failures.interval_ticks != 0) {
                 detect_failure.apply(port, meta.rlb.kept.count + 1, delay_ticks, now_ticks, failures, meta);
@@ -61,8 +61,8 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
     }
 }
 
-// From one further slot to the next: at least 1, and less than the prime. By other bits of the selector's number than
-// those of which it made its first slots.
+// The distance between further slots: at least 1, and less than the prime `around`. It depends on other bits of the
+// selector's number than the first slots.
 control StrideOf(in bit<32> order, in next_hops_t hops, out bit<16> stride) {
     SlotOf() slot_of;
     apply {
@@ -74,8 +74,8 @@ control StrideOf(in bit<32> order, in next_hops_t hops, out bit<16> stride) {
     }
 }
 
-// Of a packet to another switch. `leaf`: its destination's. Where the group's next hops are not known to RLB, the
-// selector decides alone.
+// For packets to another switch. `leaf`: the destination's leaf. If the table next_hops has no entry for the group, the
+// selector alone decides.
 control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                 out bool recirculates, out bool unfinished) {
@@ -95,7 +95,7 @@ control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in t
         bool found;
         recirculates = false;
         unfinished = false;
-        // The controller may have taken paths out while the packet went round.
+        // The controller may have removed paths while the packet was recirculated.
         if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count || meta.rlb.kept.stride >= hops.around) {
             bit<16> best;
             bit<16> second;

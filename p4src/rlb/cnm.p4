@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion notification messages (RLB §III-B.1): made of a clone of the packet at which the pause was predicted, sent
-// back by the port that it came from, and passed on until the switches know it that have another way.
+// Congestion notification messages (CNM, RLB §III-B.1): made from a clone of the packet at which the pause was predicted,
+// sent back by its ingress port, and forwarded until all switches that can use another path have got them.
 //
-//   S predicts a pause of port P   -> CNM by P: leaf = S, where it is one (nothing else goes by P), else LEAF_ALL
-//   U gets it by port E            -> (E, leaf), or E for all leaves, is warned
-//     U is a leaf                     no more: behind it are hosts
-//     for one leaf                    E is a next hop towards it, and none is left without a warning
-//                                       -> by all other ports to switches, valid until the first is open again
-//                                     a withdrawal, and one is open -> the same
-//     for all leaves                  as for one, for each leaf towards which E is a next hop: copies go round
+//   S predicts a pause of port P   -> sends a CNM by P; leaf: S itself if it is a leaf, else LEAF_ALL
+//   U receives it by port E        -> stores a warning for (E, leaf), or for E and all leaves
+//     U is a leaf                     not forwarded, as only hosts are upstream
+//     CNM for one leaf                E is a next hop towards it, and all next hops towards it now have warnings
+//                                       -> sent by all other ports to switches, valid until the first warning ends
+//                                     withdrawal, and a next hop without a warning exists now -> the same
+//     CNM for all leaves              the same for each leaf towards which E is a next hop, by recirculated copies
 //
-//   group upstream_group     (port, 0) for every port to a switch
-//   group first_relay + E    (MIRROR, leaf + 1) for every leaf towards which E is a next hop
+//   multicast group upstream_group     (port, 0) for every port to a switch
+//   multicast group first_relay + E    (MIRROR, leaf + 1) for every leaf towards which E is a next hop
 //
-// DEVIATION: the paper has the switch remember the source MAC of incoming packets to find the upstream switch; here it
-// is at the other end of the port.
+// DEVIATION: in the paper, switches remember the source MAC of incoming packets to find the upstream switch; here it is
+// the switch at the other end of the port.
 #ifndef RLB_CNM_P4
 #define RLB_CNM_P4
 #include "common/drops.p4"
@@ -23,7 +23,7 @@
 #include "rlb/warnings.p4"
 
 const bit<32> CNM_BYTES     = 14 + 1 + 10;
-const bit<8>  CNM_MOST_HOPS = 4;  // of an up/down path of five switches
+const bit<8>  CNM_MOST_HOPS = 4;  // links of an up/down path of five switches
 const bit<8>  PFC_PRIORITY  = (bit<8>)PRIORITY_DATA;
 const bit<32> LONGEST_VALID_TICKS = 0xFFFFFFFF;
 
@@ -39,7 +39,7 @@ control SeedCnm(in port_t port, in bit<32> valid_ticks, in warning_config_t conf
     }
 }
 
-// In egress, of a clone: nothing of the packet but its addresses is left.
+// In egress: makes a clone a CNM; only the MAC addresses of the packet are used.
 control MakeCnm(in cnm_seed_t seed, inout headers_t hdr) {
     apply {
         hdr.ethernet.src = hdr.ethernet.dst;
@@ -63,7 +63,7 @@ control MakeCnm(in cnm_seed_t seed, inout headers_t hdr) {
     }
 }
 
-// Next hop number review.slot: is it the port, is it free of warnings?
+// Examines the next hop of slot review.slot: whether it is the CNM's port, and whether it has a warning.
 control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, inout review_t review) {
     PortOfSlot() port_of_slot;
     WarnedUntil() warned_until;
@@ -86,8 +86,8 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
     }
 }
 
-// A CNM for one leaf, in a switch that is none, once it was noted: is it passed on? `unfinished`: not all next hops were
-// looked at yet.
+// Decides whether a CNM for one leaf is forwarded (`is_news`), after its warning was stored, in a switch that is no leaf.
+// `unfinished`: not all next hops were examined yet.
 control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review, out bool is_news,
                    out bool unfinished) {
     ConsiderHop() consider;
@@ -114,7 +114,7 @@ control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, i
     }
 }
 
-// What another switch says is noted; a CNM ends here, or leaves again as copies, or goes through ingress once more.
+// Stores the warning of a CNM. The CNM then ends here, is forwarded as multicast copies, or is resubmitted to ingress.
 control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_t config, inout headers_t hdr,
                    inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     NoteWarning() note_warning;
@@ -161,7 +161,7 @@ control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_
     }
 }
 
-// In egress, a copy. `leaves`: it goes on by this port.
+// In egress, for a multicast copy of a CNM. `leaves`: it leaves by this port.
 control PassOnCnm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                   out bool leaves) {
     apply {
@@ -171,7 +171,7 @@ control PassOnCnm(inout headers_t hdr, inout metadata_t meta, inout standard_met
             meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
         } else if (standard_metadata.egress_port == meta.rlb.review.port) {
-            mark_to_drop(standard_metadata);  // it does not go back
+            mark_to_drop(standard_metadata);  // not back by the port that it came from
         } else {
             leaves = true;
         }

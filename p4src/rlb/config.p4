@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB's parameters, as action data of keyless tables, so that no source holds a time, a rate or a threshold.
+// RLB's parameters: action data of tables without keys, so that no P4 source contains a time, a rate or a threshold.
 //
 //   warning_config        set_warnings(...)        prediction and CNMs (§III-B.1); dt_ticks 0: none
-//   recirculation_config  set_recirculation(...)   how far Algorithm 1 may recirculate (§IV-B.1)
+//   recirculation_config  set_recirculation(...)   limits of recirculation in Algorithm 1 (§IV-B.1)
 //   probe_config          set_probes(...)          RTTs of paths (§V); period_ticks 0: none
 //   failure_config        set_failures(...)        Algorithm 2 (§IV-B.2); interval 0: off
 #ifndef RLB_CONFIG_P4
@@ -10,19 +10,19 @@
 #include "common/metadata.p4"
 
 control WarningConfig(out warning_config_t config) {
-    // own_leaf        this switch's number among the leaves; LEAF_ALL: it is none
-    // threshold_alone 1: a queue above Q_th is warned of, however it got there (§V); 0: by its growth (§III-B.1)
-    // dt_ticks        the queue is sampled when so much has passed since the last sample
+    // own_leaf        this switch's leaf number; LEAF_ALL: it is no leaf
+    // threshold_alone 1: warn whenever a queue is above Q_th (§V); 0: also consider its growth (§III-B.1)
+    // dt_ticks        shortest time between two samples of a queue
     // warn_bytes      Q_th
     // pause_bytes     Q_PFC
-    // margin_ticks    warn when the queue will be at Q_PFC so soon
-    // valid_ticks     how long a warning lasts, also one that was received
-    // refresh_ticks   a warning that holds on is given again after so long
+    // margin_ticks    warn if the queue is expected to reach Q_PFC within this time
+    // valid_ticks     how long a warning is valid; also the limit for received ones
+    // refresh_ticks   a warning that still applies is sent again after this time
     // first_session   clone session of port 0; the session of port p is first_session + p
     // upstream_group  multicast group of all ports to switches
     // first_relay     multicast group, for port 0, of the copies of a warning for all leaves; that of port p is
     //                 first_relay + p (cnm.p4)
-    // stay_ticks      a flow that was moved stays so until it is idle for longer (stay.p4); 0: each packet for itself
+    // stay_ticks      a moved flow stays moved until it is idle for longer (stay.p4); 0: decide for each packet
     action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("threshold_alone") bit<1> threshold_alone,
                         @name("dt_ticks") bit<32> dt_ticks,
                         @name("warn_bytes") bit<32> warn_bytes, @name("pause_bytes") bit<32> pause_bytes,
@@ -56,12 +56,12 @@ struct recirculation_config_t {
 }
 
 control RecirculationConfig(out recirculation_config_t config) {
-    // dynamic      1: only while the buffer has room (eq. 4, 5) and the delays do not add up to more than is won (eq. 6)
-    // last_open    a packet that may not recirculate any more takes 0: p (§IV-B.1), 1: the next path without a warning
-    // most         recirculations of a packet; 0: none at all
-    // room         packets that may recirculate at a time: targets drop what finds their queue full
-    // inflow       (n - 1) * C of eq. 4 in bytes a tick, unsigned 16.16
-    // usual_ticks  delay of a recirculation where none was measured within trust_ticks
+    // dynamic      1: only if the buffer has space (eq. 4, 5) and the delays together do not exceed the gain (eq. 6)
+    // last_open    path of a packet that may no longer recirculate; 0: p (§IV-B.1), 1: the next one without a warning
+    // most         limit of recirculations for each packet; 0: no recirculation
+    // room         limit of packets that recirculate at the same time, since a target drops packets if the queue is full
+    // inflow       (n - 1) * C of eq. 4 in bytes per tick, unsigned 16.16
+    // usual_ticks  assumed delay of a recirculation if none was measured within trust_ticks
     action set_recirculation(@name("dynamic") bit<1> dynamic, @name("last_open") bit<1> last_open,
                              @name("most") bit<8> most, @name("room") bit<16> room, @name("inflow") bit<32> inflow,
                              @name("usual_ticks") bit<32> usual_ticks, @name("trust_ticks") bit<32> trust_ticks) {
@@ -84,8 +84,8 @@ struct probe_config_t {
 }
 
 control ProbeConfig(out probe_config_t config) {
-    // period_ticks  one stamp a path and period
-    // keep_ticks    an RTT that was measured longer ago is not known any more
+    // period_ticks  each path gets one stamp in this time
+    // keep_ticks    an RTT that was measured longer ago counts as not known
     action set_probes(@name("period_ticks") bit<32> period_ticks, @name("keep_ticks") bit<32> keep_ticks) {
         config = { period_ticks, keep_ticks };
     }
@@ -106,8 +106,8 @@ struct failure_config_t {
 }
 
 control FailureConfig(out failure_config_t config) {
-    // interval_ticks  the averages are over the last t_rc, at least over so long
-    // most            N_rc: the average number of recirculations above which something is wrong
+    // interval_ticks  averages are taken over the last t_rc, or this time if it is longer
+    // most            N_rc: the average number of recirculations above which a failure is assumed
     action set_failures(@name("interval_ticks") bit<32> interval_ticks, @name("most") bit<8> most) {
         config = { interval_ticks, most };
     }

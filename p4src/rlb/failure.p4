@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection of failed switches: RLB's Algorithm 2, at every recirculation.
+// Detection of failed switches: RLB's Algorithm 2, executed at every recirculation.
 //
-//   each interval: the sum of the recirculation counts of the packets that are sent round, and their number -> Rc_avg;
-//                  the port for which most of them wait
-//   at its end:    Rc_avg > N_rc -> that port has one more strike; the second one -> digest to the controller (l. 3-8)
-//                  else          -> no port has any (l. 12-15)
+//   in an interval: the sum of the recirculation counts of all recirculated packets, and their number -> Rc_avg;
+//                   the port for which most of them wait
+//   at its end:     Rc_avg > N_rc -> this port gets a strike; at the second one -> digest to the controller (l. 3-8)
+//                   else          -> the strikes of all ports are removed (l. 12-15)
 //
-// An interval is t_rc long, at least interval_ticks, and ends with the first recirculation after it. One without any
-// recirculation lies between when twice its length has passed: its average is 0. The controller takes the path out.
+// An interval lasts t_rc, at least interval_ticks, and ends at the first recirculation after that. If twice its length
+// has passed, an interval without recirculations lies between: its average is 0. The controller removes the path.
 #ifndef RLB_FAILURE_P4
 #define RLB_FAILURE_P4
 #include "common/metadata.p4"
@@ -15,25 +15,25 @@
 
 const bit<8> FAILURE_STRIKES = 2;
 
-// All written and read in ingress only; 0 at first.
+// Written and read in ingress only.
 @name("failure_started_ticks") register<ticks_t>(1) failure_started_ticks;  // of this interval
 @name("failure_interval") register<bit<32>>(1) failure_interval;            // number of this interval
 @name("failure_sum") register<bit<32>>(1) failure_sum;                      // recirculation counts in this interval
 @name("failure_packets") register<bit<32>>(1) failure_packets;              // recirculations in this interval
 @name("failure_busiest") register<bit<16>>(1) failure_busiest;              // port with the most of them
-@name("failure_most") register<bit<32>>(1) failure_most;                    // how many those are
-@name("failure_calms") register<bit<32>>(1) failure_calms;                  // intervals that took back all strikes
-// index: port. What was noted in another interval, or before the last calm, is 0.
+@name("failure_most") register<bit<32>>(1) failure_most;                    // its recirculations
+@name("failure_calms") register<bit<32>>(1) failure_calms;                  // intervals that removed all strikes
+// Index: port. Values of another interval, or from before the last removal of strikes, count as 0.
 @name("port_interval") register<bit<32>>(PORTS) port_interval;
 @name("port_recirculations") register<bit<32>>(PORTS) port_recirculations;
 @name("port_calms") register<bit<32>>(PORTS) port_calms;
 @name("port_strikes") register<bit<8>>(PORTS) port_strikes;
 @name("failures_found") counter(1, CounterType.packets) failures_found;
 
-// To the controller: what is behind this port has failed.
+// Digest to the controller: the switch or link at this port has failed.
 struct failure_alert_t {
     bit<16> port;
-    bit<32> sum;          // Rc_avg as a fraction
+    bit<32> sum;          // Rc_avg = sum / packets
     bit<32> packets;
     bit<32> delay_ticks;  // t_rc
 }
@@ -70,7 +70,7 @@ control Judge(in bit<8> most, in bit<32> delay_ticks, inout metadata_t meta) {
     }
 }
 
-// Line 2: a packet is sent round for the `count`-th time, waiting for `port`.
+// Line 2: a packet that waits for `port` is recirculated for the `count`-th time.
 control NoteRecirculation(in port_t port, in bit<8> count) {
     apply {
         bit<32> interval;

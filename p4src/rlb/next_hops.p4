@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the slots of a group lead to, all at once: Algorithm 1 looks at several, and a table may be applied once a packet.
+// The ports of all slots of a group in one entry: Algorithm 1 needs several, and a table can be applied only once a pass.
 //
-//   next_hops    group -> set_next_hops(count, around, ports0 .. ports3)    as group_members has it: slot s at
-//                                                          16 * (s % 16) bits from the right of number s / 16
-//   leaves       dst   -> leaf(leaf)                      the number of the leaf that a host is at
+//   next_hops    group -> set_next_hops(count, around, ports0 .. ports3)    the ports of group_members: slot s is in
+//                                                          ports(s / 16), from bit 16 * (s % 16) on
+//   leaves       dst   -> leaf(leaf)                      the number of the leaf to which a host is connected
 //   leaf_groups  leaf  -> leaf_group(group)               next hops towards a leaf, for CNMs
-// An RLB switch has as many slots in a group as there are live next hops, each port once.
+// In RLB, each live next hop has exactly one slot of its group.
 #ifndef RLB_NEXT_HOPS_P4
 #define RLB_NEXT_HOPS_P4
 #include "common/metadata.p4"
 
 struct next_hops_t {
     bit<16>  count;   // 0: not known
-    bit<16>  around;  // the least prime that is not below count
+    bit<16>  around;  // the smallest prime not below count
     bit<256> ports0;
     bit<256> ports1;
     bit<256> ports2;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // RTTs of paths from leaf to leaf, measured on data (RLB §V).
 //
-//   leaf A, data from a host by uplink E to leaf B: no stamp of (E, B) within the period -> stamp: A, E, now
-//   leaf B keeps A's newest stamp; the next packet of one of its hosts to A takes it back, and how long it waited
-//   leaf A: RTT of (E, B) = now - stamp - wait; it counts for `keep_ticks`, and meanwhile at least as much as the oldest
-//           stamp of (E, B) is old that was not answered: of a path that is paused nobody answers
-//           a path is overdue while that is more than the RTT itself: nothing tells how slow it is
-//           a packet that recirculates for (E, B) is a stamp of it, too: where all wait, nobody sends one
+//   leaf A sends data from a host by uplink E to leaf B; no stamp of (E, B) within the period -> adds a stamp: A, E, now
+//   leaf B stores A's newest stamp; its next packet to A carries it back (an echo), with the time for which it waited
+//   leaf A: RTT of (E, B) = now - stamp - wait, valid for `keep_ticks`. If the oldest stamp of (E, B) without an echo is
+//           older than this RTT, its age counts as the RTT: no echoes arrive of a paused path.
+//           Then the path is overdue: its real RTT may be any longer.
+//           A packet that recirculates for (E, B) counts as a stamp: if all packets wait, no stamps are sent.
 //
-// Packets of a path do not pass each other, so an answer is one to all stamps before, too: what is lost, and what leaf B
-// forgot for a newer stamp of another path, makes a path look slow until its next stamp comes back, at most for
-// `keep_ticks`. Two times are kept, of the oldest and of the newest stamp without an answer. Where more than two are under
-// way, the newest becomes the oldest when that is answered, so the RTT of a path that is paused then may begin to
-// grow later, by no more than it was.
+// Packets of a path do not overtake each other, so an echo also answers all earlier stamps. A lost stamp, or one that
+// leaf B replaced by a newer stamp of another path, makes a path look slow until its next echo arrives, at most for
+// `keep_ticks`. The times of the oldest and of the newest stamp without an echo are stored. If there are more than two,
+// the newest one becomes the oldest when that one is echoed; so the RTT of a path that is paused then may begin to
+// grow later, by its previous value at most.
 //
-// DEVIATION: the paper sends a stamp back only between the same pair of ports. Here any packet to A does, so that a
-// path is measured also where acknowledgements go back by another one.
+// DEVIATION: in the paper, stamps are echoed only between the same pair of ports. Here any packet to A carries the echo,
+// so that a path is measured even if acknowledgements return by another one.
 #ifndef RLB_PATH_RTT_P4
 #define RLB_PATH_RTT_P4
 #include "common/metadata.p4"
 #include "rlb/config.p4"
 
-// All written and read in ingress only; 0 at first.
+// Written and read in ingress only.
 @name("path_rtt_ticks") register<bit<32>>(PATHS) path_rtt_ticks;        // index: PATH_INDEX; 0: not measured yet
 @name("path_rtt_seen_ticks") register<ticks_t>(PATHS) path_rtt_seen_ticks;  // index: PATH_INDEX; when it was measured
 @name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the newest stamp
-// index: PATH_INDEX; the oldest stamp, or packet that waits, that is known not to be answered; 0: all are
+// Index: PATH_INDEX; time of the oldest stamp, or waiting packet, without an echo; 0: none.
 @name("probe_unanswered_ticks") register<ticks_t>(PATHS) probe_unanswered_ticks;
 @name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
 @name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
@@ -34,7 +34,7 @@
 @name("probes_echoed") counter(1, CounterType.packets) probes_echoed;
 @name("path_rtts_measured") counter(1, CounterType.packets) path_rtts_measured;
 
-// The RTT of a path as it counts now; 0: not known. `overdue`: it may be any longer.
+// The present RTT of a path; 0: not known. `overdue`: the real RTT may be any longer.
 control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, out bit<32> rtt_ticks, out bool overdue) {
     apply {
         overdue = false;
@@ -56,7 +56,7 @@ control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, ou
     }
 }
 
-// A stamp of now, or a packet that waits for the path.
+// Notes that a stamp is sent now, or that a packet waits for the path.
 control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
     apply {
         ticks_t unanswered_ticks;
@@ -67,7 +67,7 @@ control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
     }
 }
 
-// An answer to the stamp of `ticks`: which is the oldest one without an answer now?
+// Notes the echo of the stamp of time `ticks`: updates which stamp is the oldest without an echo.
 control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
     apply {
         ticks_t unanswered_ticks;
@@ -83,8 +83,8 @@ control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
     }
 }
 
-// At the first leaf, for a packet that leaves by `port`. Only data is stamped: what goes before data would tell nothing
-// of the queues that data waits in.
+// At the first leaf, for a packet that leaves by `port`: adds stamp and echo. Only data gets a stamp: packets of higher
+// priority do not wait in the queues of data.
 control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<32> period_ticks, in ticks_t now_ticks,
                   in bool is_data, inout headers_t hdr) {
     NoteUnanswered() note_unanswered;
@@ -128,7 +128,7 @@ control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<3
     }
 }
 
-// At the last leaf: no host ever sees a probe.
+// At the last leaf: removes the header, which hosts never receive, stores its stamp, and uses its echo.
 control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
     NoteAnswer() note_answer;
 
@@ -143,7 +143,7 @@ control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
             if (hdr.probe.echoes == 1 && (bit<32>)hdr.probe.echo_path < PATH_PORTS) {
                 bit<32> rtt_ticks = now_ticks[31:0] - hdr.probe.echo_ticks - hdr.probe.echo_wait;
                 if (rtt_ticks == 0) {
-                    rtt_ticks = 1;  // measured, and shorter than a tick
+                    rtt_ticks = 1;  // shorter than a tick; 0 would mean not measured
                 }
                 bit<32> path = PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf);
                 path_rtt_ticks.write(path, rtt_ticks);
