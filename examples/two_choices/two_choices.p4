@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The power of two choices for each flowlet: after a pause longer than the gap a flow takes the less loaded of two
-// next hops drawn at random. An example of a scheme from outside (docs/extend.md).
+// The power of two choices for each flowlet: after a pause longer than the gap, a flow takes the less loaded of two
+// random next hops. An example of a scheme outside of Tailrace's sources (docs/extend.md).
 //
 //   flowlet_config -> set_flowlet_gap(gap_ticks)
-//   first_choices, other_choices    (group, slot) -> choice(port): what group_members holds
+//   first_choices, other_choices    (group, slot) -> choice(port): copies of the table group_members
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
@@ -17,7 +17,7 @@ const bool KNOWS_CLASSES = false;
 
 const bit<32> NO_PORT_BYTES = 0xFFFFFFFF;  // the load of a slot without a port
 
-// What waits for the ports of two slots. A table is applied once a packet at most, so each slot has its own.
+// Queue lengths of the ports of two slots. A table can be applied only once for a packet, so each slot has its own copy.
 control LoadsOfTwo(in group_t group, in bit<16> first, in bit<16> other,
                    out bit<32> first_bytes, out bit<32> other_bytes) {
     QueueLoad() queue_load;
@@ -66,11 +66,11 @@ control LoadsOfTwo(in group_t group, in bit<16> first, in bit<16> other,
     }
 }
 
-// A selector (common/selector.p4). What is not data takes its ECMP slot.
+// A selector (common/selector.p4). Packets other than data take their ECMP slot.
 control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
                            inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
                            out bit<32> order) {
-    // index: 16 bits of the flow's hash, as in the flowlet table. Written and read only here.
+    // Index: 16 bits of the flow's hash, as in the flowlet table. Written and read only here.
     @name("chosen_slots") register<bit<16>>(FLOWLET_SLOTS) chosen_slots;
     Flowlets() flowlets;
     SlotOf() slot_of;
@@ -85,7 +85,7 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
         }
         order = value;
         slot_of.apply(value, meta.route.group_size, best);
-        // what the upper half of the value tells of the value modulo the size is too little to matter
+        // the upper half of the value is nearly independent of the value modulo the size
         other_slot.apply(value >> 16, best, meta.route.group_size, second);
         if (meta.kind == PacketKind_t.DATA) {
             bit<16> chosen;
@@ -100,7 +100,7 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
                 }
                 chosen_slots.write(flow_hash >> 16, chosen);
             }
-            // a group that has become smaller: the draw stands in
+            // if the group has become smaller, the random slot is taken instead
             if (chosen == second) {
                 second = best;
                 best = chosen;

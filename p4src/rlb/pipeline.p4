@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and egress of RLB over any path selector. The top program includes rlb/metadata.p4 before all else and defines
-// SELECTOR, the name of a selector control (common/selector.p4), next to KNOWS_DETOURS and KNOWS_CLASSES.
+// Ingress and egress of RLB over any path selector. The top program includes rlb/metadata.p4 before all other files, and
+// defines SELECTOR, the name of a selector control (common/selector.p4), KNOWS_DETOURS and KNOWS_CLASSES.
 //
-//   time -> [come back] -> packet-out | admission -> CNM: note, pass on
-//                                         -> hop limit -> routes -> host: end probe
-//                                                                -> selector, once -> Algorithm 1 -> recirculate
-//              -> queue limit -> probe -> finish -> predict: clone -> CNM
-//   || accounts -> warnings that end: clone -> CNM; counters, tag
+//   time -> [after recirculation] -> packet-out | admission -> CNM: store the warning, forward
+//                                         -> hop limit -> routes -> to a host: end of the probe
+//                                                                -> selector (once) -> Algorithm 1 -> recirculate
+//              -> queue limit -> add a probe -> TTL, ECN, charge -> predict a pause: clone -> CNM
+//   egress: queue accounts -> withdraw or renew a warning: clone -> CNM; counters, path tag
 #ifndef RLB_PIPELINE_P4
 #define RLB_PIPELINE_P4
 #include "common/admission.p4"
@@ -28,7 +28,7 @@
 #include "rlb/predictor.p4"
 #include "rlb/recirculation.p4"
 
-// Once the egress port of a packet that leaves is known: its limit, its probe, TTL, ECN, the accounts.
+// When the egress port is known, for a packet that does not recirculate: queue limit, probe, TTL, ECN, queue accounts.
 control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, inout headers_t hdr, inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     QueueLimit() queue_limit;
@@ -166,7 +166,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (meta.kind != PacketKind_t.NONE) {
             pfc_ask.apply(meta, now_ticks, asks);
         }
-        // Hosts are not told, they feel the pause. A packet that pauses its port has its one clone already.
+        // Hosts get no warning, only the pause. A packet can be cloned once, so not if its clone becomes a pause frame.
         if (!asks && meta.kind != PacketKind_t.NONE && !went_round && !meta.from_host
             && meta.rlb.warnings.dt_ticks != 0) {
             port_t port = meta.rlb.kept.in_port;
@@ -180,7 +180,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 }
 
-// What becomes of a warning when bytes of its port have left.
+// Renews or withdraws a warning when bytes that came in by its port have left.
 control ReviewWarning(in bool charged, inout metadata_t meta, in ticks_t now_ticks) {
     Review() review;
     SeedCnm() seed_cnm;

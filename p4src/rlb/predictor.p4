@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts that a port will be paused, from its ingress queue and the derivative of that (RLB §III-B.1).
 //
-//   ingress end, a packet of port P   every dt: q > sample before, q >= Q_th,
+//   ingress end, a packet of port P   every dt: q > previous sample, q >= Q_th,
 //                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning by P, again every refresh
 //                 threshold_alone (§V): q > Q_th                               -> the same
 //   egress start, a packet of port P  warned and q < Q_th                      -> withdrawn (eq. 2: lifted at Q_th)
 //                                     warned and q >= Q_PFC: P is paused       -> again every refresh
 //
-// By the derivative no warning begins while the queue drains; one that was given ends at Q_th, or when it is not given again in time.
-// v1model has no division: products are compared.
+// With the derivative, no warning begins while the queue drains. A warning ends at Q_th, or if it is not renewed in time.
+// v1model has no division, so products are compared.
 #ifndef RLB_PREDICTOR_P4
 #define RLB_PREDICTOR_P4
 #include "common/queues.p4"
 #include "rlb/config.p4"
 #include "rlb/sizes.p4"
 
-// index: port, by which data comes in; 0 at first. Samples: written and read in ingress only.
+// Index: ingress port. The last sample; written and read in ingress only.
 @name("sample_ticks") register<ticks_t>(PORTS) sample_ticks;
 @name("sample_bytes") register<bit<32>>(PORTS) sample_bytes;
-// When this switch last warned of the port; 0: no warning. Written by ingress (warning) and egress (withdrawal, again).
-// On BMv2 these are threads; a warning that is lost between them is given again at the next sample or runs out.
+// When this switch last sent a warning for the port; 0: no warning. Written by ingress (new ones) and egress (renewal,
+// withdrawal). On BMv2 these are different threads; if a write is lost, the next sample warns again, or the warning ends.
 @name("own_warning_ticks") register<ticks_t>(PORTS) own_warning_ticks;
 @name("warnings_sent") counter(PATH_PORTS, CounterType.packets) warnings_sent;            // index: port
 @name("warnings_withdrawn") counter(PATH_PORTS, CounterType.packets) warnings_withdrawn;  // index: port
 
-// Will the queue be at Q_PFC within the margin, at the rate at which it grew since the last sample?
+// Whether the queue will reach Q_PFC within the margin, at the rate of growth since the last sample.
 control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_ticks, in warning_config_t config,
                   out bool will_pause) {
     apply {
@@ -34,7 +34,7 @@ control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_
     }
 }
 
-// After the packet was charged.
+// Applied after the packet was charged.
 control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config, out bool warns) {
     SourceLoad() source_load;
     WillPause() will_pause;
@@ -60,7 +60,7 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
             ticks_t warned_ticks;
             own_warning_ticks.read(warned_ticks, (bit<32>)port);
             if (warned_ticks != 0 && !LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
-                warns = false;  // it holds still
+                warns = false;  // the last warning is still valid
             } else {
                 own_warning_ticks.write((bit<32>)port, now_ticks);
                 warnings_sent.count((bit<32>)port);
@@ -69,14 +69,14 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
     }
 }
 
-// What a warning that was given has to become.
+// What has to be done about a warning that was sent.
 enum bit<2> WarningChange_t {
     NONE     = 0,
     AGAIN    = 1,
     WITHDRAW = 2
 }
 
-// After the packet was released.
+// Applied after the packet's charge was released.
 control Review(in port_t port, in ticks_t now_ticks, in warning_config_t config, out WarningChange_t change) {
     SourceLoad() source_load;
 

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recirculation of a packet by the recirculation port: its delay, its limits (RLB §IV-B.1), and the accounts.
+// Recirculation of a packet by the port MIRROR: delay, limits (RLB §IV-B.1), and queue accounts.
 //
-//   decided    charged to the port that brought it and to MIRROR; not released in egress, for its buffer stays taken
-//   come back  both charges are undone, so that it is like a packet that has just arrived; t_rc is measured
+//   begin   the packet is charged to its ingress port and to MIRROR; egress does not release it, as it stays in the buffer
+//   return  both charges are removed, as if the packet had just arrived; its delay t_rc is measured
 //
-// The limits: `most` recirculations of a packet and `room` packets at a time, always. Dynamic (RLB*), also:
-//   eq. 4, 5   what the ingress queue holds, this packet, and what can come in within t_rc fit below Q_PFC
+// Limits, always: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (RLB*) also:
+//   eq. 4, 5   bytes in the ingress queue, this packet, and bytes that can arrive within t_rc do not exceed Q_PFC
 //   eq. 6      delay so far + t_rc <= RTT(p_s) - RTT(p)
-// DEVIATION: eq. 5 divides bytes by a time; it is read as the number of packets that fit into the bytes left. A packet
-// that waits in MIRROR's queue is part of its ingress queue here, so that eq. 4 of the next one counts it.
-// DEVIATION: t_rc is measured on packets, where the paper multiplies the length of the queue by the rate: a target may
-// hide how long its queue is.
-// A recirculated packet has no ingress time in v1model (simple_switch clears it). Its time is that of the newest packet
-// that a link brought, or that at which it left the recirculation port's queue, whichever is later: never too late, and
-// too early by what it then waited for ingress, at most.
+// DEVIATION: eq. 5 divides bytes by a time; it is read as the number of packets that fit into the remaining bytes. A
+// packet in MIRROR's queue belongs to its ingress queue here, so that eq. 4 counts it for the next packet.
+// DEVIATION: t_rc is measured with packets, whereas the paper multiplies the length of the queue by the rate: some
+// targets do not tell the length of this queue.
+// A recirculated packet has no ingress timestamp in v1model (simple_switch clears it). Its time is the later one of two:
+// that of the newest packet from a link, and that at which it left MIRROR's queue. So its time is never too late, and
+// too early by its wait for ingress at most.
 #ifndef RLB_RECIRCULATION_P4
 #define RLB_RECIRCULATION_P4
 #include "common/queues.p4"
 #include "rlb/config.p4"
 
-// All written and read in ingress only; 0 at first.
+// Written and read in ingress only.
 @name("recirculation_ticks") register<bit<32>>(1) recirculation_ticks;         // t_rc, the newest
 @name("recirculation_seen_ticks") register<ticks_t>(1) recirculation_seen_ticks;  // when it was measured
-@name("recirculating") register<bit<16>>(1) recirculating;                     // packets on their way round
-// index: how often the packet has been recirculated before. So their number and the most of one packet follow.
+@name("recirculating") register<bit<16>>(1) recirculating;                     // packets that are being recirculated
+// Index: earlier recirculations of the packet. Gives the number of recirculations, and the maximum for one packet.
 @name("recirculations") counter(RECIRCULATION_COUNTS, CounterType.packets_and_bytes) recirculations;
 @name("recirculations_refused") counter(1, CounterType.packets) recirculations_refused;
 
-// When a packet is in ingress. `latest_ticks`: written and read in ingress only, by every packet that a link brought.
+// The time of a packet in ingress. `latest_ticks`: timestamp of the newest packet from a link; ingress only.
 @name("latest_ticks") register<ticks_t>(1) latest_ticks;
 
 control IngressTime(in bool returned, in ticks_t arrived_ticks, in kept_t kept, out ticks_t now_ticks) {
@@ -46,7 +46,7 @@ control IngressTime(in bool returned, in ticks_t arrived_ticks, in kept_t kept, 
     }
 }
 
-// First thing in ingress, for a packet that has come round.
+// Applied early in ingress, for a recirculated packet.
 control ComeBack(in ticks_t now_ticks, inout kept_t kept) {
     @hidden action undo_charge() {
         bit<32> total;
@@ -68,7 +68,7 @@ control ComeBack(in ticks_t now_ticks, inout kept_t kept) {
     }
 }
 
-// The delay to expect of the next recirculation: that of the last one (eq. 6), if it is not too long ago.
+// The expected delay of the next recirculation: that of the last one (eq. 6), unless it is too long ago.
 control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, out bit<32> delay_ticks) {
     apply {
         ticks_t seen_ticks;
@@ -102,7 +102,7 @@ control MayRecirculate(in kept_t kept, in bit<32> bytes, in bit<32> won_ticks, i
     }
 }
 
-// Sends the packet round.
+// Recirculates the packet.
 control Recirculate(in bit<32> bytes, in ticks_t now_ticks, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     ChargeQueues() charge_queues;

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rerouting without packet reordering: RLB's Algorithm 1. Line 3 is unrolled to eight next hops; where a group has more,
-// the packet is resubmitted and the search goes on where it stopped.
+// Rerouting without packet reordering: RLB's Algorithm 1. The loop of line 3 is unrolled for eight next hops; if a group
+// has more, the packet is resubmitted and the search continues.
 //
 //   p = best; p_s = second                                       l. 2, 4
-//   p is not warned                      -> forward on p         l. 3, 10
+//   p has no warning                     -> forward on p         l. 3, 10
 //   RTT(p_s) - RTT(p) > t_rc             -> recirculate          l. 5-6; unless p is overdue (path_rtt.p4)
-//   else                                    p = p_s, and so on   l. 8; p_s is then another slot that was not p yet
-//   every p was warned                   -> forward on the selector's own p: a packet must not look for ever, and where
-//                                           no path is better, what the selector knows of them and of order counts
+//   else                                    p = p_s, and so on   l. 8; the new p_s is a slot that was not examined yet
+//   all slots have warnings              -> forward on the selector's p: the search must end, and if no path is better,
+//                                           the selector's knowledge of paths and of the order of packets decides
 //
-// The further slots come in the selector's order: from `second` on, each `stride` behind the one before, around a prime
-// that is not below the number of slots, so that all of them are met once, whatever the stride from 1 on. In turn, the
-// slot behind one that is warned would get its share twice.
+// Further slots follow `second` at distances of `stride`, modulo a prime that is not below the number of slots: so every
+// stride visits all slots once. If the slots were tried in their order, the slot after one with a warning would get the
+// traffic of both.
 //
-// Differences count between measured RTTs only; where one is not known, or too old, the packet goes on to the next
-// path. RTTs are known in the first leaf. Switches further on reroute, and never recirculate.
+// Only measured RTTs are compared. If one of the two is not known or too old, the search continues with the next path.
+// Only the first leaf knows RTTs; later switches reroute packets, but never recirculate them.
 #ifndef RLB_REROUTE_P4
 #define RLB_REROUTE_P4
 #include "rlb/next_hops.p4"
 #include "rlb/path_rtt.p4"
 #include "rlb/warnings.p4"
 
-// A slot as Algorithm 1 sees it.
+// State of a slot's path for Algorithm 1.
 struct path_t {
     bit<16> slot;
     bool    warned;
     bit<32> rtt_ticks;  // 0: not known
-    bool    overdue;    // it may be longer
+    bool    overdue;    // the real RTT may be any longer (path_rtt.p4)
 }
 
 control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
@@ -54,17 +54,17 @@ struct search_t {
     bool    recirculates;
     path_t  path;        // p
     bit<16> next;        // p_s
-    bit<32> won_ticks;   // RTT(p_s) - RTT(p), where it recirculates
-    bit<16> left;        // slots that were not p or p_s yet
+    bit<32> won_ticks;   // RTT(p_s) - RTT(p), if it recirculates
+    bit<16> left;        // number of slots that were not examined yet
 }
 
-// Lines 3-8 for one p_s; then p_s is the next one.
+// Lines 3-8 for one p_s; then advances p_s.
 control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                    in bit<32> delay_ticks, inout search_t search) {
     ReadPath() read_path;
     apply {
         if (!search.ended && search.path.warned && search.left != 0) {
-            // The prime may be larger than the group.
+            // The prime may exceed the group's size: skip numbers that are no slots.
             if (search.next < hops.count && search.next != kept.best) {
                 path_t other;
                 read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
@@ -91,8 +91,8 @@ control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in tick
     }
 }
 
-// `kept` has p and p_s, slots of the group, and where a search goes on. `unfinished`: not all next hops were looked at
-// yet, and none is open so far.
+// `kept` has p and p_s (slots of the group), and where a search continues. `unfinished`: not all next hops were examined
+// yet, and all examined ones have warnings.
 control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in bit<32> delay_ticks, out search_t search, out bool unfinished) {
     ReadPath() read_path;
@@ -113,7 +113,7 @@ control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t
             search.next = 0;
         }
         read_path.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
-        // eight next hops with the first one, where the prime is their number
+        // with the first one these are eight next hops, if the prime equals the number of slots
         search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over Drill: the least loaded of two random next hops and the last best one, unless a pause of it is predicted (RLB §III).
+// RLB over DRILL: the least loaded of two random next hops and the last best one, unless its pause is predicted (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

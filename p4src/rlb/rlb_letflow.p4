@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over Letflow: a random next hop a flowlet, unless a pause of it is predicted (RLB §III).
+// RLB over LetFlow: a random next hop for each flowlet, unless its pause is predicted (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over Presto: 64 KB flowcells in turn, unless a pause of it is predicted (RLB §III).
+// RLB over Presto: 64 KB flowcells take the next hops round robin, unless a pause is predicted (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of RLB's state, and the field lists that it keeps over clones and recirculations.
+// Sizes of RLB's state, and ids of the field lists that clones and recirculations preserve.
 #ifndef RLB_SIZES_P4
 #define RLB_SIZES_P4
 
-const bit<32> PATH_PORTS = 256;   // ports to other switches have smaller numbers
-const bit<32> LEAVES     = 128;   // so have leaves
+const bit<32> PATH_PORTS = 256;   // numbers of ports to other switches must be below
+const bit<32> LEAVES     = 128;   // numbers of leaves must be below
 const bit<32> PATHS      = PATH_PORTS * LEAVES;
 #define PATH_INDEX(port, leaf) ((bit<32>)(port) * LEAVES + (bit<32>)(leaf))
 
 const bit<32> LONGEST_TICKS = 0xFFFFFFFF;
-const bit<32> RECIRCULATION_COUNTS = 256;  // a packet counts its own in 8 bits
+const bit<32> RECIRCULATION_COUNTS = 256;  // values of a packet's 8-bit count
 
-#define KEEP_FOR_CNM 2            // field lists; 1 is Flowcut's
+#define KEEP_FOR_CNM 2            // field lists; Flowcut uses 1
 #define KEEP_FOR_RECIRCULATION 3
 
 #endif

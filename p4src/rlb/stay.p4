@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Off unless stay_ticks is given: a flow that Algorithm 1 has moved from p to p_s (l. 8) stays moved. Its next packets
-// begin their search at p_s, as long as the selector says the same p and the flow is not idle for longer.
+// Optional (stay_ticks not 0): a flow that Algorithm 1 has moved from p to p_s (l. 8) stays moved. Its next packets begin
+// their search at p_s, as long as the selector chooses the same p and the flow is not idle for more than stay_ticks.
 //
-// DEVIATION: not in the paper, which decides packet by packet. But packets that go back to p when its warning ends
-// overtake those that were sent by p_s, and selectors that keep a flow on a path do so for its order.
+// DEVIATION: the paper decides for each packet. But packets that return to p when its warning ends overtake packets that
+// were sent by p_s, whereas selectors that keep a flow on a path do so to keep its order.
 #ifndef RLB_STAY_P4
 #define RLB_STAY_P4
 #include "common/metadata.p4"
 
-// index: hash of the flow; 0 at first. Flows that share a cell only move each other. Written and read in ingress only.
+// Index: hash of the flow. Flows that share a cell at worst move each other. Written and read in ingress only.
 //
 //     63       48 47       32 31             0
 //    +-----------+-----------+----------------+
@@ -17,7 +17,7 @@
 const bit<32> MOVED_FLOWS = 16384;
 @name("moved_flows") register<bit<64>>(MOVED_FLOWS) moved_flows;
 
-// `kept` has p and p_s as the selector says; `count` next hops.
+// Replaces p by the slot to which the flow was moved. `kept`: p and p_s of the selector; `count`: number of next hops.
 control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, in bit<32> stay_ticks,
                   inout kept_t kept) {
     apply {
@@ -33,7 +33,7 @@ control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, 
     }
 }
 
-// The packet leaves by `slot`.
+// Notes the slot by which the packet leaves, if it is not the selector's p.
 control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in kept_t kept) {
     apply {
         if (slot != kept.chosen) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings that this switch has received: which paths, by uplink and destination leaf, may soon be paused.
+// Warnings that this switch has received: paths (uplink and destination leaf) that may soon be paused.
 #ifndef RLB_WARNINGS_P4
 #define RLB_WARNINGS_P4
 #include "common/metadata.p4"
 
-// Cell: the warning holds before this time; 0 at first and after a withdrawal. Written and read in ingress only.
+// Cell: time at which the warning ends; 0: none, or withdrawn. Written and read in ingress only.
 @name("warned_until_ticks") register<ticks_t>(PATHS) warned_until_ticks;                  // index: PATH_INDEX
 @name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;   // index: port; for all leaves
 
-// Until when is what goes by this port to this leaf about to wait? 0: it is not.
+// The time at which the warning for this port and leaf ends; 0: there is no warning.
 control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out ticks_t until_ticks) {
     apply {
         ticks_t port_until_ticks;
@@ -26,7 +26,7 @@ control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out t
     }
 }
 
-// A CNM's contents; valid_ticks 0 withdraws. The port and the leaf must be ones that there is room for.
+// Stores the warning of a CNM; valid_ticks 0 withdraws it. Port and leaf must be within the registers' sizes.
 control NoteWarning(in port_t port, in bit<16> leaf, in bit<32> valid_ticks, in ticks_t now_ticks) {
     apply {
         ticks_t until_ticks = 0;

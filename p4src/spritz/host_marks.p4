@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host may say of the way of its packets is for the mode to say, and for the controller; the rest is taken off
-// at the switch of the host, and counted. In every mode an entropy value is a port like any other.
+// By marks, hosts may influence the paths of their packets as far as the mode and the controller allow. The host's
+// switch removes other marks, and counts them. Entropy values are UDP source ports, and need no permission.
 //
-//   DSCP STEERED    where spritz_config has `host_marks`
-//   VLAN tag        in mode CLASS; in the others the tag is cleared like all that are neither kept nor set
-//   DSCP TRIMMED    never: switches trim
+//   DSCP STEERED    allowed if spritz_config has `host_marks`
+//   VLAN tag        allowed in mode CLASS; in other modes it is cleared, like all tags that are neither kept nor set
+//   DSCP TRIMMED    never allowed: only switches trim
 #ifndef SPRITZ_HOST_MARKS_P4
 #define SPRITZ_HOST_MARKS_P4
 #include "common/control_limits.p4"

@@ -2,7 +2,7 @@
 // The ECMP tables of both roles (Spritz §III-A), as lists of ports.
 //
 //   path_lists   (role, near, class) -> path_list(list, size)           a miss: this role has no choice here
-//   path_slots   (list, slot) -> path_slot(port, goes_on, links)        slots 0 .. size-1, each filled
+//   path_slots   (list, slot) -> path_slot(port, goes_on, links)        slots 0 .. size-1, all with an entry
 //
 //   Dragonfly    role     destination     ports
 //                FIRST    other group     all within the group, then all to other groups
@@ -11,17 +11,17 @@
 //                SECOND   own group       no list: a packet never leaves its group for a destination in it
 //   Slim Fly     both     (near is 0)     all ports to switches
 //
-// goes_on: the switch at the other end has role SECOND. links: of the longest path that starts so, for UGAL-L.
-// DEVIATION from the hop count of the very path: at the source only its first link is chosen.
+// goes_on: the switch at the other end has role SECOND. links: length of the longest path by this port, for UGAL-L.
+// DEVIATION from the hop count of the path itself: the source's switch chooses only its first link.
 #ifndef SPRITZ_PATH_LISTS_P4
 #define SPRITZ_PATH_LISTS_P4
 #include "common/ecmp.p4"
 #include "spritz/role.p4"
 
-// What paths a packet may take.
+// The set of paths that a packet may take.
 enum bit<8> PathClass_t {
     ALL        = 0,  // fine-grained, and the routing baselines
-    MINIMAL    = 1,  // not in a list: the next hops of the route
+    MINIMAL    = 1,  // has no list: the next hops of the route
     NONMINIMAL = 2
 }
 
@@ -60,7 +60,7 @@ struct choice_t {
     bit<8> links;
 }
 
-// The link that a value stands for: identity hash modulo the list's size.
+// Selects a link of a list: value modulo the list's size.
 control PathSlot(in path_list_t list_info, in bit<32> value, out choice_t link) {
     SlotOf() slot_of;
     bit<16> slot = 0;

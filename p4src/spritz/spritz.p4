@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source-guided adaptive routing for Dragonfly and Slim Fly (Spritz §III), and the routing schemes that it is compared
-// with: minimal, Valiant, UGAL-L. Scout, Spray, OPS, Flicr and ECMP over all paths are the senders' (mode STEERED).
+// with: minimal, Valiant, UGAL-L. Senders implement Scout, Spray, OPS, Flicr and ECMP over all paths (mode STEERED).
 //
 //   packet-out | admission -> marks of hosts -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
-//              || accounts, counters, path tag
+//              egress: queue accounts, counters, path tag
 #define KNOWS_CHANNELS
 #include <core.p4>
 #include <v1model.p4>
@@ -22,7 +22,7 @@ const bool KNOWS_CLASSES = true;
 #include "common/transmit.p4"
 #include "spritz/host_marks.p4"
 
-// Whether the packet may be forwarded, and whether to a host.
+// Admission, marks of hosts, hop limit and routes: drops what must not be forwarded.
 control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, inout metadata_t meta,
                         inout standard_metadata_t standard_metadata) {
     Admission() admission;
@@ -50,7 +50,7 @@ control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, 
     }
 }
 
-// From a known egress port on.
+// Blocks after the egress port is known: tag, queue limit, last blocks of ingress.
 control SpritzTransmit(in TagOp_t tag_op, inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     WriteTag() write_tag;
@@ -88,7 +88,7 @@ control SpritzIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
             }
         } else {
-            TagOp_t tag_op = TagOp_t.CLEAR;  // no host gets a tag
+            TagOp_t tag_op = TagOp_t.CLEAR;  // tags are not sent to hosts
             SpritzMode_t mode;
             bool may_mark;
             spritz_mode.apply(mode, may_mark);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The next hop of a packet to another switch. Packets of RoCE have choices where this switch has a role for them; what
-// the mode makes of a choice:
+// Selects the next hop of a packet to another switch. RoCE packets have a choice of paths if this switch has a role for
+// them (role.p4). The mode says how to choose (EV: entropy value; list: path_lists.p4):
 //
 //   mode      role FIRST                          role SECOND                           tag
 //   MINIMAL   default table                       default table                         -
 //   STEERED   list by EV1                         list by EV2                           -
-//   CLASS     list of the tag's class, by hash    the same                              kept where the path goes on
+//   CLASS     list of the tag's class, by hash    the same                              kept if link.goes_on
 //             class MINIMAL: ECMP over all minimal next hops
-//   RANDOM    list, drawn                         list, drawn                           -
-//   UGAL_L    drawn from the list, or default     list, drawn, if tagged NONMINIMAL     set where the path goes on
+//   RANDOM    list, at random                     list, at random                       -
+//   UGAL_L    list at random, or default table,   list, at random, if tagged NONMINIMAL set if link.goes_on
 //             by the queues
 //
-// Packets with DSCP STEERED are steered by their EV in every mode: flows beside those that the mode is for, as the
-// background traffic of §V-B. All else takes the default table, as does who finds no list. Tags that are neither kept
-// nor set are cleared.
-// DEVIATION: the paper has ECMP 1 clear every tag (§III-D). ECMP 2 would then take its default table, and of the
-// non-minimal paths only those that ECMP 1 chooses alone would be left; so a tag is kept over the link between the two.
-// DEVIATION: how ECMP 2 learns what UGAL-L decided at ECMP 1 is not said (§V-A); it is told by the same tag.
-// DEVIATION: where a second link would lead back to the switch of the source, the default table's is taken. The paper
-// names no path there; a packet that came back would have no role, and the default table could send it here again, for
-// ever. No EV of an endpoint's table asks for it; drawn links and other EVs do, in a Slim Fly.
+// In every mode, packets with DSCP STEERED choose by their EV: these are flows that the mode is not for, such as the
+// background traffic of §V-B. All other packets take the default table, as do packets without a list. Tags that are
+// neither kept nor set are cleared.
+// DEVIATION: in the paper, ECMP 1 clears every tag (§III-D). Then ECMP 2 would take its default table, and of the
+// non-minimal paths only those with the first link chosen by ECMP 1 would remain; so the tag is kept up to ECMP 2.
+// DEVIATION: the paper does not say how ECMP 2 learns the decision of UGAL-L at ECMP 1 (§V-A); here by the same tag.
+// DEVIATION: if the second link would lead back to the source's switch, the default table's link is taken. The paper
+// does not cover this; a returned packet would have no role there, and the default table could send it here again, for
+// ever. No EV in an endpoint's table leads to this case; random links and other EVs can, in a Slim Fly.
 #ifndef SPRITZ_STEER_P4
 #define SPRITZ_STEER_P4
 #include "common/select_ecmp.p4"
@@ -31,7 +31,7 @@ enum bit<8> SpritzMode_t {
     MINIMAL = 0,
     STEERED = 1,  // fine-grained: EV1 is the high byte of the UDP source port, EV2 the low one (Spritz §III)
     CLASS   = 2,  // coarse-grained (§III-D)
-    RANDOM  = 3,  // Valiant, each switch draws by itself (§V-A)
+    RANDOM  = 3,  // Valiant: each switch chooses at random (§V-A)
     UGAL_L  = 4
 }
 
@@ -54,10 +54,10 @@ control SpritzMode(out SpritzMode_t mode, out bool host_marks) {
     }
 }
 
-// By what a packet goes.
+// How the next hop is chosen.
 enum bit<8> Rule_t {
     DEFAULT_TABLE = 0,
-    NEXT_HOPS     = 1,  // ECMP over the route's
+    NEXT_HOPS     = 1,  // ECMP over the route's next hops
     BY_EV         = 2,
     BY_HASH       = 3,
     DRAWN         = 4,
@@ -95,7 +95,7 @@ control ChooseRule(in headers_t hdr, in Role_t role, in SpritzMode_t mode, out R
     }
 }
 
-// The number that picks a slot.
+// The number that selects a slot of the list.
 control PathValue(in Rule_t rule, in Role_t role, in bit<16> entropy, in bit<32> flow_hash, out bit<32> value) {
     apply {
         if (rule == Rule_t.BY_HASH) {
@@ -111,7 +111,7 @@ control PathValue(in Rule_t rule, in Role_t role, in bit<16> entropy, in bit<32>
     }
 }
 
-// A link of the role's list; not `found` where there is no list, or the default table's link is the better one.
+// Selects a link of the list; not `found`: no list, or the default table is to be used; `broken`: the slot is empty.
 control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in destination_t destination,
                    in bit<16> entropy, in bit<32> flow_hash, in port_t ingress_port, out choice_t link,
                    out bool broken) {

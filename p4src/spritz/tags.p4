@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// VLAN tags that name a class of paths (Spritz §III-D). A host sets one; or, under UGAL-L, the switch of the source, to
-// tell the next one that the packet is not on its minimal path. The switch that makes the last choice clears it.
+// VLAN tags that select a class of paths (Spritz §III-D). A host sets the tag; with UGAL-L, the source's switch sets it,
+// to tell the next switch that the packet is not on a minimal path. The switch that makes the last choice clears it.
 //
-//   vlan_classes   vid -> vlan_class(class)           a miss: the tag means nothing
+//   vlan_classes   vid -> vlan_class(class)           a miss: the tag has no meaning
 #ifndef SPRITZ_TAGS_P4
 #define SPRITZ_TAGS_P4
 #include "common/trim.p4"
@@ -29,14 +29,14 @@ control VlanClass(in vlan_t vlan, out bool known, out PathClass_t path_class) {
     }
 }
 
-// What becomes of a tag.
+// What to do with a packet's VLAN tag.
 enum bit<8> TagOp_t {
     CLEAR = 0,
     KEEP  = 1,
-    SET   = 2  // NONMINIMAL, also where there was one
+    SET   = 2  // set NONMINIMAL, also if there is another tag
 }
 
-// `wire_bytes`: what the packet is long with this.
+// `wire_bytes`: the packet's length, updated.
 control WriteTag(in TagOp_t op, inout headers_t hdr, inout bit<32> wire_bytes) {
     apply {
         if (op == TagOp_t.SET) {
