@@ -3,7 +3,7 @@
 
 Run one case: scripts/run_ptf.py --plugin examples/two_choices --target native test_two_choices.EvadeTest
 
-In a group of two both ports are choices, so that nothing is left to chance.
+In a group of two, both ports are always the choices, so the result does not depend on random numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FLOWS = 40
 
 
 class TwoChoicesTest(FabricTest):
-    """The slots of a group, once more for each choice."""
+    """Adds a group's slots to the tables of both choices as well."""
 
     program = "two_choices"
     folder = "plugin"
@@ -45,7 +45,7 @@ class TwoChoicesTest(FabricTest):
 
 @group("two_choices")
 class FlowletTest(TwoChoicesTest):
-    """Without a pause a flow stays on its path; flows, and flowlets after pauses, take all of them."""
+    """Without a pause a flow keeps its path; different flows, and flowlets of one flow, use all paths."""
 
     def runTest(self) -> None:
         self.set_gap(NEVER_TICKS)
@@ -65,10 +65,10 @@ class FlowletTest(TwoChoicesTest):
 
 @group("two_choices")
 class EvadeTest(TwoChoicesTest, SlowPortTest):
-    """While one port of a pair has a queue, a new flowlet leaves by the other one."""
+    """While packets wait at one port of a pair, a new flowlet leaves by the other port."""
 
     def evade(self, flow: Flow) -> bool:
-        """A frame comes in while a queue waits at the slow port; whether it did wait all the time."""
+        """Sends a frame while packets wait at the slow port; returns whether they waited all the time."""
         self.fill()
         before = self.count("port_rx", HOST_PORT)
         self.send(HOST_PORT, roce(flow))
@@ -80,7 +80,7 @@ class EvadeTest(TwoChoicesTest, SlowPortTest):
         self.add_group(PAIR_REMOTE, PAIR_GROUP, (self.slow_port, FREE_PORT))
         evaded = 0
         for number in range(ATTEMPTS):
-            # each is a flow of its own, so its packet begins a flowlet
+            # each packet belongs to a new flow, so it begins a flowlet
             waited = self.evade(Flow(HOST, PAIR_REMOTE, sport=2000 + number))
             if waited:
                 self.receive(FREE_PORT)
