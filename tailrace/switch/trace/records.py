@@ -196,7 +196,7 @@ class RecordReader:
     # ---- statements ----
 
     def _flush(self, packet: _Packet) -> None:
-        """Ends the present statement: its event, with all changes, then those of its externs."""
+        """Completes the present statement: adds its event, with all changes, then those of its externs."""
         if packet.statement is None and not packet.runs:
             return
         changes = packet.content.write(packet.runs)

@@ -297,7 +297,7 @@ def test_drop_takes_the_multicast_group_back() -> None:
         (lambda p: p["pipelines"][0]["tables"][0]["next_tables"].update(__HIT__=None), "nothing else"),
         (lambda p: p["pipelines"][0]["tables"][0]["next_tables"].clear(), 'no node for action "body"'),
         (lambda p: p["pipelines"][0]["conditionals"].append({"name": "c", "id": 0}), "true_next"),
-        (lambda p: p["errors"].extend([["A", 1], ["B", 1]]), "twice"),
+        (lambda p: p["errors"].extend([["A", 1], ["B", 1]]), "another error has this name"),
         (lambda p: p["pipelines"][0]["tables"][0].update(type="indirect"), '"act_prof_name" is missing'),
         (lambda p: p["extern_instances"].append({"name": "e"}), 'extern ""'),
     ],
