@@ -116,5 +116,5 @@ def test_some_rounds_of_an_all_to_all(rounds: int) -> None:
 
 def test_more_rounds_than_there_are() -> None:
     """One line."""
-    with pytest.raises(SpecError, match=f"rounds must be less than there are hosts, {len(FABRIC.hosts)}"):
+    with pytest.raises(SpecError, match=f"rounds must be less than {len(FABRIC.hosts)}, the number of hosts"):
         flows(f"alltoall:rounds={len(FABRIC.hosts)}")

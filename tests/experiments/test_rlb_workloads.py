@@ -113,14 +113,17 @@ def test_the_restricted_host_is_the_congested_receiver() -> None:
     [
         (PAUSED.replace("servers=3", "servers=4"), "need 5 hosts at the first leaf and 9 at the second"),
         (PAUSED.replace("load=0.5", "load=1").replace("pairs=4", "pairs=2"), "carry at most 0.5 of it"),
-        (PAUSED.replace("duration=1ms", "duration=1ns"), "no flow begins in so short a duration"),
+        (PAUSED.replace("duration=1ms", "duration=1ns"), "no flow starts within the duration"),
         ("paused:size=1KB,load=0.5,duration=1ms,pairs=4", "workload paused: key 'servers' is missing"),
-        (f"{BURSTY},every=1us", "workload poisson: every must be given only where bursts is"),
+        (f"{BURSTY},every=1us", "workload poisson: every must be given only together with bursts"),
         (f"{BURSTY},bursts=4", "workload poisson: key 'every' is missing"),
-        (f"{BURSTY},bursts=16,every=1us", "bursts must be no more than the hosts that can send to one, 15"),
-        (f"{BURSTY},spots=2", "workload poisson: spots must be given only where bursts is"),
-        (f"{BURSTY},bursts=2,every=1us,long=1MB", "workload poisson: long must be given only where spots is"),
-        (f"{BURSTY},bursts=2,every=1us,spots=1,from=any", "from must be leaf where spots is given,"),
+        (f"{BURSTY},bursts=16,every=1us", "bursts must be at most 15, the number of hosts"),
+        (f"{BURSTY},spots=2", "workload poisson: spots must be given only together with bursts"),
+        (
+            f"{BURSTY},bursts=2,every=1us,long=1MB",
+            "workload poisson: long must be given only together with spots",
+        ),
+        (f"{BURSTY},bursts=2,every=1us,spots=1,from=any", "from must be leaf if spots is given,"),
         (f"{BURSTY},bursts=2,every=1us,spots=3", "spots must be no more than the 2 switches with hosts"),
         (f"{BURSTY},bursts=8,every=1us,spots=1", "bursts: leaf1 and leaf2 have too few hosts for a hot spot"),
         (f"{BURSTY},of=core", "workload poisson: of=core: expected hosts, fabric"),
@@ -177,7 +180,7 @@ def test_bursts_within_a_leaf() -> None:
     ends = [[OVERSUBSCRIBED.host_by_ip(ip) for ip in (flow.src, flow.dst)] for flow in flows]
     assert len(ends) == 4 * 3
     assert all(a.switch == b.switch and a != b for a, b in ends)
-    with pytest.raises(SpecError, match="bursts must be no more than the hosts that can send to one, 3"):
+    with pytest.raises(SpecError, match="bursts must be at most 3, the number of hosts"):
         traffic(f"{words}4", OVERSUBSCRIBED)
 
 

@@ -106,7 +106,7 @@ def test_adversarial_slim_fly_shares_links() -> None:
 
 def test_adversarial_needs_a_low_diameter() -> None:
     """Elsewhere nobody has said what it is."""
-    with pytest.raises(SpecError, match="one for a dragonfly and for a slim-fly, not for a fat-tree"):
+    with pytest.raises(SpecError, match="exists for a dragonfly and for a slim-fly, not for a fat-tree"):
         traffic("adversarial:size=1KiB", parse_topology("fat-tree:k=4"))
     with pytest.raises(SpecError, match="workload adversarial: all hosts are in one group"):
         traffic("adversarial:size=1KiB", parse_topology("dragonfly:p=2,a=2,h=1,groups=1"))
@@ -184,14 +184,18 @@ def test_congested_groups_ahead_and_path() -> None:
         ("congested-groups:from=near", DRAGONFLY, "workload congested-groups: from=near: expected group"),
         ("congested-groups:path=x", DRAGONFLY, "workload congested-groups: path=x: expected hash, scheme"),
         ("congested-groups:ahead=soon", DRAGONFLY, "workload congested-groups: ahead must be a"),
-        ("congested-groups:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
+        ("congested-groups:free=8", DRAGONFLY, "free must be at most 7, to leave a group for the source"),
         ("congested-groups:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
         ("congested-groups:free=0", parse_topology("dragonfly:p=1,a=1,h=2"), "every switch of a group has"),
         ("incast:degree=3,to=h99,bystanders=2", DRAGONFLY, "the topology has no host 'h99'"),
         ("incast:degree=3,from=h99", DRAGONFLY, "the topology has no host 'h99'"),
         ("incast:degree=3,from=h71", DRAGONFLY, "the 3 hosts from h71 on cannot all send to"),
         ("incast:degree=3,from=h1,to=h2", DRAGONFLY, "the 3 hosts from h1 on cannot all send to h2"),
-        ("incast:degree=3,bystanders=69", DRAGONFLY, "bystanders must be no more than the other hosts, 68"),
+        (
+            "incast:degree=3,bystanders=69",
+            DRAGONFLY,
+            "bystanders must be at most 68, the number of the other hosts",
+        ),
         ("incast:degree=3,bystanders=1", DRAGONFLY, "bystanders must be at least 2"),
         ("allreduce:background=1MiB", DRAGONFLY, "there is no permutation of the 0 hosts that are left"),
         ("alltoall:hosts=71,background=1MiB", DRAGONFLY, "there is no permutation of the 1 hosts that are"),

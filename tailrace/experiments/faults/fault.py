@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a link or a switch, and the registry of the faults that a spec describes: kinds.py."""
+"""A fault of links or switches, and the registry of the kinds of faults, which kinds.py fills."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailrace.topology import Topology
 
 
 class FaultKind(Protocol):
-    """What a spec describes: the struct of a fault's keys."""
+    """A kind of fault: the struct into which a spec's keys are parsed."""
 
     def resolve(self, topology: Topology, rng: random.Random, /) -> tuple[LinkFault, ...]:
-        """What happens to each link or switch that is hit; the same for the same numbers from `rng`.
+        """The fault of each affected link or switch; `rng` alone decides random choices.
 
         Raises:
-            SpecError: the topology has no such link or switch; the text does not name the fault.
+            SpecError: the topology has no such link or switch; the message does not name the fault.
         """
 
 
@@ -30,14 +30,14 @@ FAULTS: Registry[FaultKind] = Registry("fault", methods={"resolve": 2})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as it was written."""
+    """A fault: its spec as written, its name, and its parsed keys."""
 
     spec: str
     name: str
     kind: FaultKind
 
     def resolve(self, topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
-        """As FaultKind has it; errors name the fault."""
+        """The result of FaultKind.resolve; error messages name the fault."""
         try:
             with blamed(f"fault {self.name}"):
                 hits = self.kind.resolve(topology, rng)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of faults, with their keys.
 
-Each lasts from `at` to `until`, from the start of the traffic on. Of two faults that slow a link down, the
-later one counts.
+Each lasts from `at` to `until`; both times count from the start of the traffic. If two faults slow down the
+same link, the later one applies.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class Times:
     until_ns: Annotated[int | None, keys.time("until", "when it ends", absent="never")] = None
 
     def __post_init__(self) -> None:
-        """Refuse what ends before it begins."""
+        """Refuse a fault that ends before it begins."""
         if self.until_ns is not None and self.until_ns <= self.at_ns:
             raise SpecError(f"until must be later than at, found '{format_time(self.until_ns)}'")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkChoice:
-    """The links that a fault hits: one, or some of all."""
+    """The links that a fault affects: one, or a random fraction of all."""
 
-    link: Annotated[str | None, keys.text("link", "this one", "A-B", absent="by fraction")] = None
+    link: Annotated[str | None, keys.text("link", "this link", "A-B", absent="by fraction")] = None
     fraction: Annotated[
         float | None,
         keys.number(
             "fraction",
-            "so many of all links between switches, at random, at least one",
+            "fraction of all links between switches, drawn at random, at least one link",
             above=0,
             most=1,
             absent="by link",
@@ -62,29 +62,29 @@ class LinkChoice:
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse both, and none."""
+        """Refuse both keys together, and neither."""
         if (self.link is None) == (self.fraction is None):
             raise SpecError("expected either link= or fraction=")
 
     def of(self, topology: Topology, rng: random.Random) -> list[LinkEnds]:
-        """The ends of each."""
+        """The two ends of each chosen link."""
         if self.link is not None:
             return [one_link(topology, self.link)]
-        assert self.fraction is not None, "one of them is given"
+        assert self.fraction is not None, "either link or fraction is given"
         return some_links(topology, self.fraction, rng)
 
 
-@FAULTS.register("link-slow", "links at a fraction of their rate, both ways")
+@FAULTS.register("link-slow", "links at a fraction of their rate, in both directions")
 @dataclass(frozen=True, slots=True)
 class SlowLinks:
     """Some links are slow."""
 
     links: LinkChoice
     times: Times
-    factor: Annotated[float, keys.number("factor", "of their rate, below 1", above=0, most=1)]
+    factor: Annotated[float, keys.number("factor", "fraction of their rate, below 1", above=0, most=1)]
 
     def __post_init__(self) -> None:
-        """Refuse what slows nothing down."""
+        """Refuse a factor that slows nothing down."""
         if self.factor == 1:
             raise SpecError("factor must be less than 1, found '1'")
 
@@ -106,10 +106,10 @@ class DeadLinks:
         return tuple(LinkDown(a, b, *times) for a, b in self.links.of(topology, rng))
 
 
-@FAULTS.register("drop", "data that links between switches lose at random")
+@FAULTS.register("drop", "links between switches lose data packets at random")
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """Some links lose data (RLB §IV-A: those to one switch of the core)."""
+    """Some links lose data packets (RLB §IV-A: the links to one core switch)."""
 
     times: Times
     rate: Annotated[float, _RATE]
@@ -117,7 +117,7 @@ class Drops:
         str,
         keys.text(
             "where",
-            "links: all, one, those of a role, both ways, or those to a switch",
+            "links: all, one, those of a role (both directions), or those into a switch",
             "all|A-B|ROLE|SWITCH",
         ),
     ] = ALL
@@ -125,7 +125,7 @@ class Drops:
         int,
         keys.integer(
             "switches",
-            "so many switches of the role, drawn at random, lose what reaches them",
+            "number of switches of the role, drawn at random, whose incoming links lose packets",
             least=1,
             absent="links of all",
         ),
@@ -138,9 +138,7 @@ class Drops:
         return tuple(Loss(a, b, self.rate, *times, links.one_way) for links in sets for a, b in links.links)
 
 
-@FAULTS.register(
-    "ack-loss", "Flowcut's ACKs, of switches or of NICs, that links between switches lose at random"
-)
+@FAULTS.register("ack-loss", "links between switches lose Flowcut's ACKs (from switches or NICs) at random")
 @dataclass(frozen=True, slots=True)
 class AckLosses:
     """All links lose Flowcut's ACKs."""
@@ -176,13 +174,13 @@ class Blackholes:
         return (Blackhole(switch, pairs, self.times.at_ns, self.times.until_ns),)
 
 
-@FAULTS.register("switch-restart", "a switch that loses its state and what is in it, and is away for a while")
+@FAULTS.register("switch-restart", "a switch that loses its state and its packets, and is down for a while")
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A switch forgets everything, its counters too."""
+    """A switch restarts: it loses all its state, including counters."""
 
-    switch: Annotated[str, keys.text("switch", "which, or a role of which one is drawn", "ROLE|SWITCH")]
-    down_ns: Annotated[int, keys.time("for", "how long it is away", least=1)]
+    switch: Annotated[str, keys.text("switch", "the switch, or a role of which one is drawn", "ROLE|SWITCH")]
+    down_ns: Annotated[int, keys.time("for", "how long it is down", least=1)]
     at_ns: Annotated[int, _AT] = 0
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:

@@ -15,7 +15,7 @@ def parse_fault(text: str) -> Fault:
     """The fault that a spec describes.
 
     Raises:
-        SpecError: unknown name or bad option; one line says which.
+        SpecError: unknown name or bad option; the message, one line, names it.
     """
     spec, kind = FAULTS.parse(text)
     return Fault(str(spec), spec.name, kind)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where faults are in a topology, as specs say it: links A-B, roles of switches, switches.
+"""The place of a fault in a topology, as specs name it: a link A-B, a role of switches, or a switch.
 
-Links here are pairs of names: links between the same two switches are one, and share a fault.
+A link here is a pair of switch names, so parallel links between two switches share a fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LinkEnds = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LinkSet:
-    """Some links; `one_way`: only from the first end to the second."""
+    """Some links; with `one_way`, only the direction from the first end to the second."""
 
     links: tuple[LinkEnds, ...]
     one_way: bool = False
@@ -53,10 +53,10 @@ def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[
 
 
 def links_at(topology: Topology, where: str) -> LinkSet:
-    """All links, those of a role, what leads to a switch (its hosts' links, too), or the link A-B.
+    """All links, those of a role, those into a switch (including its hosts' links), or the link A-B.
 
     Raises:
-        SpecError: the topology has nothing of that name.
+        SpecError: the topology has no link, role or switch of that name.
     """
     links = _fabric(topology)
     if where == ALL:
@@ -71,7 +71,7 @@ def links_at(topology: Topology, where: str) -> LinkSet:
 
 
 def one_switch(topology: Topology, where: str, rng: random.Random) -> str:
-    """The switch with a name, or one of a role at random, or of all.
+    """The switch of that name, or one drawn at random from a role or from all switches.
 
     Raises:
         SpecError: the topology has no such switch.
@@ -80,10 +80,10 @@ def one_switch(topology: Topology, where: str, rng: random.Random) -> str:
 
 
 def some_switches(topology: Topology, where: str, count: int, rng: random.Random) -> list[str]:
-    """So many switches of a role, or of all, at random.
+    """`count` switches drawn at random from a role, or from all switches.
 
     Raises:
-        SpecError: the topology has no such role, or not so many.
+        SpecError: the topology has no such role, or fewer switches of it.
     """
     switches = _of_role(topology, where)
     if count > len(switches):

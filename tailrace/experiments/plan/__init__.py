@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the specs of an experiment to a plan."""
+"""Turns the specs of an experiment into a plan: a job for a backend, with every default resolved."""

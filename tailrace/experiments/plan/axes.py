@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of a grid of runs: keys of an experiment and their values; the names of runs by these.
+"""Axes of a grid of runs (keys of an experiment with their values), and names of runs made from them.
 
 seed=1..5                                  whole numbers from 1 to 5
 scheme=ecmp,flowcut:variant=nic,rtt=3      specs; a piece key=value belongs to the spec before it
-scheme.rtt=2,3,4                           an option of the spec, which keeps the others
+scheme.rtt=2,3,4                           one option of the scheme's spec; its other options stay
 fault=none,link-slow:fraction=0.01,factor=0.1
 """
 
@@ -28,20 +28,20 @@ from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import expected
 
 Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
-"""A value of an axis in results: a number where the text is one."""
+"""A value of an axis in results: a number if the string is one."""
 
 CASE, SCHEME, SEED = "case", "scheme", "seed"
 """The axes of a comparison."""
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 MOST_RUNS = 100_000
-"""Of a sweep, and values of an axis."""
+"""At most so many runs in a sweep, and values on an axis."""
 
 _MOST_NAME = 237
-"""Bytes of a folder's name: 255 fit, and beside it lies one whose name has 18 more (atomic_folder.py)."""
+"""Longest folder name in bytes: file systems allow 255, and temporary names add 18 (atomic_folder.py)."""
 
 _DIGITS = 8
-"""Of the hash in a name that would not do without."""
+"""Hexadecimal digits of the hash that makes a folder name unique or short enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Axis:
 
     @property
     def text(self) -> str | None:
-        """The values as `parse_axis` takes them behind the key; None where it takes no such values."""
+        """The values as `parse_axis` reads them after KEY=; None if it cannot read them back."""
         text = ",".join(self.values)
         try:
             return text if parse_axis(f"{self.key}={text}") == self else None
@@ -62,22 +62,22 @@ class Axis:
 
     @property
     def settings(self) -> list[Setting]:
-        """The values as results have them: numbers where all are, and every seed.
+        """The values as results store them: numbers if all are numbers; seeds always are.
 
         Raises:
-            SpecError: one is no seed, or a seed is given twice.
+            SpecError: a value is not a seed, or a seed is given twice.
         """
         is_seed = self.key == SEED
         numbers = [_seed(text) if is_seed else _setting(text) for text in self.values]
         if is_seed and len(set(numbers)) < len(numbers):
             raise SpecError(f"--set {SEED}: a seed is given twice")
-        # 2 and 2.0 are two values
+        # 2 and 2.0 are equal as numbers, but two values of the axis
         is_text = len(set(numbers)) < len(numbers) or any(isinstance(value, str) for value in numbers)
         return list(self.values) if is_text else numbers
 
     @property
     def folders(self) -> dict[str, str]:
-        """The name of the folder of each value; with a hash where it is another value's, too, or too long."""
+        """The folder name of each value, with a hash if two values would share it, or if it is too long."""
         names = {value: slug(f"{self.key}={value}") for value in self.values}
         counts = Counter(names.values())
         for value, name in names.items():
@@ -121,10 +121,10 @@ def _check_key(key: str) -> None:
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The values of each key of several texts.
+    """The values by key of several KEY=VALUE,VALUE strings.
 
     Raises:
-        SpecError: no such key, no values, or a key twice.
+        SpecError: no such key, no values, or a key given twice.
     """
     axes: dict[str, tuple[str, ...]] = {}
     for axis in map(parse_axis, texts):
@@ -135,7 +135,7 @@ def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _range(text: str) -> Sequence[str]:
-    """The numbers of FIRST..LAST; any other text is one value."""
+    """The numbers of FIRST..LAST as strings; any other string is a single value."""
     bounds = number_range(text)
     if bounds is None:
         return (text,)
@@ -153,7 +153,7 @@ def _seed(text: str) -> int:
 
 
 def _setting(text: str) -> Setting:
-    """The value of an axis that a text stands for: a number where the number is written so, else the text."""
+    """The value of an axis: a number if `text` is exactly how Python prints it, else the string itself."""
     for number in (int, float):
         with suppress(ValueError):
             value = number(text)
@@ -169,16 +169,16 @@ def run_name(settings: Mapping[str, Setting]) -> str:
 
 
 def label_of(settings: Mapping[str, Setting]) -> str:
-    """What a table calls the runs with some settings: all of them but the case and the seed."""
+    """The label of runs in a table: their settings without the case and the seed."""
     shown = {key: value for key, value in settings.items() if key not in (CASE, SEED)}
     return run_name(shown) or f"{SEED}={settings.get(SEED)}"
 
 
 def at_point(base: Experiment, settings: Mapping[str, str]) -> Experiment:
-    """The experiment at one combination of the values of axes, by their keys.
+    """The experiment at one point of the grid; `settings` has one value for each axis, by key.
 
     Raises:
-        SpecError: a value that a key does not take.
+        SpecError: a key does not accept its value.
     """
     specs: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
     if "fault" in specs:
@@ -201,7 +201,7 @@ def at_point(base: Experiment, settings: Mapping[str, str]) -> Experiment:
 
 
 def _base_spec(base: Experiment, name: str) -> str:
-    """The spec that an axis `name.OPTION` changes where no axis has the spec itself."""
+    """The spec whose option an axis `name.OPTION` changes if no axis sets the spec itself."""
     if name == "workload":
         return base.workload or defaults.workload(base.target)
     return base.scheme if name == "scheme" else base.topology

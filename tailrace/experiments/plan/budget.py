@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a machine can hold in real time, and the time scale that follows.
+"""How much load a machine can carry in real time, and the time scale (slow-down factor) that follows.
 
-A run at line rate costs so many packets a second at each host. Each packet, with its acknowledgments, costs
-its two hosts some CPU time, and every switch on its path. The costs below were measured at a few hundred
-packets a second, where waking up costs more than the work itself; they choose the default time scale, and
-warn about one that is too small. Whether a run kept up is observed while it runs, not computed.
+At line rate each host sends a certain number of packets a second. Each packet, with its acknowledgments,
+costs CPU time at its two hosts and at every switch on its path. The costs below were measured at a few
+hundred packets a second, where waking up costs more than the work itself. They yield the default time scale,
+and a warning if a given one is too small. Whether a run kept up is observed while it runs, not computed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COSTS = {
     "native": PacketCost(hosts_s=120 * _US, switch_s=130 * _US),
     "bmv2": PacketCost(hosts_s=120 * _US, switch_s=450 * _US),
 }
-"""By real-time target; the virtual one has a clock of its own, and holds anything."""
+"""By real-time target. The virtual target has its own clock, so no load is too high for it."""
 
 
 def load(topology: Topology, target: str, mtu_bytes: int) -> float:
@@ -46,29 +46,29 @@ def load(topology: Topology, target: str, mtu_bytes: int) -> float:
 
 
 def capacity(cores: int | None = None) -> float:
-    """Cores that a run may fill on this machine."""
+    """Number of cores of this machine that a run may use."""
     return _SHARE_OF_CORES * (cores or os.cpu_count() or 1)
 
 
 def time_scale(topology: Topology, target: str, mtu_bytes: int, cores: int | None = None) -> float:
-    """The smallest time scale that this machine holds, rounded up to two digits; 1 for the virtual target."""
+    """The smallest time scale at which this machine keeps up, rounded up to two digits; 1 if virtual."""
     needed = load(topology, target, mtu_bytes) / capacity(cores)
     if needed <= 1:
         return 1.0
     unit = 10.0 ** (math.floor(math.log10(needed)) + 1 - _SIGNIFICANT_DIGITS)
-    # a product with 0.1 would bring in digits of its own
+    # a product with 0.1 would add rounding errors as further digits
     return round(math.ceil(needed / unit) * unit, 9)
 
 
 def warning(
     topology: Topology, target: str, mtu_bytes: int, scale: float, cores: int | None = None
 ) -> str | None:
-    """One line if the time scale asks for more than this machine holds, else None."""
+    """One line if the time scale is too small for this machine, else None."""
     needed = load(topology, target, mtu_bytes) / scale / capacity(cores)
     if needed <= 1:
         return None
     enough = time_scale(topology, target, mtu_bytes, cores)
     return (
-        f"time scale {scale:g} asks for about {needed:.1f} times what this machine holds; "
+        f"time scale {scale:g} needs about {needed:.1f} times the CPU time that this machine has; "
         f"the run will probably be marked as overloaded ({enough:g} would do)"
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines that run experiments again: every summary and page takes them from here.
+"""Builds the command lines that repeat experiments, for all summaries and pages.
 
-Options follow from the fields of an experiment (plan/experiment.py), so that of a new key there is one, too.
-Plug-ins that were loaded from files are among them.
+The options follow from the fields of an experiment (plan/experiment.py), so a new key has its option at once.
+Plug-ins that were loaded from files are included (--plugin).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SET = "set"
 
 
 def run_command(experiment: Experiment) -> str:
-    """Runs an experiment with each of its seeds."""
+    """The command that runs an experiment with each of its seeds."""
     return shlex.join([PROGRAM, RUN, *experiment.options()])
 
 
 def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
-    """Compares schemes on the traffic of an experiment; empty where no list of schemes can express these."""
+    """The command that compares schemes on an experiment's traffic; empty if --scheme cannot express them."""
     wanted = tuple(dict.fromkeys(schemes))
     text = ",".join(wanted)
     if not _expresses(text, wanted):
@@ -36,8 +36,8 @@ def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
 
 
 def sweep_command(base: Experiment, axes: Mapping[str, str | None]) -> str:
-    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where no text can express
-    the values of one (None), or no list of schemes that of the experiment.
+    """The command that runs a sweep; `axes` has the values of each --set option as a string, by key. It is
+    empty if the values of an axis (None) or the scheme cannot be written as an option.
     """
     if None in axes.values() or not _expresses(base.scheme, (base.scheme,)):
         return ""
@@ -46,7 +46,7 @@ def sweep_command(base: Experiment, axes: Mapping[str, str | None]) -> str:
 
 
 def _expresses(text: str, schemes: tuple[str, ...]) -> bool:
-    """Whether a list of schemes on the command line stands for these."""
+    """Whether `text`, as the value of --scheme, is parsed into exactly these schemes."""
     try:
         return split_schemes(text) == schemes
     except SpecError:
@@ -54,12 +54,12 @@ def _expresses(text: str, schemes: tuple[str, ...]) -> bool:
 
 
 def checked(command: str) -> str:
-    """A command of a file of results as a shell takes it; empty if it is none that this module makes."""
+    """A command from a results file, quoted for a shell; empty if it is not one that this module makes."""
     try:
         arguments = shlex.split(command)
         if arguments[:1] != [PROGRAM] or arguments[1:2] not in [[name] for name in COMMANDS]:
             return ""
         read_options(arguments[2:], also=(_SET,))
-    except ValueError:  # of shlex, and SpecError
+    except ValueError:  # from shlex; SpecError is one, too
         return ""
     return printable(shlex.join(arguments))

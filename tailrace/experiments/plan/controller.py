@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a run in virtual time: specs such as ``real:latency=20us`` -> what it is like.
+"""The controller of a run in virtual time: parses specs such as ``real:latency=20us``.
 
-ideal                           is notified of link and switch failures, and has reacted ten base RTTs
-                                later; the default
+ideal                           (default) is notified of link and switch failures, and its reaction takes
+                                effect ten base RTTs later
 real:latency=TIME,interval=TIME the real controller, over P4Runtime channels in memory
 
-latency     mean time of a message between it and a switch, one way; a tenth of the interval without it
-interval    between the probes of a link, of which it misses three before the link is dead, and the measure
-            of all its other times; without it a dead link is noticed about ten base RTTs later, as by ideal
+latency     mean one-way time of a message between controller and switch; default: a tenth of the interval
+interval    time between probes of a link, which is declared dead after three missed probes; all other times
+            are derived from it. By default a dead link is noticed about ten base RTTs later, as by ideal
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ IDEAL, REAL = KINDS = ("ideal", "real")
 
 @dataclass(frozen=True, slots=True)
 class _Ideal:
-    """Has no keys."""
+    """The spec `ideal`, which has no keys."""
 
 
 def parse_controller(text: str) -> RealControllerConfig | None:
-    """The controller as its spec describes it; None is `ideal`.
+    """The settings of the real controller that a spec describes; None for `ideal`.
 
     Raises:
-        SpecError: an unknown controller, or an unknown or bad option; one line says which.
+        SpecError: an unknown controller, or an unknown or bad option; the message, one line, names it.
     """
     spec = parse(text, "controller")
     if spec.name not in KINDS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment is where nobody says otherwise; presets/ has more."""
+"""Defaults of an experiment; presets/ has larger sets of settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MTU_BYTES = 1024
 """Payload of a full packet."""
 
 PRESET = "basic"
-"""Its schemes are compared where nobody names any; ratios are against the first."""
+"""The preset whose schemes `tailrace compare` takes by default; ratios are relative to its first scheme."""
 
 
 def workload(target: str) -> str:
-    """What is sent: less on BMv2, whose links are several times slower than those of the other targets."""
+    """The default workload: smaller on BMv2, whose links are several times slower than other targets'."""
     return _SMALL_WORKLOAD if target == "bmv2" else _WORKLOAD

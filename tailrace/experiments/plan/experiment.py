@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment: everything that decides its result, as it was written and parsed."""
+"""An experiment: everything that determines its result, both as written and parsed."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from tailrace.topology import Topology
 
 MOST_REORDER = (1 << 22) - 1
 MOST_TIME_SCALE = 1e9
-"""A nanosecond is a second then."""
+"""At this scale a nanosecond takes a second."""
 
 NO_FAULT = "none"
-"""Instead of a fault: not even those of the file."""
+"""Given instead of a fault: no faults, not even those of the experiment file."""
 
 TARGETS = ("auto", "bmv2", "native", "virtual")
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of an experiment file, which are also the options of the command line, as they are written.
+    """The keys of an experiment file, which are also the options of the command line, with values as written.
 
-    seed:    of everything random; of several each is a run: seeds.py
+    seed:    seed of all random choices; each of several is a run of its own (syntax: seeds.py)
     mtu:     payload of a full packet
-    reorder: packets; selective repeat takes one for lost when another so much later has arrived
-    pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's spec; none without
-    it
-    controller: in virtual time: ideal, or real with tailrace/experiments/plan/controller.py's spec
-    sample:  how often queues are looked at, for the report's timelines; without it they are not
-    follow:  the flows whose path is recorded, by number from 1 on
+    reorder: packets; selective repeat declares a packet lost when one sent this many packets later arrives
+    pfc:     priority flow control of data: `default`, or options as in tailrace/experiments/plan/pfc.py;
+             without this key there is no PFC
+    controller: in virtual time, as in tailrace/experiments/plan/controller.py: ideal, or real with options
+    sample:  interval at which queues are sampled, for the report's timelines; without it they are not
+    follow:  ids of flows whose path is recorded; flows are numbered from 1
     gaps:    whether NICs measure the gaps between data packets of a flow
     """
 
@@ -98,16 +98,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 KEYS = Settings.__struct_fields__
-"""The keys of an experiment, in the order of their listing."""
+"""The keys of an experiment, in the order in which help texts list them."""
 
 FLAGS = frozenset(field.name for field in structs.fields(Settings) if bool in get_args(field.type))
-"""Those whose option has no value."""
+"""Keys whose command-line option takes no value."""
 
 
 class ParsedSpecs(msgspec.Struct, frozen=True, kw_only=True):
-    """The specs of an experiment, each parsed once; None: left open.
+    """The parsed specs of an experiment; None if the experiment does not give one.
 
-    Topology and schemes are at full speed.
+    Topology and scheme are at full speed, that is, before the time scale is applied.
     """
 
     scheme: SchemeConfig
@@ -121,13 +121,13 @@ class ParsedSpecs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment, as it was written; `parsed` is what is planned. `make` makes it.
+    """One experiment as written; `parsed` has the parsed specs. Construct it with `make`.
 
-    Of several `seeds` each is a run: `each_seed`. `workload` None is defaults.workload, `flows` the number
-    of flows where the workload leaves it open, `time_scale` None lets the target choose
-    (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None are the defaults of
-    tailrace/experiments/plan/nic.py, `pfc` None is without, `controller` None is ideal, `sample_ns` None
-    takes no samples, `follow` names flows whose path is recorded, `gaps`: NICs measure gaps between packets.
+    Each of several `seeds` is a run of its own (`each_seed`). `workload` None means defaults.workload,
+    `flows` is the number of flows if the workload does not give it, `time_scale` None lets the target choose
+    (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None mean the defaults of
+    tailrace/experiments/plan/nic.py, `pfc` None means no PFC, `controller` None means ideal, `sample_ns` None
+    takes no samples, `follow` has the ids of flows whose path is recorded, `gaps`: NICs measure packet gaps.
     """
 
     parsed: ParsedSpecs
@@ -150,7 +150,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     gaps: bool = False
 
     def __repr__(self) -> str:
-        """One line: the most telling specs."""
+        """One line with the most important specs."""
         specs = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
         return f"<Experiment {'   '.join(specs)}>"
 
@@ -166,21 +166,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return self.seeds[0]
 
     def each_seed(self) -> tuple[Experiment, ...]:
-        """The same with one seed each."""
+        """One experiment for each seed, otherwise equal to this one."""
         return tuple(structs.replace(self, seeds=(seed,)) for seed in self.seeds)
 
     def without(self, *names: str) -> Experiment:
-        """The same without some settings: faults, transport."""
+        """The experiment without the named settings, such as faults or transport."""
         empty = {name: () if name == "faults" else None for name in names}
         return structs.replace(self, parsed=structs.replace(self.parsed, **empty), **empty)
 
     @property
     def option_string(self) -> str:
-        """The options by which `tailrace run` runs it again, as a shell takes them: all but the defaults."""
+        """The options with which `tailrace run` repeats it, quoted for a shell; defaults are left out."""
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:
-        """The same as a list, with `--plugin` for plug-ins, but without some keys."""
+        """The options of `option_string` as a list, and `--plugin` for each plug-in; without some keys."""
         arguments = plugins.options()
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
@@ -253,7 +253,7 @@ _SETTING_PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "seed": parse_seeds,
     "fault": _fault_specs,
 }
-"""Parsers of settings that are no specs."""
+"""Parsers of settings that are not specs."""
 
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "scheme": scheme_of,
@@ -268,24 +268,24 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
 _FIELDS = {"seed": "seeds", "fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
 _KEYS_OF = {field: key for key, field in _FIELDS.items()}
 _UNITS = {"mtu": "B", "sample": "ns"}
-"""Of what is written without one in an Experiment."""
+"""Units of the fields of an Experiment that are plain numbers, by key."""
 
 
 def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -> Experiment:
-    """The experiment with these values; what is missing is as in `base`, or the default.
+    """The experiment with these values; a missing value is that of `base`, or else the default.
 
     Args:
-        values: by key, in the types that TOML knows.
+        values: by key, as values of TOML types.
         base: an experiment to start from.
 
     Raises:
-        KeyProblemError: an unknown key, or a value that is not what it takes.
+        KeyProblemError: an unknown key, or a value that the key does not accept.
     """
     return of_settings(given(values if isinstance(values, Settings) else convert(values, Settings)), base)
 
 
 def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> Experiment:
-    """The same of what Settings hold, where specs may have been split and changed already."""
+    """As `make`, from the fields of Settings; a spec may also be a parsed Spec instead of a string."""
     if base is None:
         settings = {"topology": defaults.TOPOLOGY, **settings}
         if "scheme" not in settings:
@@ -311,7 +311,7 @@ def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
 
 
 def _complete(settings: Mapping[str, Any], base: Experiment | None) -> dict[str, Any]:
-    """The settings, with `variant` and `flows` put into the specs of scheme and workload."""
+    """The settings, with `variant` and `flows` added as options to the specs of scheme and workload."""
     complete = dict(settings)
     variant = complete.pop("variant", None)
     if variant is not None:

@@ -17,7 +17,7 @@
     [elsewhere]                         # what `--topology` changes: links and hosts have other names there
     fault = "link-slow:fraction=0.1,factor=0.1"
 
-Paths in a file (FILE.json, FILE.csv) count from the folder in which the command runs, as on the command line.
+Paths in a file (FILE.json, FILE.csv) are relative to the current directory, as on the command line.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from tailrace.spec.spec_string import check_text
 from tailrace.spec.suggest import expected, unknown
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
-"""A label is the name of a folder, too."""
+"""Labels also serve as folder names."""
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
 """Experiment files that come with this package, by name: `tailrace compare common`."""
 
 SCALES = ("small", "paper")
-"""Sizes that a file may know: seconds on a laptop, and the size of the paper."""
+"""Scales that a file may define: one that takes seconds on a laptop, and that of the paper."""
 
 
 PLUGIN = "plugin"
-"""The option that loads plug-ins; no key of an experiment."""
+"""The option that loads plug-ins; it is not a key of an experiment."""
 
 _Schemes = Annotated[
     dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
@@ -62,19 +62,19 @@ _Schemes = Annotated[
 
 
 class SizedSettings(Settings, frozen=True, forbid_unknown_fields=True):
-    """What a scale changes; its schemes take the place of those with the same label."""
+    """The settings that a scale changes; its schemes replace those with the same label."""
 
     schemes: _Schemes = msgspec.field(default_factory=dict)
 
 
 class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What each scale changes."""
+    """The changes of each scale."""
 
     small: SizedSettings = SizedSettings()
     paper: SizedSettings = SizedSettings()
 
     def of(self, scale: str | None) -> SizedSettings:
-        """The changes of a scale; none without one."""
+        """The changes of a scale; no changes for None."""
         if scale is None:
             return SizedSettings()
         return self.small if scale == "small" else self.paper
@@ -106,23 +106,23 @@ def existing_file(path: Path) -> Path:
 def read_experiment(
     path: Path | None, scale: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Experiment:
-    """The experiment of a file, at one of its scales, with options in the place of what it says.
+    """The experiment of a file, at one of its scales; options override the file.
 
     Args:
-        path: None: options alone.
+        path: the file; None if there are only options.
         scale: one of SCALES, or None.
-        options: by key, in the types that TOML knows.
+        options: by key, as values of TOML types.
 
     Raises:
-        FileError: the file cannot be read, or a key or value is not what was expected.
-        KeyProblemError: an option is not.
-        SpecError: there is no such scale, or it is given without a file.
+        FileError: the file cannot be read, or has an unexpected key or value.
+        KeyProblemError: an option has an unexpected key or value.
+        SpecError: there is no such scale, or a scale is given without a file.
     """
     if scale is not None and scale not in SCALES:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
     settings_given = given(convert(options, Settings))
     if path is None and scale is not None:
-        raise SpecError("--scale needs an experiment file that knows it")
+        raise SpecError("--scale needs an experiment file that defines this scale")
     if path is None:
         return of_settings(settings_given)
     try:
@@ -140,7 +140,7 @@ def read_option_string(text: str) -> Experiment:
     """The experiment whose `option_string` this is.
 
     Raises:
-        SpecError: they are no options of a run, or a value cannot be used.
+        SpecError: `text` is not a list of options of a run, or a value cannot be used.
     """
     check_text(text, "options of a run")
     try:
@@ -159,10 +159,10 @@ def read_option_string(text: str) -> Experiment:
 
 
 def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str, Any]:
-    """The values of options by key, a list of each but of flags; without those of `--plugin` and of `also`.
+    """The values of options by key: a list for each, True for flags; `--plugin` and `also` are left out.
 
     Raises:
-        SpecError: they are no options of a run.
+        SpecError: an argument is not an option of a run, or has no value.
     """
     ignored = (PLUGIN, *also)
     values: dict[str, Any] = {}
@@ -182,7 +182,7 @@ def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str
 
 
 def _file(path: Path) -> ExperimentFile:
-    """What a file holds."""
+    """Reads an experiment file."""
     file = convert(read_toml(existing_file(path)), ExperimentFile)
     for name in SCALES:
         _check_seed(file.scale.of(name), f"scale.{name}.seed")
@@ -191,7 +191,7 @@ def _file(path: Path) -> ExperimentFile:
 
 
 def _check_seed(settings: Settings, key: str) -> None:
-    """Refuses seeds that are none also where nothing asks for them yet."""
+    """Refuses invalid seeds even in a part of the file that is not used now."""
     if not isinstance(settings.seed, msgspec.UnsetType):
         try:
             parse_seeds(settings.seed)
@@ -200,7 +200,7 @@ def _check_seed(settings: Settings, key: str) -> None:
 
 
 def _settings(path: Path, scale: str | None, explicit: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says at a scale, where options change it; of its schemes the first."""
+    """The settings of a file at a scale, with the first of its schemes; `explicit` are the options given."""
     file = _file(path)
     settings, changes = given(file), given(file.scale.of(scale))
     del settings["scale"], settings["elsewhere"]
@@ -217,10 +217,10 @@ def _settings(path: Path, scale: str | None, explicit: Mapping[str, Any]) -> dic
 
 
 def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
-    """What an experiment file compares, specs by label; empty where it does not say, or without a file.
+    """The schemes that an experiment file lists, specs by label; empty if it lists none, or without a file.
 
     Raises:
-        FileError: the file cannot be read, or a scheme in it is none.
+        FileError: the file cannot be read, or a scheme in it is invalid.
     """
     if path is None:
         return {}
@@ -234,20 +234,20 @@ def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False
     """The schemes of a file at one of its scales.
 
     Args:
-        but_first: the first is not read here: what runs is a variant of it.
+        but_first: do not check the first scheme, since a variant of it will run instead.
 
     Raises:
-        KeyProblemError: one is none, or has a label that no folder can have.
+        KeyProblemError: a scheme is invalid, or its label cannot be a folder name.
     """
     changes = file.scale.of(scale).schemes
     for label in changes:
         if label not in file.schemes:
             raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
     schemes = file.schemes | changes
-    for place, (label, spec) in enumerate(schemes.items()):
+    for index, (label, spec) in enumerate(schemes.items()):
         check_label(label)
         try:
-            if place or not but_first:
+            if index or not but_first:
                 scheme_of(spec)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
@@ -255,6 +255,6 @@ def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False
 
 
 def check_label(label: str) -> None:
-    """Raises KeyProblemError where no folder can have such a name."""
+    """Raises KeyProblemError if the label cannot be a folder name."""
     if _LABEL.fullmatch(label) is None:
         raise KeyProblemError(f"schemes.{label}", "expected a label of letters, digits, spaces and +-._")

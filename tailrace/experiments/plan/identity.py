@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What identifies a run, whatever its code: the specs of its experiment, and the contents of their files."""
+"""The identity of a run, independent of the code: its experiment's specs and the contents of their files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.files import read_bytes
 
 _DIGITS = 16
-"""Of the hashes of an experiment and of its code."""
+"""Hexadecimal digits of the hash of an experiment, and of that of the code."""
 
 _ALWAYS = ("scheme", "topology", "workload", "target")
 """Specs that are stored even where they are the default."""
@@ -27,10 +27,10 @@ _DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
 def run_id_of(experiment: Experiment) -> str:
-    """The id of the run of an experiment of one seed.
+    """The id of the run of an experiment with a single seed.
 
     Raises:
-        SpecError: it has several seeds, or a file that specs name cannot be read.
+        SpecError: it has several seeds, or a file that its specs name cannot be read.
     """
     return run_id(specs_of(experiment), files_of(experiment))
 
@@ -39,14 +39,14 @@ def run_id(specs: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """The id of a run, independent of the code: 16 hexadecimal digits.
 
     Args:
-        specs: as `specs_of` an experiment.
-        files: as `files_of` it.
+        specs: the result of `specs_of` for an experiment.
+        files: the result of `files_of` for it.
     """
     return short_hash(msgspec.json.encode((specs, files), order="sorted"))
 
 
 def specs_of(experiment: Experiment) -> dict[str, Any]:
-    """The specs of an experiment of one seed, by its fields; without the defaults, but for a few.
+    """The specs of an experiment with a single seed, by field; defaults are left out except for a few.
 
     Raises:
         SpecError: it has several seeds.
@@ -61,10 +61,10 @@ def specs_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def files_of(experiment: Experiment) -> dict[str, str]:
-    """The SHA-256 of each file that specs name, by its name there.
+    """The SHA-256 of each file that the specs name, by the name used there.
 
     Raises:
-        FileError: one cannot be read.
+        FileError: a file cannot be read.
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
     names = [piece for spec in specs for piece in _BETWEEN.split(spec) if "." in piece]
@@ -79,5 +79,5 @@ def _content(path: Path) -> bytes:
 
 
 def short_hash(text: bytes) -> str:
-    """Part of a hash, in hexadecimal digits."""
+    """The first hexadecimal digits of the SHA-256 of `text`."""
     return hashlib.sha256(text).hexdigest()[:_DIGITS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies and schemes of specs that many experiments share, parsed once."""
+"""A cache of parsed topologies and schemes, since many experiments share their specs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import Spec, parse
 from tailrace.topology import Topology, parse_topology
 
-_KEPT = 64
+_CACHE_ENTRIES = 64
 
 
 def topology_of(text: str | Spec) -> Topology:
-    """The topology that a spec describes; one in a file is read anew, for the file may have changed.
+    """The topology that a spec describes; a file is read again each time, since it may have changed.
 
     Raises:
-        SpecError: they describe none.
+        SpecError: the spec is invalid.
     """
     spec = parse(text, "topology")
     return parse_topology(spec) if "." in spec.name else _generated(str(spec))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_ENTRIES)
 def _generated(spec: str) -> Topology:
     return parse_topology(spec)
 
@@ -32,11 +32,11 @@ def scheme_of(text: str | Spec) -> SchemeConfig:
     """The scheme that a spec describes.
 
     Raises:
-        SpecError: they describe none.
+        SpecError: the spec is invalid.
     """
     return _scheme(str(text))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_ENTRIES)
 def _scheme(spec: str) -> SchemeConfig:
     return parse_scheme(spec)

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment decides for hosts and queues where the specs do not: windows, timeouts, room in queues.
+"""Defaults of hosts and queues in an experiment: windows, timeouts, queue limits.
 
-    window         WINDOW_BDPS bandwidth-delay products of the longest of the shortest paths
-    queue limit    room for every window at once, in any one queue: nothing is dropped unless a fault drops it
+    window         WINDOW_BDPS bandwidth-delay products of the longest of all shortest paths
+    queue limit    any one queue can store every window at once: only faults drop packets
 
-With the transports dcqcn and tcp there is no window unless one is given, so a queue has room for all flows;
-with tcp, which finds its window by losses, only for TCP_QUEUE_BDPS bandwidth-delay products, unless there is
-PFC. With dcqcn queues mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates
-in proportion, unless the scheme says how.
+The transports dcqcn and tcp have no window unless one is given, so a queue can store all bytes of all flows;
+tcp controls its window by losses, so without PFC its queues store TCP_QUEUE_BDPS bandwidth-delay products
+only. With dcqcn queues mark packets as in its paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at
+other rates in proportion, unless the scheme gives its own thresholds.
 
-HF2T stretches gaps to the pause that begins a flowlet in the scheme, or to a base RTT, which is what it would
-be, and learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py), unless the spec
-say otherwise.
+HF2T stretches gaps to the scheme's flowlet gap, or to a base RTT (the default of that gap) if the scheme has
+none. It learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py). The spec can
+change both.
 
-Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
-take paths of many lengths and queues are bounded (schemes.spritz.bounded), so the window is of
-STEERED_WINDOW_BDPS bandwidth-delay products of the longest path (Spritz Table II), as many full packets.
+If switches choose paths by entropy values, or hop by hop (the program `spritz`, Spritz §V-A), packets
+take paths of many lengths and queues are bounded (schemes.spritz.bounded), so the window is
+STEERED_WINDOW_BDPS bandwidth-delay products of the longest path (Spritz Table II), in full packets.
 
-A window of several BDPs lets a queue grow where flows collide, as it does in the lossless fabric of the
-paper, where nothing but back-pressure stops a sender: growing round trips are what Flowcut looks at
-(§II-B). The timeouts are longer than a window takes to drain through a link at a tenth of its rate, so that
-they follow losses only.
+A window of several BDPs lets a queue grow where flows collide, as in the lossless fabric of the Flowcut
+paper, where only back-pressure stops a sender: Flowcut reacts to growing round-trip times (§II-B). The
+timeouts are longer than a window takes to drain through a link at a tenth of its rate, so that only losses
+cause them.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, full_fra
 WINDOW_BDPS = 2
 STEERED_WINDOW_BDPS = 1.5
 MOST_QUEUE_BYTES = (1 << 31) - 1
-"""The switches account for queues in 32 bits."""
+"""The switches count the bytes of a queue in 32 bits."""
 
 
 NO_WINDOW = 0
-"""What a NIC takes for none, where the transport is `windowless`."""
+"""The window of a NIC whose transport has none (is `windowless`)."""
 
 TCP_QUEUE_BDPS = 2
-"""Room in a queue with the transport tcp. Assumption: that of a switch with little memory, 0.3 MB a
-port at 100 Gb/s and 12 us; one is what a single flow needs to fill its link after a loss."""
+"""Capacity of a queue with the transport tcp, in BDPs. Assumption: a switch with little memory, 0.3 MB a port
+at 100 Gb/s and an RTT of 12 us; a single flow needs one BDP to keep its link busy after a loss."""
 
 TCP_QUEUE_BURSTS = 2
-"""And at least room for so many bursts of a sender."""
+"""The capacity is also at least this many bursts of a sender."""
 
 REAL_TIME_MARGIN_NS = 5_000_000
-"""HF2T stretches gaps by so much more in real time, where a run may have 1 % of its frames 2 ms late or later
-before it counts as overloaded (tailrace/hosts/driver/report.py): that is for the packet before the gap, which
-must not make it shorter, and as much and some more for switches that are late, too.
+"""HF2T stretches gaps by this much more in real time, where 1 % of a run's frames may be 2 ms late or later
+before it counts as overloaded (tailrace/hosts/driver/report.py): 2 ms for a late packet before the gap, which
+would shorten it, and slightly more for switches that are late, too.
 """
 
 REAL_TIME_MARGIN_PART = 20
-"""By at least this part of the threshold, up to the time for which a process may wait for a processor: when
-the hosts' process stands still, a packet leaves late, and the gap behind it is so long that it is among those
-to be stretched.
+"""The margin is also at least 1/20 of the threshold, up to the time for which a process may wait for a CPU:
+when the hosts' process is not scheduled, a packet leaves late, and the gap behind it becomes so long that
+HF2T stretches it.
 """
 
 
@@ -86,10 +86,10 @@ class Window:
 
 
 def transport_of(wanted: Transport | None, scheme: SchemeConfig, topology: Topology) -> Transport:
-    """The transport of an experiment; that of the scheme where none is wanted.
+    """The transport of an experiment; the scheme's transport if `wanted` is None.
 
     Raises:
-        SpecError: the scheme cannot work over it.
+        SpecError: the scheme does not work with `wanted`.
     """
     only = scheme.only_transport
     if wanted is None or scheme.brings_transport:
@@ -100,10 +100,10 @@ def transport_of(wanted: Transport | None, scheme: SchemeConfig, topology: Topol
 
 
 def parse_window(text: str) -> Window:
-    """The window that a spec such as 64KiB or 1.5BDP describe.
+    """The window that a spec such as 64KiB or 1.5BDP describes.
 
     Raises:
-        SpecError: they describe none.
+        SpecError: the spec is invalid.
     """
     number, unit = split(text)
     in_bdps = unit.upper() == "BDP"
@@ -122,13 +122,13 @@ def window_bytes(
     frame_bytes: int | None = None,
     transport: str = GoBackN.name,
 ) -> int:
-    """The window of a flow on a topology at its time scale; the default where none is wanted.
+    """The window in bytes of a flow on a topology at its time scale; the default if `wanted` is None.
 
-    BMv2 has no propagation delay, and not every kernel lends it one: its window is that of a network without.
+    On BMv2 the window is computed without propagation delays: BMv2 has none, and not every kernel adds them.
 
     Args:
         mtu: payload of a full packet, in bytes.
-        frame_bytes: a full frame, where packets take paths of many lengths; else None.
+        frame_bytes: size of a full frame if packets take paths of many lengths; else None.
         transport: name of the transport.
     """
     if wanted is None and TRANSPORTS.entry(transport).struct.windowless:
@@ -138,15 +138,15 @@ def window_bytes(
     if window.size_bytes is not None:
         return window.size_bytes
     assert window.bdps is not None, "a window has one of the two"
-    known_delays = _without_delays(topology) if target == "bmv2" else topology
+    network = _without_delays(topology) if target == "bmv2" else topology
     if frame_bytes is None:
-        return max(1, round(window.bdps * bdp_bytes(known_delays, full_frame_bytes(mtu))))
-    packets = window.bdps * max_bdp_bytes(known_delays, frame_bytes) / frame_bytes
+        return max(1, round(window.bdps * bdp_bytes(network, full_frame_bytes(mtu))))
+    packets = window.bdps * max_bdp_bytes(network, frame_bytes) / frame_bytes
     return max(1, int(packets)) * (frame_bytes - ACK_BYTES)
 
 
 def room_bytes(topology: Topology, target: str, transport: Transport, mtu: int) -> int | None:
-    """Room that a queue has where losses are what leads the transport; None: it is not led by losses."""
+    """Capacity of a queue for a transport whose window is controlled by losses; None for other transports."""
     burst_bytes = transport.led_by_losses_bytes
     if burst_bytes is None:
         return None
@@ -155,31 +155,31 @@ def room_bytes(topology: Topology, target: str, transport: Transport, mtu: int) 
 
 
 def _without_delays(topology: Topology) -> Topology:
-    """The same network with propagation in no time."""
+    """The same network without propagation delays and switch latency."""
     hosts = tuple(replace(host, delay_ns=0) for host in topology.hosts)
     links = tuple(replace(link, delay_ns=0) for link in topology.links)
     return replace(topology, hosts=hosts, links=links, latency_ns=0)
 
 
 def waiting_bytes(flows: Sequence[FlowSpec], *, window: int, mtu: int) -> int:
-    """Room for every window in any one queue."""
-    # one packet may be under way whatever the window
-    room = max(window, mtu) if window != NO_WINDOW else max(flow.bytes for flow in flows)
-    waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, room), mtu)[0])
-    # twice, for what switches put before packets (Flowcut §III-A1) and for retransmissions
+    """The queue capacity that stores the windows of all flows at once."""
+    # one packet may be in flight even if the window is smaller
+    in_flight = max(window, mtu) if window != NO_WINDOW else max(flow.bytes for flow in flows)
+    waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, in_flight), mtu)[0])
+    # twice, for headers that switches prepend (Flowcut §III-A1) and for retransmissions
     return min(2 * waiting, MOST_QUEUE_BYTES)
 
 
 def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -> int:
-    """A bound for the sum of the weights of flows that are under way at the same time.
+    """An upper bound of the total weight of flows that are active at the same time.
 
-    Flows are put into chains in which each waits for the one before it, so that only one of a chain is under
-    way; the bound is the sum over all chains of their heaviest flow. Flows that wait for none are chains of
-    their own. Whoever waits for several joins the first of them that nobody has joined yet.
+    Flows are put into chains in which each waits for the one before it, so only one flow of a chain is active
+    at a time; the bound is the sum, over all chains, of the weight of the heaviest flow. A flow that waits
+    for no other starts a chain. One that waits for several continues the first chain that is still open.
 
     Args:
-        flows: each after all that it waits for.
-        weight: of a flow, 0 or more.
+        flows: each flow after all flows for which it waits.
+        weight: gives the weight of a flow, 0 or more.
     """
     heaviest: list[int] = []
     chain_ending_in: dict[int, int] = {}
@@ -196,7 +196,7 @@ def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -
 
 
 def ack_ratio(mtu: int) -> float:
-    """ACKs per byte, over those of packets of the usual size, at least 1."""
+    """ACKs per byte relative to those with packets of the default size, at least 1."""
     return max(1.0, (MTU_BYTES + HEADER_BYTES) / (mtu + HEADER_BYTES))
 
 
@@ -212,12 +212,12 @@ def nic_config(
 ) -> NicConfig:
     """The settings of every NIC, on a topology at its time scale.
 
-    `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
-    times in the transport's spec, which are at full speed. `switches` has the clock by which they detect
-    flowlets.
+    With `reorder` None the NIC's default decides when a packet counts as lost. `scale` is the topology's time
+    scale; it is applied to the times in the transport's spec, which are at full speed. `switches` gives the
+    clock by which switches detect flowlets.
 
     Raises:
-        SpecError: what scheme and transport ask for does not go together.
+        SpecError: the scheme's and the transport's settings are incompatible.
     """
     try:
         of_scheme: NicConfig = given_by(scheme, scheme.nic(topology, context, scale), NicConfig, "nic")
@@ -232,7 +232,7 @@ def nic_config(
 
 
 def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tConfig | None:
-    """What NICs do about gaps, on a topology and for a scheme at their time scale; None: nothing."""
+    """The settings of HF2T in NICs, for a topology and a scheme at their time scale; None without HF2T."""
     spec = scheme.hf2t
     if spec is None:
         return None
@@ -254,5 +254,5 @@ def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tC
 
 
 def _margin_ns(threshold_ns: int) -> int:
-    """By how much gaps are stretched beyond the threshold where hosts are a process."""
+    """By how much gaps are stretched beyond the threshold if the hosts run as a process in real time."""
     return max(REAL_TIME_MARGIN_NS, min(threshold_ns // REAL_TIME_MARGIN_PART, REACTION_NS))

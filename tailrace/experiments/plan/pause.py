@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheme has to say about PFC: its threshold, and channels.
+"""PFC settings on which experiment and scheme must agree: the threshold xoff, and channels.
 
-A scheme that predicts PFC and the switches that pause agree on the threshold (RLB §III-B.1: Q_PFC).
+A scheme that predicts pauses uses the same threshold as the switches that pause (RLB §III-B.1: Q_PFC).
 
-Without PFC there is nothing to predict, so such a scheme brings it along, with its own threshold; a threshold
-that only the switches were given becomes the scheme's (schemes.base.Around).
+Without PFC there is nothing to predict, so such a scheme turns PFC on with its own threshold; a threshold
+that is given for the switches alone applies to the scheme, too (schemes.base.Around).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tailrace.topology import Topology
 
 
 def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:
-    """PFC as the experiment and the scheme want it; None: neither does.
+    """The PFC settings of experiment and scheme together; None if neither uses PFC.
 
     Raises:
-        SpecError: they have two thresholds.
+        SpecError: their thresholds differ.
     """
     xoff = scheme.pauses_at_bytes
     if xoff is None:
@@ -33,16 +33,16 @@ def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:
     if given is None or given.xoff_bytes is None:
         return replace(given or Pfc(), xoff_bytes=xoff)
     if xoff != given.xoff_bytes:
-        raise SpecError(f"pfc: xoff is {given.xoff_bytes} bytes, expected those of the scheme, pfc={xoff}")
+        raise SpecError(f"pfc: xoff is {given.xoff_bytes} bytes, expected the scheme's threshold, pfc={xoff}")
     return given
 
 
 def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -> int:
-    """Lossless priorities of links between switches (schemes.blocks.channels); 0: packets keep one.
+    """Number of lossless priorities of links between switches (schemes.blocks.channels); 0 for a single one.
 
     Raises:
-        SpecError: as many as were asked for are too few, or the target or the scheme has none; or it needs
-            more than there are.
+        SpecError: the given number is too small, the target or the scheme has no channels, or the scheme
+            needs more than MOST_CHANNELS.
     """
     needed = scheme.channels(topology)
     emulated = target == "bmv2"  # p4src/pfc has one lossless priority
@@ -65,10 +65,10 @@ def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -
 
 
 def check_emulated(pfc: Pfc, scheme: Resolved) -> None:
-    """Whether a program can stand in for the PFC that BMv2's traffic manager does not have (p4src/pfc).
+    """Checks that the scheme's program emulates PFC (p4src/pfc), which BMv2's traffic manager lacks.
 
     Raises:
-        SpecError: it cannot, or not for memory that ports share.
+        SpecError: it does not, or ports are to share a buffer, which it cannot emulate.
     """
     if pfc.buffer_bytes is not None:
         raise SpecError("pfc: buffer: BMv2 has no memory that ports share; use --target native or virtual")

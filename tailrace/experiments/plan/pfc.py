@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priority flow control of the data class: specs such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
 
-    xoff        a switch pauses the sender on a port when more than this waits that came in there; one
-                bandwidth-delay product without it
-    xon         and lets it go on at or below this; XON_SHARE of xoff without it
-    headroom    room above xoff for what arrives until the pause takes hold; without it what the longest link
-                holds both ways, and HEADROOM_FRAMES frames that had begun
-    buffer      memory of a switch, headrooms included, that all its ports share, but for PORT_FRAMES frames
-                of each port, which data do not get; without it there is no limit
-    alpha       dynamic thresholds: a port gets alpha times what is free of the buffer, and xoff at most
-    storm       what becomes of data when pauses have held a port for too long (spec.watchdog): drop, which
-    it
-                is without it, or ignore, pauses; off: they may hold it for ever
-    channels    lossless priorities of a link between switches, of which a packet takes the next one at each
-                switch, so that no switches wait for each other in a circle (plan.channels): a number, off for
-                one priority, or auto, which it is without it: as many as the scheme needs, where it has any
-    deadlock    what becomes of a run in virtual time whose switches wait for each other for good: stop, which
-                it is without it, or pass: it goes on, and the watchdog alone is left
+    xoff        a switch pauses the sender on a link when more bytes than this that arrived there are queued;
+                default: one bandwidth-delay product
+    xon         the switch resumes the sender at or below this; default: XON_SHARE of xoff
+    headroom    space above xoff for bytes that arrive until the pause takes effect; default: the bytes in
+                flight on the longest link in a round trip, and HEADROOM_FRAMES frames already begun
+    buffer      memory of a switch, headrooms included, that all its ports share, except for PORT_FRAMES
+                frames of each port that are reserved for traffic other than data; default: no limit
+    alpha       dynamic thresholds: a port gets alpha times the free part of the buffer, but at most xoff
+    storm       when pauses have stopped a port for too long (spec.watchdog): drop its data (the default),
+                ignore the pauses, or off: a port may stay paused for ever
+    channels    number of lossless priorities of a link between switches; a packet moves to the next one at
+                each switch, so that no switches wait for each other in a cycle (plan.channels): a number, off
+                for one priority, or auto (the default): as many as the scheme needs, if it supports channels
+    deadlock    when the switches of a run in virtual time wait for each other for ever: stop the run (the
+                default), or pass: continue, so that only the watchdog can resolve the deadlock
 
-`default` is the first three by default. Every port of every switch has the same thresholds, those to hosts
-too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the scheme gives them.
+The spec `default` has the defaults of all keys. Every port of every switch, including those to hosts, has
+the same thresholds, and NICs obey pauses (RLB §II-A). The limits of queues are still those of the scheme.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ XON_SHARE = 0.8
 HEADROOM_FRAMES = 4
 PORT_FRAMES = 8
 REACTION_NS = 50_000_000
-"""Where switches and hosts are programs: how long one of them may wait for a processor before it obeys."""
+"""In real time, where switches and hosts are processes: how long one may wait for a CPU before it obeys."""
 
 
 def _parse_channels(text: str) -> int | None:
-    """Channels of a link; None: by the scheme."""
+    """Number of channels of a link; None (auto): as many as the scheme needs."""
     if text in ("auto", "off"):
         return None if text == "auto" else 0
     if text not in map(str, range(2, MOST_CHANNELS + 1)):
-        raise UnitError(f"{text!r} is no number of channels")
+        raise UnitError(f"{text!r} is not a number of channels")
     return int(text)
 
 
-_ALPHA = keys.parsed("alpha", "share of a port", "a factor from 1/1024 to 1024 such as 1/8", parse_alpha)
+_ALPHA = keys.parsed("alpha", "share of free buffer", "a factor from 1/1024 to 1024 such as 1/8", parse_alpha)
 _CHANNELS = keys.parsed(
     "channels",
     "lossless priorities",
@@ -66,11 +65,11 @@ _CHANNELS = keys.parsed(
 
 @dataclass(frozen=True, slots=True)
 class Pfc:
-    """PFC as it was written; None is the default, and of `channels` auto."""
+    """The parsed options of PFC; None means the default, which is auto for `channels`."""
 
     xoff_bytes: Annotated[int | None, keys.size("xoff", "pauses above this", least=1)] = None
-    xon_bytes: Annotated[int | None, keys.size("xon", "goes on at or below this", least=1)] = None
-    headroom_bytes: Annotated[int | None, keys.size("headroom", "room above xoff", least=1)] = None
+    xon_bytes: Annotated[int | None, keys.size("xon", "resumes at or below this", least=1)] = None
+    headroom_bytes: Annotated[int | None, keys.size("headroom", "space above xoff", least=1)] = None
     buffer_bytes: Annotated[int | None, keys.size("buffer", "memory of a switch", least=1)] = None
     alpha: Annotated[Fraction | None, _ALPHA] = None
     storm: Annotated[str, keys.choice("storm", "what becomes of data in a storm", STORMS)] = STORMS[0]
@@ -78,7 +77,7 @@ class Pfc:
     deadlock: Annotated[str, keys.choice("deadlock", "what becomes of the run", DEADLOCKS)] = DEADLOCKS[0]
 
     def __post_init__(self) -> None:
-        """Raises SpecError where alpha has no buffer."""
+        """Raises SpecError if alpha is given without buffer."""
         if self.alpha is not None and self.buffer_bytes is None:
             raise SpecError("pfc: alpha needs buffer, of which it is a share")
 
@@ -90,15 +89,15 @@ class Pfc:
         time_scale: float = 1,
         channels: int = 0,
     ) -> Thresholds:
-        """The thresholds in a topology whose frames have at most so many bytes.
+        """The thresholds in a topology whose largest frame has `frame_bytes`.
 
         Args:
-            reaction_ns: how long a neighbour takes to obey, beside the way there.
-            time_scale: how many times slower than stated the topology is already.
-            channels: as Thresholds has them.
+            reaction_ns: how long a neighbour takes to obey a pause, beyond the propagation delay.
+            time_scale: factor by which the rates of `topology` have already been slowed down.
+            channels: number of lossless priorities, see Thresholds; 0 for one.
 
         Raises:
-            SpecError: xon is above xoff, or the buffer has no room beside the headrooms.
+            SpecError: xon is above xoff, or the headrooms fill the whole buffer.
         """
         xoff = bdp_bytes(topology, frame_bytes) if self.xoff_bytes is None else self.xoff_bytes
         xon = int(xoff * XON_SHARE) if self.xon_bytes is None else self.xon_bytes
@@ -120,7 +119,7 @@ class Pfc:
 
     @staticmethod
     def _check_buffer(topology: Topology, buffer_bytes: int, port_bytes: int) -> None:
-        # and the one by which packets are recirculated
+        # including the port by which packets are recirculated
         ports = 1 + max(len(topology.ports_of(switch.name)) for switch in topology.switches)
         if buffer_bytes <= ports * port_bytes:
             raise SpecError(
@@ -130,10 +129,10 @@ class Pfc:
 
 
 def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> int:
-    """What comes in on any link from the decision to pause until the last frame sent before it was heard."""
+    """The most bytes that arrive on a link between the decision to pause and the sender's last frame."""
     links = [(link.rate_bps, link.delay_ns) for link in topology.links]
     links += [(host.rate_bps, host.delay_ns) for host in topology.hosts]
-    # a switch's latency lies before it, as if its wires were so much longer
+    # a switch delays frames before its ingress, as if its links were longer
     latency_ns = topology.latency_ns
     held = max(
         -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // NS_BITS) for rate_bps, delay_ns in links
@@ -142,9 +141,9 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
 
 
 def parse_pfc(text: str) -> Pfc:
-    """PFC as its spec describes it.
+    """Parses the options of PFC.
 
     Raises:
-        SpecError: unknown or bad option; one line says which.
+        SpecError: unknown or bad option; the message, one line, names it.
     """
     return Pfc() if text == DEFAULT else keys.read(parse(f"pfc:{text}"), Pfc)

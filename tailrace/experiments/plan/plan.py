@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one experiment to a job for a backend: everything is resolved once."""
+"""Turns one experiment into a job for a backend; every default is resolved here, once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tailrace.topology.pfc import Thresholds
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that is ready to go: the job, and classes of flows by number."""
+    """A run that is ready to start: the job, and the classes of flows by flow id."""
 
     experiment: Experiment
     target: str
@@ -56,10 +56,10 @@ class Plan:
 
 
 def on_target(experiment: Experiment, target: str) -> Experiment:
-    """The experiment with what its target decides where specs leave it open: what is sent.
+    """The experiment with the target's default workload if it gives none.
 
     Raises:
-        SpecError: that is not sent as a number of flows.
+        SpecError: the default workload cannot have the number of flows that is given.
     """
     if experiment.parsed.workload is not None:
         return experiment
@@ -71,11 +71,11 @@ def plan(experiment: Experiment, target: str) -> Plan:
     """Resolves an experiment into a job.
 
     Args:
-        experiment: its specs.
+        experiment: its specs, at full speed.
         target: bmv2, native or virtual.
 
     Raises:
-        SpecError: specs that do not fit together.
+        SpecError: specs that contradict each other.
     """
     experiment = on_target(experiment, target)
     parsed, full_speed = experiment.parsed, experiment.parsed.topology
@@ -92,7 +92,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     check_queue(scheme, flows, experiment.mtu_bytes)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
     if given.frame_bytes_on(topology, context) is None:
-        # no other program does as single flows want
+        # the program ignores the steering of single flows
         flows = [structs.replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
@@ -122,7 +122,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
 
 
 def _real_controller(experiment: Experiment, target: str, scale: float) -> RealControllerConfig | None:
-    """The controller at the time scale."""
+    """The settings of the real controller at the time scale; None for the ideal one."""
     wanted = experiment.parsed.controller
     if wanted is None:
         return None
@@ -132,10 +132,10 @@ def _real_controller(experiment: Experiment, target: str, scale: float) -> RealC
 
 
 def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapping[int, str]]:
-    """Flows at the time scale, and the class of each by its number."""
+    """Flows at the time scale, and their classes by flow id."""
     workload = experiment.parsed.workload
-    assert workload is not None, "on_target has seen to that"
-    # one stream of numbers a purpose: another fault does not change the flows
+    assert workload is not None, "on_target has set it"
+    # one random number generator for each purpose, so that another fault does not change the flows
     traffic = workload.traffic(experiment.parsed.topology, random.Random(f"workload {experiment.seed}"))
     try:
         check_dependencies(traffic.flows)
@@ -162,7 +162,7 @@ def _context(
     faults: Sequence[LinkFault],
     transport: Transport,
 ) -> SchemeContext:
-    """What the experiment decides for the scheme's defaults."""
+    """The experiment's settings from which the scheme derives its defaults."""
     mtu, parsed = experiment.mtu_bytes, experiment.parsed
     frame = given.frame_bytes_on(topology, SchemeContext(mtu_bytes=mtu))
     window = window_bytes(
@@ -189,14 +189,14 @@ def _context(
 
 
 def _held_bytes(pfc: Pfc, topology: Topology, mtu: int) -> int:
-    """The most that waits in any switch."""
+    """The most bytes that any switch can have queued."""
     return pfc.of(topology, wire_bytes(mtu, mtu)[0]).held_bytes(topology)
 
 
 def _thresholds(
     experiment: Experiment, target: str, topology: Topology, scheme: Resolved, pfc: Pfc | None, scale: float
 ) -> Thresholds | None:
-    """The thresholds of PFC, where the experiment has it, or the scheme cannot be without.
+    """The thresholds of PFC if the experiment uses it or the scheme requires it; else None.
 
     Raises:
         SpecError: they contradict each other or the scheme, or the target has no PFC.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds as they are written: one number, several with commas between them, ranges: 3   1..10   1..3,7   [1,
-2].
+"""The syntax of seeds: a number, a range, several of these separated by commas, or a list of numbers:
+3   1..10   1..3,7   [1, 2]
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from tailrace.spec import SpecError
 
 MOST_SEED = (1 << 63) - 1
-"""What every TOML and JSON reader holds."""
+"""The largest integer that every TOML and JSON reader supports."""
 
 MOST_SEEDS = 1000
-"""Of one experiment; each is a run."""
+"""Most seeds of one experiment; each is a run."""
 
 EXPECTED = f"a whole number from 0 to 2**63 - 1, or at most {MOST_SEEDS} of them such as '1..10' or '1,3,5'"
 
@@ -23,16 +23,16 @@ _MOST_SHOWN = 60
 
 
 def number_range(text: str) -> tuple[int, int] | None:
-    """The first and the last number of FIRST..LAST; None of any other text."""
+    """The first and the last number of FIRST..LAST; None for any other string."""
     match = _NUMBERS.fullmatch(text)
     return None if match is None or match[2] is None else (int(match[1]), int(match[2]))
 
 
 def parse_seeds(value: int | str | Sequence[int]) -> tuple[int, ...]:
-    """The seeds that a number, a text or a list of numbers means, in their order.
+    """The seeds that a number, a string or a list of numbers describes, in their order.
 
     Raises:
-        SpecError: it means none, too many, or one twice.
+        SpecError: there are no seeds, too many, or one is given twice.
     """
     pieces = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
     seeds: list[int] = []
@@ -56,7 +56,7 @@ def _shown(value: object) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Seeds as they may be written, those that follow each other as a range."""
+    """Seeds as a string for `parse_seeds`, with consecutive seeds as a range."""
     runs: list[list[int]] = []
     for seed in seeds:
         if runs and seed == runs[-1][-1] + 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Size estimates of an experiment before set-up: flows, packets, entries, samples.
+"""Limits on the size of an experiment, checked before set-up: flows, packets, routes, queues.
 
-A pattern estimates its flows from its options and the topology before it draws any; drawn flows are counted
-as well. The largest runs of the papers have 24 thousand flows, 220 million packets and 100 thousand routes.
+A pattern estimates its number of flows from its options and the topology before it draws any; drawn flows are
+counted as well. The papers' largest runs have 24 thousand flows, 220 million packets, 100 thousand routes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ T = TypeVar("T")
 MOST_FLOWS = 2_000_000
 MOST_PACKETS = 20_000_000_000
 MOST_ROUTES = 2_000_000
-"""Of all switches together: a next hop of a switch towards a switch with hosts."""
+"""In all switches together; a route is an entry of a switch for a destination switch that has hosts."""
 
 
 def check_flows(count: float) -> None:
     """Refuses too many flows; `count` may be an expected value.
 
     Raises:
-        PatternError: they are too many.
+        PatternError: `count` is above MOST_FLOWS.
     """
     try:
         refuse_above("flows", "flows", count, MOST_FLOWS)
@@ -39,7 +39,7 @@ def check_flows(count: float) -> None:
 
 
 def counted(items: Iterable[T]) -> Iterator[T]:
-    """The items, but no more than there may be flows; PatternError where there are more."""
+    """Yields the items; raises PatternError at more than MOST_FLOWS of them."""
     for number, item in enumerate(items, start=1):
         if number > MOST_FLOWS:
             check_flows(number)
@@ -50,7 +50,7 @@ def check_network(topology: Topology) -> None:
     """Refuses a network whose routes would fill the memory.
 
     Raises:
-        SpecError: it is.
+        SpecError: it has more than MOST_ROUTES.
     """
     routes = len(topology.switches) * len(topology.leaves)
     refuse_above(f"topology {topology.kind}", "routes", routes, MOST_ROUTES)
@@ -60,7 +60,7 @@ def check_packets(flows: Sequence[FlowSpec], mtu_bytes: int) -> None:
     """Refuses flows of more packets than a run can send within days.
 
     Raises:
-        SpecError: they are.
+        SpecError: they have more than MOST_PACKETS.
     """
     packets = sum(-(-flow.bytes // mtu_bytes) for flow in flows)
     refuse_above("workload", f"packets of {mtu_bytes} bytes", packets, MOST_PACKETS)
@@ -70,7 +70,7 @@ def check_queue(scheme: Resolved, flows: Sequence[FlowSpec], mtu_bytes: int) -> 
     """Refuses queues that are too short for a packet of the flows, which would never arrive.
 
     Raises:
-        SpecError: they are.
+        SpecError: the scheme's queue limit is smaller than a frame.
     """
     limit = scheme.queue_limit_bytes
     frame = full_frame_bytes(min(mtu_bytes, max(flow.bytes for flow in flows)))

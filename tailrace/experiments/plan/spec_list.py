@@ -11,7 +11,7 @@ from tailrace.hosts.options.hf2t_spec import KEYS as HF2T_KEYS
 from tailrace.spec import SpecError, parse
 
 CLEAN = "clean"
-"""The case without faults."""
+"""Name of the case without faults."""
 
 
 def split_schemes(text: str) -> tuple[str, ...]:
@@ -24,9 +24,9 @@ def split_schemes(text: str) -> tuple[str, ...]:
 
 
 def split_specs(text: str, what: str) -> tuple[str, ...]:
-    """The items of a list that commas separate, where they also separate an item's options.
+    """Splits a list of specs at commas, which also separate the options of a spec.
 
-    A piece ``key=value`` belongs to the item before it.
+    A piece ``key=value`` is an option of the spec before it.
 
     Raises:
         SpecError: an option without an item, no item at all, or one given twice.
@@ -49,13 +49,13 @@ def split_specs(text: str, what: str) -> tuple[str, ...]:
 
 
 def slug(text: str) -> str:
-    """A text as the name of a folder."""
+    """The string as a folder name: other characters than letters, digits, `.` and `=` become `-`."""
     return re.sub(r"[^A-Za-z0-9.=]+", "-", text).strip("-") or "-"
 
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:
-    """A short unique spec of each scheme: its name, its variant, and the options in which those of its name
-    differ; of HF2T whether it is on, whatever its own options are.
+    """A short unique label of each scheme: its name, its variant, and the options in which schemes of that
+    name differ; of HF2T's options only hf2t= itself.
     """
     alike: dict[str, list[str]] = {}
     for spec in schemes:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pattern that hurts minimal routing most, one for each kind of low-diameter network.
 
-Dragonfly: every host of group i sends to the host with its own place in group i + 1 (J. Kim et al.,
+Dragonfly: every host of group i sends to the host of the same index in group i + 1 (J. Kim et al.,
 Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, §4.2: all minimal paths of a group share
 the few links to the next one).
 
-Slim Fly: routers are put into chains a - x - y - b of neighbours. The hosts of a send to those of y, and
-those of y to those of a; so do x and b. x is the only common neighbour of a and y, and y that of x and b, so
-the minimal paths of a and x share the link from x to y, and those of y and b the link back: each carries the
-traffic of two routers' hosts, any other link that of one (after M. Besta and T. Hoefler, Slim Fly: A Cost
-Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose paths overlap in one link).
-Chains are found by a random greedy search; routers left over, two at best, send to one another in a ring.
+Slim Fly: routers are put into chains a - x - y - b of neighbours. The hosts of a and those of y send to each
+other; so do those of x and b. x is the only common neighbour of a and y, and y is that of x and b, so the
+minimal paths from a and x share the link x -> y, and those from y and b share y -> x: each direction carries
+the traffic of two routers' hosts, any other link that of one router (after M. Besta and T. Hoefler, Slim Fly:
+A Cost Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose paths share a link).
+Chains are found by a random greedy search; routers left over, ideally two, send to one another in a ring.
 
-Both are permutations: every host sends to one other, and hears from one.
+Both are permutations: every host sends to exactly one host and receives from exactly one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 
 _SEARCHES = 16
-"""Random orders, of which the one with the fewest routers left over counts."""
+"""Number of random searches, of which the one with the fewest routers left over is used."""
 
 Chain = tuple[str, str, str, str]
 
@@ -50,7 +50,7 @@ def _pairs(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
         return _next_groups(topology)
     if topology.kind == "slim-fly":
         return _shared_links(topology, rng)
-    raise PatternError(f"there is one for a dragonfly and for a slim-fly, not for a {topology.kind}")
+    raise PatternError(f"the pattern exists for a dragonfly and for a slim-fly, not for a {topology.kind}")
 
 
 def _next_groups(topology: Topology) -> list[tuple[Host, Host]]:
@@ -65,10 +65,10 @@ def _next_groups(topology: Topology) -> list[tuple[Host, Host]]:
 
 
 def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
-    disjoint, left = chains(topology, rng)
+    disjoint, unchained = chains(topology, rng)
     router_pairs = [pair for a, x, y, b in disjoint for pair in ((a, y), (y, a), (x, b), (b, x))]
-    if len(left) > 1:
-        router_pairs += zip(left, [*left[1:], left[0]], strict=True)
+    if len(unchained) > 1:
+        router_pairs += zip(unchained, [*unchained[1:], unchained[0]], strict=True)
     return [
         pair
         for sender, receiver in router_pairs
@@ -77,7 +77,7 @@ def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Ho
 
 
 def chains(topology: Topology, rng: random.Random) -> tuple[list[Chain], list[str]]:
-    """Chains of routers, and the routers in none: the best of a few random searches."""
+    """Disjoint chains of routers, and the routers in no chain: the best of a few random searches."""
     near: dict[str, set[str]] = {switch.name: set() for switch in topology.switches}
     for link in topology.links:
         near[link.a].add(link.b)
@@ -105,7 +105,7 @@ def _search(near: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain],
 
 
 def _chain(near: dict[str, set[str]], free: dict[str, None], x: str) -> Chain | None:
-    """A chain of free routers whose second is x; None where there is none."""
+    """A chain of free routers whose second router is x; None if there is none."""
     neighbours = [router for router in free if router in near[x]]
     for y in neighbours:
         before = [a for a in neighbours if a != y and a not in near[y] and near[a] & near[y] == {x}]

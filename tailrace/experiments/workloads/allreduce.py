@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce: every host ends with the sum of the vectors of all, by messages that wait for one another.
+"""Allreduce: every host ends with the sum of all hosts' vectors, by messages that wait for one another.
 
-ring       the vector in n parts; in each of 2(n-1) steps every host sends one part to its right neighbour:
-           the one that it has just received, first to sum it up (n-1 steps), then to spread the sums.
+ring       the vector has n parts; in each of 2(n-1) steps every host sends to its right neighbour the part
+           that it has just received: first to sum the parts up (n-1 steps), then to spread the sums.
            P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
            2009.
-butterfly  recursive doubling: in step k, of log2 n, hosts whose ranks differ in bit k exchange all they have.
-halving    recursive halving, then doubling, also called Rabenseifner's algorithm: in step k, of log2 n,
-           partners exchange the half of what is left that the other one sums up; then the sums go the same
-           ways back.
+butterfly  recursive doubling: in step k of log2 n, hosts whose ranks differ in bit k exchange whole vectors.
+halving    recursive halving, then doubling, also called Rabenseifner's algorithm: in step k of log2 n, each
+           host sends its partner the half of its remaining parts that the partner sums up; then the same
+           pairs exchange the sums in reverse order.
 
 The last two as in R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
-Operations in MPICH, 2005, §4. A message waits for all that its sender must have received before; what a host
-computes takes no time. Ranks are given in the order of the hosts.
+Operations in MPICH, 2005, §4. A message waits for all messages that its sender must have received before;
+computations take no time. Ranks are assigned in the order of the hosts.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Message:
     """One message of a collective.
 
     sender, receiver: ranks.
-    first_part, parts: which of the vector's equal parts it holds; `parts` in a row.
-    total_parts: into how many the vector is cut.
-    after: numbers of earlier messages, from 1.
-    spreads: the receiver takes the parts as they are; otherwise it adds them to its own.
+    first_part, parts: the message carries `parts` consecutive parts of the vector, from index `first_part`.
+    total_parts: number of equal parts into which the vector is cut.
+    after: messages for which it waits, numbered from 1.
+    spreads: the receiver replaces its parts by these sums; otherwise it adds them to its own parts.
     """
 
     sender: int
@@ -51,7 +51,7 @@ class Message:
     spreads: bool
 
     def size_bytes(self, vector_bytes: int) -> int:
-        """Its bytes: the first parts are one byte longer where the vector cannot be cut into equal ones."""
+        """Its size; the first parts are one byte longer if the vector cannot be cut into equal parts."""
         size, longer = divmod(vector_bytes, self.total_parts)
         return self.parts * size + max(0, min(self.first_part + self.parts, longer) - self.first_part)
 
@@ -70,7 +70,7 @@ def butterfly(count: int) -> Iterator[Message]:
     """The messages of recursive doubling; `count` is a power of two."""
     for step in range(count.bit_length() - 1):
         for rank in range(count):
-            # all of them: the partner of the last step may have been faster than those before it
+            # all earlier steps: the last partner's message may arrive before those of earlier partners
             after = tuple(k * count + (rank ^ 1 << k) + 1 for k in range(step))
             yield Message(rank, rank ^ 1 << step, 0, 1, 1, after, spreads=False)
 
@@ -78,7 +78,7 @@ def butterfly(count: int) -> Iterator[Message]:
 def halving(count: int) -> Iterator[Message]:
     """The messages of recursive halving and doubling; `count` is a power of two."""
     steps = count.bit_length() - 1
-    # distances of the steps: the halves shrink, then what is summed up grows again
+    # the rank bit in which the partners of each step differ: the pieces shrink, then grow again
     bits = [*reversed(range(steps)), *range(steps)]
     for step, bit in enumerate(bits):
         spreads = step >= steps
@@ -98,20 +98,20 @@ _POWERS_OF_TWO = ("butterfly", "halving")
 
 
 def _messages(algorithm: str, count: int) -> int:
-    """How many messages each of so many hosts sends."""
+    """How many messages each of `count` hosts sends."""
     if algorithm == "ring":
         return 2 * (count - 1)
     steps = (count - 1).bit_length()
     return steps if algorithm == "butterfly" else 2 * steps
 
 
-@register("allreduce", "one allreduce of a vector among all hosts, or some")
+@register("allreduce", "one allreduce of a vector among all hosts, or a random subset")
 @dataclass(frozen=True, slots=True)
 class Allreduce:
-    """One allreduce of a vector among `hosts_total` hosts drawn at random; 0: among all."""
+    """One allreduce of a vector among `hosts_total` hosts drawn at random; 0 means all hosts."""
 
     algorithm: Annotated[str, keys.choice("algo", "who sends what to whom", tuple(ALGORITHMS))] = "ring"
-    size_bytes: Annotated[int, keys.size("size", "of the vector", least=1)] = DEFAULT_BYTES
+    size_bytes: Annotated[int, keys.size("size", "bytes of the vector", least=1)] = DEFAULT_BYTES
     hosts_total: Annotated[int, TAKING_PART] = 0
     background_bytes: Annotated[int, BACKGROUND] = 0
 
@@ -133,6 +133,6 @@ class Allreduce:
     def _check(self, hosts: list[Host]) -> None:
         count = len(hosts)
         if self.algorithm in _POWERS_OF_TWO and count & (count - 1):
-            raise PatternError(f"algo={self.algorithm} needs a power of two as hosts=, found {count}")
+            raise PatternError(f"algo={self.algorithm} needs hosts= to be a power of two, found {count}")
         if self.algorithm != "butterfly" and self.size_bytes < count:
-            raise PatternError(f"size must be at least a byte a host, {count}, found {self.size_bytes}")
+            raise PatternError(f"size must be at least {count}, a byte per host, found {self.size_bytes}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern in a shared network: all hosts that take no part in it form a permutation (Spritz §V-B).
+"""Background traffic beside a pattern: the hosts that take no part in it form a permutation (Spritz §V-B).
 
 The background flows keep one path each, chosen by a hash (steering ECMP), whatever the scheme. They are not
 measured, and a run does not wait for them.
@@ -19,7 +19,7 @@ from tailrace.topology import Host, Topology
 def shared(
     transfers: Iterable[Transfer], background_bytes: int, topology: Topology, rng: random.Random
 ) -> Iterator[Transfer]:
-    """A pattern's transfers, and flows of so many bytes among the hosts that it leaves alone; 0: none."""
+    """A pattern's transfers, then flows of `background_bytes` (0: none) among the hosts it does not use."""
     taken: set[str] = set()
     for transfer in transfers:
         taken |= {transfer.sender.name, transfer.receiver.name}
@@ -33,10 +33,10 @@ def shared(
 def permutation_among(
     topology: Topology, hosts: list[Host], rng: random.Random, apart: str = pairs.HOSTS
 ) -> list[pairs.Pair]:
-    """A permutation of some hosts.
+    """A random permutation among some hosts; `apart` is one of pairs.APART.
 
     Raises:
-        PatternError: there is none.
+        PatternError: no such permutation exists.
     """
     permuted = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng) if hosts else None
     if permuted is None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bursts beside other traffic: every so often several hosts send to one at once, at line rate, short flows
-that are over before congestion control can slow them down (RLB §II-B: 64 KB each). They make PFC pause where
-the other traffic alone would not (as HPCC, SIGCOMM 2019, §5, adds an incast of 2 % of the capacity), and are
-not measured themselves.
+"""Bursts beside other traffic: periodically several hosts send short flows to one host at once, at line rate;
+the flows end before congestion control can slow them down (RLB §II-B: 64 KB each). They cause PFC pauses that
+the other traffic alone would not cause (as HPCC, SIGCOMM 2019, §5, adds an incast of 2 % of the capacity).
+The flows of bursts themselves are not measured.
 
-Where bursts go to any host, they hold up measured flows to that host, too, which no path avoids. Hot spots
-are those of RLB Fig. 2: a receiver, its senders at the same leaf, and a long flow to it from another leaf,
-which carries the pauses into the fabric; none of these hosts has other traffic. Receivers are the topology's
-restricted hosts, to which only some of the paths lead, so that the pauses are of these.
+Bursts to any host also delay measured flows to that host, which no choice of path avoids. Hot spots are as
+in RLB Fig. 2: a receiver, burst senders at the same leaf, and a long flow to it from another leaf, which
+spreads the pauses into the fabric; none of these hosts has other traffic. The receivers are the topology's
+restricted hosts, which only some paths reach, so that only these paths are paused.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 
 ANYWHERE, LEAF = FROM = ("any", "leaf")
-"""Whose hosts send bursts: all, or those of the receiver's leaf."""
+"""Which hosts send bursts: any, or those of the receiver's leaf."""
 
 BURST_BYTES = 64_000
-"""Of one flow of a burst: RLB §II-B."""
+"""Bytes of one flow of a burst (RLB §II-B)."""
 
 
 class _Spot(NamedTuple):
-    """A hot spot: the receiver, the hosts of its leaf that send bursts to it, and that of the long flow."""
+    """A hot spot: the receiver, the hosts of its leaf that send bursts, and the sender of the long flow."""
 
     receiver: Host
     servers: tuple[Host, ...]
@@ -40,35 +40,35 @@ class _Spot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Bursts until the end, one each `every_ns`, the first after that time.
+    """A burst every `every_ns` until the end of the workload, the first one after that time.
 
-    degree: hosts that send to the receiver; they and it are drawn for each burst
-    flows, size_bytes: what each of them sends at once
-    near: all are of the receiver's own leaf, so that bursts do not cross the fabric, and only the paths of
-        other flows to this receiver are paused (RLB Fig. 2); else of any switch
-    spots: hot spots; None: receivers and senders are drawn for each burst, of all hosts
-    long_bytes: of the long flow to each hot spot's receiver
+    degree: hosts that send to the receiver; senders and receiver are drawn for each burst
+    flows, size_bytes: the number and size of the flows that each of them sends at once
+    near: `leaf`: the senders are at the receiver's leaf, so that bursts do not cross the fabric, and only the
+        paths of other flows to this receiver are paused (RLB Fig. 2); `any` (default): any hosts
+    spots: number of hot spots; None: receivers and senders are drawn from all hosts for each burst
+    long_bytes: size of the long flow to each hot spot's receiver
     """
 
     degree: Annotated[
-        int, keys.integer("bursts", "so many hosts send to one that is drawn", least=1, absent="none")
+        int, keys.integer("bursts", "number of hosts that send to a random receiver", least=1, absent="none")
     ] = 0
-    every_ns: Annotated[int | None, keys.time("every", "so often", least=1, absent="needed for bursts")] = (
-        None
-    )
+    every_ns: Annotated[
+        int | None, keys.time("every", "time between bursts", least=1, absent="needed for bursts")
+    ] = None
     near: Annotated[
         str | None,
-        keys.choice("from", "whose hosts do: all, or those of its own leaf", FROM, absent=ANYWHERE),
+        keys.choice("from", "senders of bursts: any hosts, or those of its leaf", FROM, absent=ANYWHERE),
     ] = None
-    flows: Annotated[int | None, keys.integer("burst", "flows of each at once", least=1, absent="1")] = None
+    flows: Annotated[int | None, keys.integer("burst", "flows per sender", least=1, absent="1")] = None
     size_bytes: Annotated[
-        int | None, keys.size("bytes", "of such a flow", least=1, absent="64KB", section="RLB §II-B")
+        int | None, keys.size("bytes", "size of such a flow", least=1, absent="64KB", section="RLB §II-B")
     ] = None
     spots: Annotated[
         int | None,
         keys.integer(
             "spots",
-            "bursts go to so many receivers, with hosts of their own",
+            "number of fixed receivers of bursts, with senders of their own",
             least=1,
             absent="drawn",
             section="RLB Fig. 2",
@@ -77,12 +77,12 @@ class Bursts:
     long_bytes: Annotated[
         int | None,
         keys.size(
-            "long", "of a flow to such a receiver, half a round before each burst", least=1, absent="none"
+            "long", "size of a flow to such a receiver, half of every= before a burst", least=1, absent="none"
         ),
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense without bursts, or bursts without it."""
+        """Refuse keys that need bursts= without it, and bursts= without every=."""
         if self.degree and self.every_ns is None:
             raise SpecError("key 'every' is missing")
         given = {
@@ -95,17 +95,17 @@ class Bursts:
         }
         for key, value in given.items():
             if not self.degree and value is not None:
-                raise SpecError(f"{key} must be given only where bursts is")
+                raise SpecError(f"{key} must be given only together with bursts")
         if self.spots is None and self.long_bytes is not None:
-            raise SpecError("long must be given only where spots is")
+            raise SpecError("long must be given only together with spots")
         if self.spots is not None and self.near == ANYWHERE:
-            raise SpecError("from must be leaf where spots is given, found any")
+            raise SpecError("from must be leaf if spots is given, found any")
 
     def own_hosts(self, topology: Topology) -> frozenset[str]:
-        """The hosts that have no other traffic than bursts.
+        """The names of the hosts of hot spots, which have no other traffic.
 
         Raises:
-            PatternError: the hosts are not enough for so many hot spots.
+            PatternError: there are too few hosts for this number of hot spots.
         """
         spots = self._spots(topology)
         return frozenset(host.name for spot in spots for host in (spot.receiver, spot.far, *spot.servers))
@@ -116,16 +116,16 @@ class Bursts:
         leaves = topology.leaves
         named = [topology.host(restriction.host) for restriction in topology.restricted]
         if len(leaves) < 2:
-            raise PatternError("spots: it takes two switches with hosts")
+            raise PatternError("spots: expected a topology with at least two switches that have hosts")
         if self.spots > (len(named) or len(leaves)):
-            what = f"{len(named)} restricted hosts" if named else f"{len(leaves)} switches with hosts"
-            raise PatternError(f"spots must be no more than the {what}")
+            limit = f"{len(named)} restricted hosts" if named else f"{len(leaves)} switches with hosts"
+            raise PatternError(f"spots must be no more than the {limit}")
         receivers = (named or [topology.hosts_of(leaf)[-1] for leaf in leaves])[: self.spots]
         free = {leaf: [host for host in topology.hosts_of(leaf) if host not in receivers] for leaf in leaves}
         spots = []
         for receiver in receivers:
             after = leaves[(leaves.index(receiver.switch) + 1) % len(leaves)]
-            # the last ones of their leaves
+            # taken from the end of the leaf's hosts
             servers = [
                 free[receiver.switch].pop() for _ in range(min(self.degree, len(free[receiver.switch])))
             ]
@@ -137,13 +137,13 @@ class Bursts:
     def beside(
         self, transfers: Iterable[Transfer], duration_ns: int, topology: Topology, rng: random.Random
     ) -> Iterator[Transfer]:
-        """A pattern's transfers, which are the same with and without bursts, and then the bursts."""
+        """A pattern's transfers, which bursts do not change, and then the flows of the bursts."""
         if not self.every_ns:
             yield from transfers
             return
         flows, size_bytes = self.flows or 1, self.size_bytes or BURST_BYTES
-        of_a_spot = self.degree * flows + (self.long_bytes is not None)
-        check_flows(duration_ns // self.every_ns * of_a_spot * (self.spots or 1))
+        flows_per_spot = self.degree * flows + (self.long_bytes is not None)
+        check_flows(duration_ns // self.every_ns * flows_per_spot * (self.spots or 1))
         for transfer in transfers:
             yield transfer._replace(flow_class=MONITORED)
         hosts, spots = topology.hosts, self._spots(topology)
@@ -156,14 +156,14 @@ class Bursts:
             senders = [host for host in candidates if host != receiver]
             if self.degree > len(senders):
                 raise PatternError(
-                    f"bursts must be no more than the hosts that can send to one, {len(senders)}"
+                    f"bursts must be at most {len(senders)}, the number of hosts that can send to a receiver"
                 )
             for sender in rng.sample(senders, self.degree):
                 for _ in range(flows):
                     yield Transfer(sender, receiver, size_bytes, start_ns, flow_class=BACKGROUND)
 
     def _hot(self, spots: Iterable[_Spot], start_ns: int) -> Iterator[Transfer]:
-        """A burst to each hot spot, and before it the long flow."""
+        """A burst to each hot spot, and its long flow half a period earlier."""
         assert self.every_ns is not None, "there are bursts"
         for spot in spots:
             if self.long_bytes is not None:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flows are there for: classes by which results are told apart (column `class` of flows.parquet)."""
+"""Classes of flows by their purpose; results are given for each class (column `class` of flows.parquet)."""
 
 from __future__ import annotations
 
 NO_CLASS = ""
-"""All flows of a workload that makes no difference between them."""
+"""The class of all flows of a workload that does not distinguish between them."""
 
 MONITORED = "monitored"
-"""The flows for whose sake there are others (Spritz Fig. 5)."""
+"""The flows that are measured while other flows load the network (Spritz Fig. 5)."""
 
 INCAST = "incast"
 BYSTANDER = "bystander"
-"""The flows to one receiver, and those that have nothing to do with it (Spritz Fig. 8)."""
+"""The flows to the receiver of an incast, and flows between other hosts (Spritz Fig. 8)."""
 
 BACKGROUND = "background"
-"""Flows that are there to load the network. They are no part of what is measured: completion times leave
-them out, and a run is over when all other flows are complete."""
+"""Flows that only load the network. They are not measured: completion times leave them out, and a run ends
+when all other flows are complete."""
 
 CLASSES = (MONITORED, INCAST, BYSTANDER, BACKGROUND)

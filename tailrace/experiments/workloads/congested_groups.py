@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One flow in a Dragonfly most of whose groups are congested (Spritz §V-B, Fig. 5, Table III).
 
-A flow goes from one group to another, both drawn at random. In every congested group, that of the source
-among them, the gate is the switch that has the link to the flow's destination group: hosts send to the hosts
-of the gate, so the links within the group that lead to the gate, which every path through the group may need,
-have long queues. `free` groups besides that of the destination have no traffic. No switch near the source
-sees which groups those are.
+A flow goes from one group to another, both drawn at random. In every congested group, including that of the
+source, the gate is the switch that has the link to the flow's destination group. Hosts send to the hosts of
+the gate, so the group's internal links to the gate, which every path through the group may need, have long
+queues. `free` groups besides that of the destination have no traffic. No switch near the source can observe
+which groups are free.
 
 What the paper leaves open:
 
-* who sends: the hosts of the group's other switches (GROUP), so that idle groups stay idle, or those of all
-  congested groups (ALL), some of whose paths lead through idle ones;
-* how much: each of them sends `flows` flows of `background_bytes` at once. Where more flows meet on a link to
-  the gate than its queue holds packets, congestion control cannot end the congestion: one packet of each is
-  too much. Where fewer do, it is the flows' first windows that fill the queues. How long minimal routing
-  takes, which has one path, measures it (the page of Table III);
-* which way: each flow keeps one path that a hash chooses, so that all schemes meet the same load (HASH), as
-  in the paper's shared networks, or the scheme chooses (SCHEME);
-* when: `ahead_ns` before the one flow.
+* the senders: the hosts of the group's other switches (GROUP), so that idle groups stay idle, or those of all
+  congested groups (ALL), some of whose paths lead through idle groups;
+* the load: each sender has `flows` flows of `background_bytes` at once. If a link to the gate carries more
+  flows than its queue can store packets, congestion control cannot end the congestion: one packet of each
+  flow is too much. If it carries fewer, the flows' first windows fill the queues. The completion time with
+  minimal routing, which has one path, shows how strong the congestion is (the page of Table III);
+* the paths: a hash chooses one path for each flow, so that all schemes meet the same load (HASH), as in the
+  paper's shared networks, or the scheme chooses (SCHEME);
+* the time: the load starts `ahead_ns` before the measured flow.
 
-That flow's source is not on the gate and sends nothing else, nor is its destination on the switch at the
-other end of the gate's link.
+The measured flow's source is not on the gate and sends nothing else; its destination is not on the switch at
+the other end of the gate's link.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ from tailrace.topology import Host, Topology
 GROUP = "group"
 ALL = "all"
 SENDERS = (GROUP, ALL)
-"""Whose hosts send to a gate: its group's, or every congested group's."""
+"""Which hosts send to a gate: those of its group, or those of all congested groups."""
 
 HASH = "hash"
 SCHEME = "scheme"
 PATHS = (HASH, SCHEME)
-"""What chooses the paths of the load."""
+"""What chooses the paths of the flows that load the groups."""
 
 
 @register("congested-groups", "one flow in a Dragonfly most of whose groups are congested")
 @dataclass(frozen=True, slots=True)
 class CongestedGroups:
-    """One flow of `size_bytes`; `free` groups without traffic besides that of its destination."""
+    """One measured flow of `size_bytes`; `free` groups have no traffic, besides that of its destination."""
 
-    size_bytes: Annotated[int, keys.size("size", "of the one flow", least=1)] = DEFAULT_BYTES
+    size_bytes: Annotated[int, keys.size("size", "bytes of the measured flow", least=1)] = DEFAULT_BYTES
     free: Annotated[
         int, keys.integer("free", "groups without traffic, besides that of the destination", least=0)
     ] = 2
     background_bytes: Annotated[
-        int, keys.size("background", "of each flow that loads a group, and is not measured", least=1)
+        int, keys.size("background", "bytes of each flow that loads a group; not measured", least=1)
     ] = 64 << 20
-    flows: Annotated[int, keys.integer("flows", "of each host that loads a group", least=1)] = 32
+    flows: Annotated[int, keys.integer("flows", "flows of each host that loads a group", least=1)] = 32
     senders: Annotated[
-        str, keys.choice("from", "whose hosts load a group: its own, or those of all such groups", SENDERS)
+        str, keys.choice("from", "hosts that load a group: its own, or all loaded groups' hosts", SENDERS)
     ] = GROUP
-    path: Annotated[str, keys.choice("path", "what chooses the paths of the load", PATHS)] = HASH
-    ahead_ns: Annotated[int, keys.time("ahead", "so long before the one flow the load begins")] = 0
+    path: Annotated[str, keys.choice("path", "what chooses the paths of these flows", PATHS)] = HASH
+    ahead_ns: Annotated[int, keys.time("ahead", "time from the start of the load to the measured flow's")] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         if topology.kind != "dragonfly":
-            raise PatternError(f"it is about the groups of a dragonfly, not of a {topology.kind}")
+            raise PatternError(f"expected a dragonfly, whose groups it loads, found a {topology.kind}")
         check_flows(self.flows * len(topology.hosts) if self.flows > 1 else 0)
         groups = sorted({switch.group for switch in topology.switches})
         if len(groups) < self.free + 2:
-            raise PatternError(f"free must leave a group for the source, at most {len(groups) - 2}")
+            raise PatternError(f"free must be at most {len(groups) - 2}, to leave a group for the source")
         start, end, *rest = rng.sample(groups, len(groups))
         source = _host_away_from(topology, start, gates(topology, start, end), rng)
         target = _host_away_from(topology, end, gates(topology, end, start), rng)
@@ -88,7 +88,7 @@ class CongestedGroups:
     def _load(
         self, topology: Topology, gate_of: Mapping[int, frozenset[str]], source: Host, rng: random.Random
     ) -> list[Pair]:
-        """Who sends to whom to congest the groups, a flow each."""
+        """The sender and receiver of each flow that congests the groups."""
         if self.senders == GROUP:
             return _within(topology, gate_of, source) * self.flows
         return [pair for _ in range(self.flows) for pair in _across(topology, gate_of, source, rng)]
@@ -105,7 +105,7 @@ def gates(topology: Topology, group: int, other: int) -> frozenset[str]:
 
 
 def _within(topology: Topology, gate_of: Mapping[int, frozenset[str]], source: Host) -> list[Pair]:
-    """Every host of a group's other switches sends to one of the gate, each of which hears from as many."""
+    """Every host of a group's other switches sends to a host of the gate; receivers are used in turn."""
     pairs = []
     for group, gate in gate_of.items():
         inside = [host for host in topology.hosts if topology.switch(host.switch).group == group]
@@ -118,9 +118,9 @@ def _within(topology: Topology, gate_of: Mapping[int, frozenset[str]], source: H
 def _across(
     topology: Topology, gate_of: Mapping[int, frozenset[str]], source: Host, rng: random.Random
 ) -> list[Pair]:
-    """Every host of the groups sends to one of their gates' hosts, dealt at random.
+    """Every host of the groups sends to a random host of the gates; all receivers are used equally often.
 
-    A host that is dealt one of its own switch sends nothing: no link within a group would notice.
+    A host whose receiver is on its own switch sends nothing, since that would load no link within a group.
     """
     inside = [host for host in topology.hosts if topology.switch(host.switch).group in gate_of]
     senders = [host for host in inside if host != source]
@@ -135,10 +135,10 @@ def _across(
 
 
 def _host_away_from(topology: Topology, group: int, switches: frozenset[str], rng: random.Random) -> Host:
-    """A host of a group that is on none of some switches.
+    """A random host of a group that is on none of the given switches.
 
     Raises:
-        PatternError: there is none.
+        PatternError: the group has no such host.
     """
     candidates = [
         host

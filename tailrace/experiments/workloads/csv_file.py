@@ -2,10 +2,10 @@
 """A workload from a CSV file.
 
 The first line names the columns: `src`, `dst` (host names or IPv4 addresses), `bytes` (with or without a
-unit), `start` (a time with unit, or ns) and, if wanted, `sport` (UDP source port; drawn at random without
-it) and `after`: the flows, separated by blanks, that must be complete at the sender before this one starts.
-The first line below the header is flow 1. A flow can only wait for flows that its sender sends (they are
-acknowledged) or receives (they have arrived).
+unit), `start` (a time with unit, or in ns) and, optionally, `sport` (UDP source port; random if empty) and
+`after`: ids of flows, separated by blanks, that must be complete at the sender before this one starts. The
+first line below the header is flow 1. A flow can only wait for flows that its sender sends (complete when
+acknowledged) or receives (complete when they have arrived).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _NEEDED = ("src", "dst", "bytes", "start")
 _OPTIONAL = ("sport", "after")
 _PORTS = 1 << 16
 _MOST_DIGITS = 12
-"""Of the number of a flow."""
+"""Most decimal digits of a flow id or port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: its hosts by name or address, bytes, start in ns, port or None, numbers of earlier flows."""
+    """One line: hosts by name or address, bytes, start in ns, source port or None, flows to wait for."""
 
     line: int
     src: str
@@ -56,13 +56,13 @@ class Rows:
         """See Pattern.
 
         Raises:
-            FileError: no such host, or one that sends to itself.
+            FileError: the topology has no such host, or a host sends to itself.
         """
         for row, (sender, receiver) in zip(self.rows, self._ends(topology), strict=True):
             yield Transfer(sender, receiver, row.size_bytes, row.start_ns, row.after, row.sport)
 
     def reserve(self, topology: Topology, ports: SourcePorts) -> None:
-        """Keeps the ports that the file names from being drawn for other flows of the same hosts."""
+        """Reserves the ports that the file names, so that no other flow of the same hosts draws them."""
         for row, (sender, receiver) in zip(self.rows, self._ends(topology), strict=True):
             if row.sport is not None:
                 ports.reserve(sender, receiver, row.sport)
@@ -87,7 +87,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """All lines of a workload file, at least one.
+    """The flows of a workload file, at least one.
 
     Raises:
         FileError: the file cannot be read, or a line is not as expected.
@@ -100,23 +100,23 @@ def read_rows(path: Path) -> Rows:
     except csv.Error as error:
         raise FileError(path, f"line {reader.reader.line_num}", str(error)) from error
     if not rows:
-        raise FileError(path, "", "no flows; expected one a line")
+        raise FileError(path, "", "no flows; expected one flow per line")
     return Rows(path, rows)
 
 
 def _check_columns(path: Path, names: object) -> None:
     columns = list(names) if isinstance(names, list | tuple) else []
-    expected = f"expected columns {','.join(_NEEDED)} and perhaps {','.join(_OPTIONAL)}"
+    expected = f"expected columns {','.join(_NEEDED)} and optionally {','.join(_OPTIONAL)}"
     for name in _NEEDED:
         if name not in columns:
             raise FileError(path, "line 1", f"column {name!r} is missing; {expected}")
     for name in columns:
         if name not in (*_NEEDED, *_OPTIONAL) or columns.count(name) > 1:
-            raise FileError(path, "line 1", f"column {name!r} is unknown or there twice; {expected}")
+            raise FileError(path, "line 1", f"column {name!r} is unknown or given twice; {expected}")
 
 
 def _row(path: Path, line: int, values: Mapping[str | None, object]) -> Row:
-    """The row of one line; DictReader files surplus cells under None, and missing ones are None."""
+    """Parses one line; DictReader stores surplus cells under the key None, and None for missing cells."""
     where = f"line {line}"
     texts = {
         name: value.strip()
@@ -148,5 +148,5 @@ def _sport(path: Path, where: str, text: str | None) -> int | None:
 def _after(path: Path, where: str, text: str) -> tuple[int, ...]:
     numbers = text.split()
     if not all(number.isdecimal() and len(number) <= _MOST_DIGITS for number in numbers):
-        raise FileError(path, where, f"after must be numbers of flows such as '1 2', found {text!r}")
+        raise FileError(path, where, f"after must be flow ids such as '1 2', found {text!r}")
     return tuple(int(number) for number in numbers)

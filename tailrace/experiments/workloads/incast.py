@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many hosts send to one, and others beside them (Spritz §V-C, Fig. 8)."""
+"""Incast: many hosts send to one, optionally beside flows between other hosts (Spritz §V-C, Fig. 8)."""
 
 from __future__ import annotations
 
@@ -27,38 +27,42 @@ from tailrace.topology import Host, Topology
 @register("incast", "many hosts send to one")
 @dataclass(frozen=True, slots=True)
 class Incast:
-    """`degree` hosts send to one; bystanders' flows are of a class of their own."""
+    """`degree` hosts send to one; flows between bystanders have a class of their own (classes.py)."""
 
     peers: Peers
-    degree: Annotated[int, keys.integer("degree", "so many send", least=1)]
+    degree: Annotated[int, keys.integer("degree", "number of senders", least=1)]
     size_bytes: Annotated[int | None, EITHER_SIZE] = None
     total_bytes: Annotated[
         int | None,
         keys.size(
-            "total", "what all senders send together", least=1, absent="size each", section="RLB §VI-B.3"
+            "total",
+            "bytes that all senders send together",
+            least=1,
+            absent="every sender sends size=",
+            section="RLB §VI-B.3",
         ),
     ] = None
     bystanders: Annotated[
         int,
-        keys.integer("bystanders", "so many of the other hosts form a permutation", least=2, absent="none"),
+        keys.integer("bystanders", "other hosts, which form a permutation", least=2, absent="none"),
     ] = 0
     receiver: Annotated[str, keys.text("to", "the receiver", "HOST", absent="drawn at random")] = ""
     first: Annotated[
         str,
         keys.text(
-            "from", "the first of the senders, which are the next hosts", "HOST", absent="drawn at random"
+            "from", "the first sender; the hosts after it are the others", "HOST", absent="drawn at random"
         ),
     ] = ""
     jitter_ns: Annotated[int, JITTER] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse both size= and total=."""
         if None not in (self.size_bytes, self.total_bytes):
             raise SpecError("expected either size= or total=")
 
     @property
     def _each_bytes(self) -> int:
-        """What each of the senders, and each bystander, sends."""
+        """Bytes that each sender, and each bystander, sends."""
         if self.total_bytes is not None:
             return -(-self.total_bytes // self.degree)
         return DEFAULT_BYTES if self.size_bytes is None else self.size_bytes
@@ -76,7 +80,7 @@ class Incast:
             return
         rest = [host for host in hosts if host != target and host not in senders]
         if self.bystanders > len(rest):
-            raise PatternError(f"bystanders must be no more than the other hosts, {len(rest)}")
+            raise PatternError(f"bystanders must be at most {len(rest)}, the number of the other hosts")
         bystanders = [rest[index] for index in sorted(rng.sample(range(len(rest)), self.bystanders))]
         for sender, receiver in permutation_among(topology, bystanders, rng, self.peers.apart):
             yield Transfer(
@@ -89,7 +93,9 @@ class Incast:
         excluded = groups[hosts.index(target)]
         able = [host for host, group in zip(hosts, groups, strict=True) if group != excluded]
         if self.degree > len(able):
-            raise PatternError(f"degree must be no more than the hosts that can send to one, {len(able)}")
+            raise PatternError(
+                f"degree must be at most {len(able)}, the number of hosts that can send to the receiver"
+            )
         if not self.first:
             return rng.sample(able, self.degree)
         begin = hosts.index(named(topology, self.first))

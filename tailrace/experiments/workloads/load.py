@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load is a share of: the links of hosts, or the links by which leaves reach the rest of the fabric.
+"""The capacity that a load is a share of: that of the hosts' links, or that of the leaves' uplinks.
 
 In a fabric with fewer uplinks than hosts the two differ: with 24 hosts and 12 uplinks a leaf, a load of 60 %
 of the fabric (RLB §VI-B) is less than 33 % of the hosts' links, since some flows stay at their leaf.
@@ -15,22 +15,22 @@ from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.topology import Host, Topology
 
 HOSTS, FABRIC = OF = ("hosts", "fabric")
-"""The spec for it."""
+"""Values of the key of=."""
 
 
 def uplink_bps(topology: Topology, leaf: str) -> int:
-    """The rate of all links of a leaf to other switches together."""
+    """The total rate of a leaf's links to other switches."""
     return sum(peer.rate_bps for peer in topology.ports_of(leaf).values() if peer.kind == "switch")
 
 
 def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float) -> float:
-    """The share of each host's link that loads the fabric by `load`, when receivers are drawn at random.
+    """The load of each host's link at which the load of the fabric is `load`, if receivers are random.
 
     Args:
         topology: at full speed.
-        hosts: who sends to whom.
-        apart: what the two of a pair do not share, one of pairs.APART.
-        load: of all leaves' uplinks together, headers not counted.
+        hosts: the senders, and the receivers.
+        apart: what sender and receiver must not share, one of pairs.APART.
+        load: share of the total rate of all leaves' uplinks, headers not counted.
 
     Raises:
         PatternError: no traffic crosses the fabric, or the hosts' links are too slow.
@@ -38,7 +38,7 @@ def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float
     groups = pairs.groups_of(topology, hosts, apart)
     inside = Counter(groups)
     neighbours = Counter(host.switch for host in hosts)
-    # hosts of one group are of one switch, or all hosts of their switch are in it
+    # the hosts of a group are on one switch, or the group has all hosts of each of its switches
     demand_bps = 0.0
     for host, group in zip(hosts, groups, strict=True):
         partners = len(hosts) - inside[group]

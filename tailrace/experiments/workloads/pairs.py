@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends to whom: pure functions of hosts, their groups and a random number generator.
+"""Pairs of sender and receiver: pure functions of hosts, their groups and a random number generator.
 
-No host sends into its own group. The group of a host is itself, its switch where every packet is to cross the
-fabric (the rule of CONGA, used in Flowcut §III-B2), or its switch's group where every packet is to use links
-between groups (Spritz §V-B).
+No host sends into its own group. The group of a host is the host itself; or its switch, so that every packet
+crosses the fabric (the rule of CONGA, used in Flowcut §III-B2); or its switch's group, so that every packet
+uses links between groups (Spritz §V-B).
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from tailrace.topology import Host, Topology
 Pair = tuple[Host, Host]
 
 HOSTS, SWITCHES, GROUPS = APART = ("any", "remote", "group")
-"""What the two hosts of a pair do not share, as specs have it: hosts differ, their switches do, or even the
-groups of those."""
+"""What must differ between sender and receiver, as values of peers=: host, switch, or group of switches."""
 
 
 def groups_of(topology: Topology, hosts: Sequence[Host], apart: str) -> list[str]:
     """The group of each host: itself, its switch, or its switch's group, by `apart`, one of APART.
 
     Raises:
-        PatternError: the topology's switches are in no groups.
+        PatternError: the topology does not have groups of switches.
     """
     if apart == HOSTS:
         return [host.name for host in hosts]
@@ -39,13 +38,13 @@ def groups_of(topology: Topology, hosts: Sequence[Host], apart: str) -> list[str
 
 
 def check_partners(groups: Sequence[Hashable]) -> None:
-    """Raises PatternError where all hosts are of one group, so that none can send."""
+    """Raises PatternError if all hosts are in one group, so that no host can send."""
     if len(set(groups)) < 2:
-        raise PatternError("all hosts are on one switch, or in one group, and no flow is to stay there")
+        raise PatternError("all hosts are on one switch, or in one group, and flows must leave it")
 
 
 def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.Random) -> list[Pair] | None:
-    """A random permutation in which no host sends into its own group; None where there is none.
+    """A random permutation in which no host sends into its own group; None if there is no such permutation.
 
     Args:
         hosts: the senders, and the receivers.
@@ -80,8 +79,8 @@ def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable], rounds: int = 
     Args:
         hosts: the senders, and the receivers.
         groups: the group of each host.
-        rounds: only so many rounds, from the first one on at even distances, so that near and far hosts have
-            the same share as in all of them; 0: all.
+        rounds: number of rounds, evenly spaced from the first one on, so that near and far receivers have the
+            same share as in all rounds; 0: all.
     """
     count = len(hosts)
     rounds = rounds or count - 1
@@ -94,22 +93,22 @@ def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable], rounds: int = 
 
 
 class Partners:
-    """Draws receivers, each host outside the sender's group being as likely as any other."""
+    """Draws receivers uniformly from all hosts outside the sender's group."""
 
     def __init__(self, hosts: Sequence[Host], groups: Sequence[str]) -> None:
-        """Raises PatternError where some host has no partner."""
+        """Raises PatternError if a host has no partner."""
         members: dict[str, list[Host]] = {}
         for host, group in zip(hosts, groups, strict=True):
             members.setdefault(group, []).append(host)
         check_partners(groups)
         self._hosts = [host for inside in members.values() for host in inside]
-        self._own: dict[str, tuple[int, int]] = {}
+        self._group_range: dict[str, tuple[int, int]] = {}
         begin = 0
         for inside in members.values():
-            self._own.update((host.name, (begin, len(inside))) for host in inside)
+            self._group_range.update((host.name, (begin, len(inside))) for host in inside)
             begin += len(inside)
 
     def draw(self, sender: Host, rng: random.Random) -> Host:
-        begin, count = self._own[sender.name]
+        begin, count = self._group_range[sender.name]
         index = rng.randrange(len(self._hosts) - count)
         return self._hosts[index if index < begin else index + count]

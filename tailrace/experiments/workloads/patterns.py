@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns whose transfers all start by the clock, or wait only for the sender's own."""
+"""Patterns whose transfers start at given times, or wait only for other transfers of the same sender."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from tailrace.topology import Host, Topology
 
 
 def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
-    """`count` hosts drawn at random, in their order; all for 0.
+    """`count` hosts drawn at random, in the topology's order; all hosts for 0.
 
     Raises:
-        PatternError: the topology has not so many, or they are fewer than two.
+        PatternError: the topology has fewer hosts than `count`, or fewer than two.
     """
     hosts = topology.hosts
     if len(hosts) < 2:
-        raise PatternError("the topology has no two hosts")
+        raise PatternError("the topology has fewer than two hosts")
     if count > len(hosts):
-        raise PatternError(f"hosts must be no more than the topology has, {len(hosts)}")
+        raise PatternError(f"hosts must be at most {len(hosts)}, the number of hosts of the topology")
     if not count:
         return list(hosts)
     return [hosts[index] for index in sorted(rng.sample(range(len(hosts)), count))]
 
 
 def named(topology: Topology, name: str) -> Host:
-    """The host with a name.
+    """The host of that name.
 
     Raises:
-        PatternError: there is none.
+        PatternError: the topology has no such host.
     """
     for host in topology.hosts:
         if host.name == name:
@@ -56,10 +56,10 @@ def named(topology: Topology, name: str) -> Host:
     raise PatternError(f"the topology has no host {name!r}")
 
 
-@register("permutation", "every host sends to one other and hears from one")
+@register("permutation", "every host sends to one other and receives from one")
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """Every host sends to one other and hears from one; with more flows than hosts, they are dealt round."""
+    """Every host sends to one other and receives from one; further flows repeat these pairs in turn."""
 
     sizes: Sizes
     peers: Peers
@@ -84,21 +84,20 @@ class Permutation:
 @register("alltoall", "every host sends to every other")
 @dataclass(frozen=True, slots=True)
 class AllToAll:
-    """Every host sends to every other; with a window, a flow waits for the one that many before it.
+    """Every host sends to every other; with a window, a flow waits for the sender's flow `window` before it.
 
-    So a host's flows are `window` chains, and no more than that many of them are under way at a time.
-    Of a large one a few rounds tell what all of them come to: in a round each host sends one flow and hears
-    one.
+    So the flows of a host form `window` chains, and at most `window` of them are active at a time. In a round
+    each host sends one flow and receives one. A few of the rounds of a large pattern represent all of them.
     """
 
     peers: Peers
     size_bytes: Annotated[int, SIZE] = DEFAULT_BYTES
     window: Annotated[
-        int, keys.integer("window", "flows that a host has under way at most", least=1, absent="all")
+        int, keys.integer("window", "most active flows of a sender at a time", least=1, absent="all")
     ] = 0
     rounds: Annotated[
         int,
-        keys.integer("rounds", "of as many as there are other hosts, evenly spread", least=1, absent="all"),
+        keys.integer("rounds", "rounds to send, evenly spread over all", least=1, absent="all"),
     ] = 0
     hosts_total: Annotated[int, TAKING_PART] = 0
     background_bytes: Annotated[int, BACKGROUND] = 0
@@ -112,7 +111,9 @@ class AllToAll:
         groups = pairs.groups_of(topology, hosts, self.peers.apart)
         pairs.check_partners(groups)
         if self.rounds >= len(hosts):
-            raise PatternError(f"rounds must be less than there are hosts, {len(hosts)}, found {self.rounds}")
+            raise PatternError(
+                f"rounds must be less than {len(hosts)}, the number of hosts, found {self.rounds}"
+            )
         check_flows(len(hosts) * (self.rounds or len(hosts) - 1))
         latest: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
         for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups, self.rounds), start=1):
@@ -122,12 +123,12 @@ class AllToAll:
             yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns), after)
 
 
-@register("random", "pairs drawn at random, or messages of every host to partners that are")
+@register("random", "flows of random pairs, or messages of every host to random partners")
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Pairs drawn independently, all at once; or every host sends one message after the other, each to a
-    partner of its own (Flowcut §III-B2): the next one starts when the one before it has been acknowledged.
-    Ids rise in rounds then: the m-th messages of all hosts, then the next ones.
+    """Flows of pairs drawn independently, all at once; or every host sends a sequence of messages, each to a
+    newly drawn partner (Flowcut §III-B2): the next starts when the one before it has been acknowledged. Flow
+    ids then rise message by message: the first messages of all hosts, then the second ones, and so on.
     """
 
     sizes: Sizes
@@ -140,7 +141,7 @@ class Random:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse both flows= and messages=."""
         if self.messages and self.flows_total:
             raise SpecError("expected either flows= or messages=")
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that are not congested, next to a receiver that is (RLB §II-B, Fig. 2).
+"""Flows to uncongested receivers, beside a congested receiver (RLB §II-B, Fig. 2).
 
     first leaf                                        second leaf
     H_1 .. H_n --- f_1 .. f_n, by all paths ------->  R_1 .. R_n
     H_c ---------- f_c, one long flow ------------->  R_c  <--- bursts of H_b, at the same leaf
 
-Pair i has Poisson arrivals of its own, from H_i to R_i; so their receivers are never congested, and what
-holds them up is the fabric. Each server of H_b starts many short flows to R_c at once, at line rate, several
-times in a row. PFC then pauses the paths that f_c takes, which `restricted=` of the topology limits: R_c is
-its restricted host.
+Pair i has Poisson arrivals of its own, from H_i to R_i; so the receivers R_1 .. R_n are never congested, and
+only the fabric delays these flows. Each server of H_b starts many short flows to R_c at once, at line rate,
+several times in a row. PFC then pauses the paths of f_c; the topology's `restricted=` limits them: R_c is the
+restricted host.
 
 Hosts are taken in their order: n pairs, then H_c and R_c, then on the second leaf the servers of H_b. Only
 f_1 .. f_n are measured.
@@ -36,34 +36,32 @@ from tailrace.topology import Host, Topology
 @register("paused", "pairs of hosts at two leaves, next to a receiver to which others send bursts")
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The flows of RLB's motivation: `load` is of the first leaf's uplinks, and `sizes` those of f_1 .. f_n.
+    """The flows of RLB's motivation: `load` is that of the first leaf's uplinks, `sizes` are of f_1 .. f_n.
 
-    Bursts follow each other when the one before could have been sent at line rate. Before the first mark
-    comes back to the long flow from a queue that bursts have filled already, it sends as long as packets wait
-    there; one that starts with the bursts is slowed down at once.
+    A burst starts when the one before it could have been sent at line rate. A long flow that starts when
+    bursts have filled the queue already sends until its first marked packet has passed that queue; one that
+    starts together with the bursts is slowed down at once.
     """
 
     sizes: Sizes
     load: Annotated[float, LOAD]
     duration_ns: Annotated[int, DURATION]
-    pairs_total: Annotated[
-        int, keys.integer("pairs", "hosts of each leaf that send beside each other", least=1)
-    ]
+    pairs_total: Annotated[int, keys.integer("pairs", "pairs of hosts whose flows are measured", least=1)]
     servers: Annotated[int, keys.integer("servers", "hosts that send the bursts", least=1)]
     burst_flows: Annotated[
-        int, keys.integer("burst", "flows of such a server at once", least=1, section="RLB §II-B")
+        int, keys.integer("burst", "flows per server and burst", least=1, section="RLB §II-B")
     ] = 40
-    burst_bytes: Annotated[int, keys.size("bytes", "of such a flow", least=1)] = BURST_BYTES
-    bursts: Annotated[int, keys.integer("bursts", "in a row; 0: none", least=0)] = 2
-    at_ns: Annotated[int, keys.time("at", "when the first of them begins")] = 0
+    burst_bytes: Annotated[int, keys.size("bytes", "size of such a flow", least=1)] = BURST_BYTES
+    bursts: Annotated[int, keys.integer("bursts", "number of bursts in a row; 0: none", least=0)] = 2
+    at_ns: Annotated[int, keys.time("at", "when the first burst begins")] = 0
     long_bytes: Annotated[
         int,
-        keys.size("long", "of one flow from the first leaf to the receiver of the bursts", least=1),
+        keys.size("long", "size of a flow from the first leaf to the receiver of the bursts", least=1),
     ] = 250_000_000
-    long_at_ns: Annotated[int, keys.time("from", "when that one starts")] = 0
+    long_at_ns: Annotated[int, keys.time("from", "when that flow starts")] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what lacks a size."""
+        """Refuse a spec without size= or cdf=."""
         self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
@@ -86,7 +84,7 @@ class Paused:
             for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
         ]
         if not flows:
-            raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
+            raise PatternError("no flow starts within the duration; expected a longer one, or more load")
         for start_ns, number in sorted(flows):
             yield Transfer(near[number], far[number], sizes.draw(rng), start_ns, flow_class=MONITORED)
 
@@ -99,13 +97,13 @@ class Paused:
                     yield Transfer(server, receiver, self.burst_bytes, start_ns, flow_class=BACKGROUND)
 
     def _ends(self, topology: Topology) -> tuple[tuple[Host, ...], tuple[Host, ...]]:
-        """The hosts of the two leaves.
+        """The hosts of the first two leaves.
 
         Raises:
-            PatternError: they are not enough.
+            PatternError: there are too few leaves or hosts.
         """
         if len(topology.leaves) < 2:
-            raise PatternError("it takes two switches with hosts")
+            raise PatternError("expected a topology with at least two switches that have hosts")
         near, far = (topology.hosts_of(leaf) for leaf in topology.leaves[:2])
         wanted = self.pairs_total + 1
         if len(near) < wanted or len(far) < wanted + self.servers:

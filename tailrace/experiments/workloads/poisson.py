@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loop: every host starts flows by a Poisson process of its own, whatever has become of earlier ones.
+"""Open loop: every host starts flows by its own Poisson process, whether earlier flows are complete or not.
 
-The load is the fraction of a host's link rate that its flows' bytes ask for on average, headers not counted:
-a host with rate R starts `load * R / (8 * mean size)` flows a second. Or it is that of the leaves' uplinks
-(load.py), which all hosts together then load so.
+The load is the average bit rate of a host's flows as a fraction of its link's rate, headers not counted: a
+host with link rate R starts `load * R / (8 * mean size)` flows a second. With of=fabric it is instead the
+fraction of the rate of all leaves' uplinks that all hosts together use (load.py).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tailrace.spec import keys
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Host, Topology
 
-LOAD = keys.number("load", "share of the links' rate that the flows' bytes ask for", above=0, most=1)
-DURATION = keys.time("duration", "flows start for so long", least=1)
+LOAD = keys.number("load", "mean bit rate of the flows, as a share of the links' rate", above=0, most=1)
+DURATION = keys.time("duration", "time during which flows start", least=1)
 
 _DRAWS = 64
-"""Receivers that are drawn before one without a free slot is taken."""
+"""Draws after which a receiver without a free slot is accepted."""
 
 
 def exponential(rng: random.Random) -> float:
     """A number from the exponential distribution with mean 1.
 
-    By comparisons alone (J. von Neumann, Various techniques used in connection with random digits, 1951), so
-    that no machine's logarithm decides what a seed gives: a run of falling numbers that begins with x is of
-    odd length with probability e^-x; runs of even length count towards the whole part.
+    It uses comparisons only (J. von Neumann, Various techniques used in connection with random digits, 1951),
+    so the result for a seed does not depend on a machine's logarithm: a descending run of numbers that starts
+    with x has odd length with probability e^-x; each run of even length adds 1 to the integer part.
     """
     integer = 0
     while True:
@@ -53,14 +53,14 @@ def exponential(rng: random.Random) -> float:
 
 
 def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
-    """How many flows hosts start on average that ask for a share of their links."""
+    """How many flows hosts start on average if they load their links by `share`."""
     return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * NS_BITS)
 
 
 def starts_ns(
     host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
 ) -> Iterator[int]:
-    """When a host's flows start that ask for a share of its link; none starts at the duration or later."""
+    """The start times of a host's flows, which load its link by `share`; all are before `duration_ns`."""
     mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
     time_ns = mean_gap_ns * exponential(rng)
     while time_ns < duration_ns:
@@ -69,20 +69,20 @@ def starts_ns(
 
 
 class Slots:
-    """How many flows each receiver has at a time, as far as that can be known beforehand.
+    """Limits the number of flows to a receiver at a time, as far as that is possible before the run.
 
-    A receiver has so many slots, and a flow takes the one that is free first. It is taken for to have gone
-    when its bytes would have been sent at its share of the receiver's link, the rate over the slots: how long
-    it will take in the network nobody knows when the flows are made.
+    Each receiver has `slots` slots, and a flow takes the slot that becomes free first. The flow's duration is
+    estimated, since its real one is not known when flows are generated: the time to send its bytes at the
+    rate of the receiver's link divided by the number of slots.
     """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        # of each receiver's slots that were taken before, a heap; one that never was is free
+        # for each receiver a heap: when each slot that was ever taken becomes free again
         self._free_ns: dict[str, list[int]] = {}
 
     def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
-        """A receiver with a free slot; if many draws find none, the one of them that has one first."""
+        """Draws a receiver with a free slot; after _DRAWS draws the drawn one whose slot is free first."""
         best, best_ns = None, 0
         for _ in range(_DRAWS):
             host = draw()
@@ -92,7 +92,7 @@ class Slots:
                 return host
             if best is None or free_ns < best_ns:
                 best, best_ns = host, free_ns
-        assert best is not None, "something was drawn"
+        assert best is not None, "at least one receiver was drawn"
         return best
 
     def take(self, host: Host, now_ns: int, size_bytes: int) -> None:
@@ -108,25 +108,25 @@ class Slots:
 @register("poisson", "every host starts flows at random")
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start."""
+    """Poisson arrivals for `duration_ns`; each flow has a random receiver. Flow ids rise with start times."""
 
     bursts: Bursts
     sizes: Sizes
     peers: Peers
     load: Annotated[float, LOAD]
     duration_ns: Annotated[int, DURATION]
-    of: Annotated[str, keys.choice("of", "links that the load is of: hosts', or the leaves' uplinks", OF)] = (
+    of: Annotated[str, keys.choice("of", "links to which load= refers: hosts', or leaves' uplinks", OF)] = (
         HOSTS
     )
     senders: Annotated[
         int,
         keys.integer(
-            "senders", "flows to a receiver at once at most", least=1, absent="any", section="Spritz §V-B"
+            "senders", "most flows to a receiver at a time", least=1, absent="any", section="Spritz §V-B"
         ),
     ] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what lacks a size."""
+        """Refuse a spec without size= or cdf=."""
         self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
@@ -147,7 +147,7 @@ class Poisson:
             for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
         ]
         if not arrivals:
-            raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
+            raise PatternError("no flow starts within the duration; expected a longer one, or more load")
         arrivals.sort()
         slots = Slots(self.senders) if self.senders else None
         for start_ns, index in arrivals:

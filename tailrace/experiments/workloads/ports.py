@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source ports that no two flows between the same hosts share, or they would be one flow to a switch."""
+"""UDP source ports of flows: unique for each pair of hosts, since switches tell flows apart by 5-tuple."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.topology import Host
 
 MORE_PORTS = range(0x400, SOURCE_PORTS.start)
-"""What a pair of hosts takes once it has used all of those: every other port that is not reserved."""
+"""Ports for pairs of hosts that have used all SOURCE_PORTS: all others except the system ports."""
 
 _PREFERRED = tuple(SOURCE_PORTS)
-"""The same numbers; flows that have a port in common share the object, too."""
+"""SOURCE_PORTS as a tuple, so that flows with equal ports share one int object (saves memory)."""
 
 _MOST_DRAWS = 64
-"""Draws before the ports that are left are listed: that many fail in a row only when few are left."""
+"""Draws before the unused ports are listed instead: so many draws fail in a row only if few are unused."""
 
 
 class SourcePorts:
-    """Hands out ports, at random and each once for a pair of hosts.
+    """Draws random ports, each at most once for a pair of hosts.
 
-    A million pairs with a flow each are the common case at scale: a pair costs a number until it has a
-    second flow, and a list only when it runs out of SOURCE_PORTS.
+    Large runs typically have a million pairs with one flow each. So a pair takes the memory of one integer
+    for its first flow, of a set from the second flow on, and of a list only if few SOURCE_PORTS are unused.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -31,34 +31,34 @@ class SourcePorts:
         self._rng = rng
         self._first: dict[str, dict[str, int]] = {}  # by sender and receiver
         self._used: dict[tuple[str, str], set[int]] = {}
-        self._left: dict[tuple[str, str], list[int]] = {}
+        self._unused: dict[tuple[str, str], list[int]] = {}
 
     def draw(self, sender: Host, receiver: Host) -> int:
         """A port for one more flow of these hosts.
 
         Raises:
-            PatternError: they have one flow for every port there is.
+            PatternError: every port is used by a flow of these hosts.
         """
         pair = (sender.name, receiver.name)
-        left = self._left.get(pair)
-        if left is None:
+        unused = self._unused.get(pair)
+        if unused is None:
             port = self._rng.choice(_PREFERRED)
             for _ in range(_MOST_DRAWS):
                 if self._take(pair, port):
                     return port
                 port = self._rng.choice(_PREFERRED)
-            left = self._left[pair] = self._rest(pair)
-        if not left:
+            unused = self._unused[pair] = self._rest(pair)
+        if not unused:
             count = len(SOURCE_PORTS) + len(MORE_PORTS)
             raise PatternError(f"more than {count} flows from {sender.name} to {receiver.name}")
-        return left.pop()
+        return unused.pop()
 
     def reserve(self, sender: Host, receiver: Host, port: int) -> None:
-        """Keeps a port that somebody chose from being drawn; before the first draw for these hosts."""
+        """Excludes a given port from later draws; call it before the first draw for these hosts."""
         self._take((sender.name, receiver.name), port)
 
     def _take(self, pair: tuple[str, str], port: int) -> bool:
-        """Whether the port was free; then it is no longer."""
+        """Marks a port as used; returns whether it was free."""
         sender, receiver = pair
         first_to = self._first.setdefault(sender, {})
         first = first_to.get(receiver)
@@ -74,7 +74,7 @@ class SourcePorts:
         return True
 
     def _rest(self, pair: tuple[str, str]) -> list[int]:
-        """All ports not used yet, in random order; preferred ones at the end, which is taken first."""
+        """All unused ports in random order; SOURCE_PORTS are at the end, from where ports are taken."""
         used = self._used[pair]
         rest: list[int] = []
         for ports in (MORE_PORTS, SOURCE_PORTS):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where patterns register themselves, and the keys that several of them have.
+"""The registry of patterns, and keys that several patterns share.
 
-SIZES     size=: bytes of each flow; or cdf=: a measured distribution, by name or FILE.toml
-          (sizes_file.py); most=: what is larger in it is as large as that
-PEERS     peers=remote or cross=true: only hosts of different switches are paired, so that all traffic
+Sizes     size=: bytes of each flow; or cdf=: a measured distribution, by name or FILE.toml
+          (sizes_file.py); most=: upper limit of the sizes drawn from it
+Peers     peers=remote or cross=true: only hosts of different switches are paired, so that all traffic
           crosses the fabric (CONGA's rule, Flowcut §III-B2); peers=group: only hosts in different groups
-seed      overrides the experiment's
+Seed      seed=: overrides the experiment's seed
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ DEFAULT_BYTES = 1 << 20
 
 SIZE = keys.size("size", "bytes of each flow", least=1)
 EITHER_SIZE = keys.size("size", "bytes of each flow", least=1, absent="1MiB")
-JITTER = keys.time("jitter", "starts are spread evenly at random from 0 to that time")
+JITTER = keys.time("jitter", "flows start at random, uniformly from 0 to this time")
 BACKGROUND = keys.size(
     "background",
-    "the hosts that take no part form a permutation of flows of this size, which are not measured",
+    "size of flows among the other hosts, which form a permutation; not measured",
     least=1,
     absent="none",
 )
-TAKING_PART = keys.integer("hosts", "so many take part, drawn at random", least=2, absent="all")
-IN_TOTAL = keys.integer("flows", "in total", least=1, absent="as many as hosts")
+TAKING_PART = keys.integer("hosts", "hosts that take part, drawn at random", least=2, absent="all")
+IN_TOTAL = keys.integer("flows", "flows in total", least=1, absent="one per host")
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large flows are: all the same, or drawn from a distribution."""
+    """The sizes of flows: all equal, or drawn from a distribution."""
 
     size_bytes: Annotated[int | None, EITHER_SIZE] = None
     cdf: Annotated[
         SizeCdf | None,
         keys.parsed(
             "cdf",
-            f"sizes are drawn from it: {', '.join(NAMES)}",
+            f"distribution of sizes: {', '.join(NAMES)}",
             "NAME|FILE.toml",
             find_cdf,
             show=name_of,
@@ -53,24 +53,24 @@ class Sizes:
         ),
     ] = None
     most_bytes: Annotated[
-        int | None, keys.size("most", "what is larger in cdf is as large as this", least=1, absent="any")
+        int | None, keys.size("most", "larger sizes of cdf= are reduced to this", least=1, absent="any")
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse most= without cdf=, and both size= and cdf=."""
         if self.cdf is None and self.most_bytes is not None:
             raise SpecError("most= is for cdf= only")
         if self.cdf is not None and self.size_bytes is not None:
             raise SpecError("expected either size= or cdf=")
 
     def check_given(self) -> None:
-        """Raises SpecError where nothing says how large flows are."""
+        """Raises SpecError if neither size= nor cdf= is given."""
         if self.size_bytes is None and self.cdf is None:
             raise SpecError("expected either size= or cdf=")
 
     @property
     def distribution(self) -> SizeCdf:
-        """What sizes are drawn from."""
+        """The distribution from which sizes are drawn."""
         if self.cdf is None:
             return SizeCdf.always(DEFAULT_BYTES if self.size_bytes is None else self.size_bytes)
         return self.cdf if self.most_bytes is None else self.cdf.clipped(self.most_bytes)
@@ -78,18 +78,18 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """What the two hosts of a pair may not share."""
+    """What must differ between sender and receiver."""
 
     peers: Annotated[
         str | None,
         keys.choice(
-            "peers", "hosts of any, of different switches, or of different groups", APART, absent=HOSTS
+            "peers", "pairs of any hosts, on different switches, or in different groups", APART, absent=HOSTS
         ),
     ] = None
     cross: Annotated[bool | None, keys.flag("cross", "the same as peers=remote", absent="off")] = None
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse contradicting peers= and cross=."""
         if None not in (self.cross, self.peers) and self.cross != (self.peers != HOSTS):
             raise SpecError("peers= and cross= contradict each other")
 
@@ -101,13 +101,13 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """Of every workload."""
+    """The key that every workload has."""
 
     seed: Annotated[
         int | None,
         keys.integer(
             "seed",
-            "of this workload",
+            "seed of this workload",
             least=0,
             most=MOST_INTEGER,
             values="number from 0",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large flows are: one size, or a measured distribution given by points of its cumulative curve.
+"""Distributions of flow sizes: a single size, or the points of a measured cumulative distribution (CDF).
 
-Between two points the curve is a straight line: sizes in between are equally likely. What the first point has
-above 0 is the share of flows of exactly that size; a jump is written as two points of one size.
+Between two points the curve is a straight line: sizes in between are equally likely. A share above 0 at the
+first point is the share of flows of exactly that size; a jump is written as two points of the same size.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 Point = tuple[int, float]
-"""A size in bytes, and the share of flows that are no larger, from 0 to 1."""
+"""A size in bytes, and the share (0 to 1) of flows that are no larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class SizeCdf:
     _shares: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Keeps sizes and shares apart, to search in."""
+        """Stores sizes and shares in separate tuples for binary search."""
         object.__setattr__(self, "_sizes", tuple(size for size, _ in self.points))
         object.__setattr__(self, "_shares", tuple(share for _, share in self.points))
 
     @classmethod
     def always(cls, size_bytes: int) -> SizeCdf:
-        """The distribution in which every flow has this size; nothing is drawn from it."""
+        """The distribution in which every flow has this size; `draw` then uses no random number."""
         return cls(((size_bytes, 1.0),))
 
     def clipped(self, most_bytes: int) -> SizeCdf:
@@ -47,7 +47,7 @@ class SizeCdf:
 
     @property
     def mean_bytes(self) -> float:
-        """The mean of the curve; what `draw` rounds, and makes at least 1, changes it by less than a byte."""
+        """The mean of the curve; rounding in `draw` (to at least 1 byte) changes it by less than a byte."""
         mean = self._sizes[0] * self._shares[0]
         for (low, below), (high, above) in zip(self.points, self.points[1:], strict=False):
             mean += (above - below) * (low + high) / 2

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of measured flow sizes, and those that come with this package (experiments/cdf/NAME.toml).
+"""Files of measured flow sizes, and those that come with this package (workloads/cdf/NAME.toml).
 
     name = "websearch"
-    unit = "bytes"                            nothing else, so that no table of packets is taken for bytes
+    unit = "bytes"                            required, so that no table in packets is mistaken for bytes
     measured = "who measured it, and where"
     source = "where the numbers were taken from"
     points = [[4000, 0.0], [5971, 0.077], ..., [28589215, 1.0]]
 
-A point is a size and the share of flows that are no larger; size_cdf.py says what lies between points.
+A point is a size and the share of flows that are no larger; sizes.py interpolates between points.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Points = Annotated[
 
 
 class CdfFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file says; `points` fit together."""
+    """The content of a file; `points` form a valid cumulative distribution."""
 
     name: _Text
     unit: Annotated[Literal["bytes"], msgspec.Meta(description="'bytes'")]
@@ -47,11 +47,11 @@ class CdfFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_cdf(text: str) -> SizeCdf:
-    """The distribution with one of NAMES, or that of a user's own file.
+    """The distribution with a name of NAMES, or that of a user's FILE.toml.
 
     Raises:
-        SpecError: neither a name nor a file with the ending .toml.
-        FileError: the file cannot be read, or is not as it should be.
+        SpecError: `text` is neither a known name nor a file name that ends in .toml.
+        FileError: the file cannot be read, or its content is invalid.
     """
     if text in NAMES:
         return read_cdf(FOLDER / f"{text}.toml").sizes
@@ -61,15 +61,15 @@ def find_cdf(text: str) -> SizeCdf:
 
 
 def name_of(sizes: SizeCdf) -> str:
-    """Which of NAMES a distribution is; for any other, what is no name."""
+    """The name of a distribution of NAMES; a fixed description for any other distribution."""
     return next((name for name in NAMES if find_cdf(name) == sizes), "one of its own")
 
 
 def read_cdf(path: Path) -> CdfFile:
-    """A file's distribution.
+    """Reads a file of a distribution.
 
     Raises:
-        FileError: the file cannot be read, or is not as it should be.
+        FileError: the file cannot be read, or its content is invalid.
     """
     try:
         file = convert(read_toml(path), CdfFile)
@@ -80,7 +80,7 @@ def read_cdf(path: Path) -> CdfFile:
 
 
 def _check(points: tuple[tuple[int, float], ...]) -> None:
-    """Whether the points are those of a cumulative curve."""
+    """Raises KeyProblemError unless the points form a cumulative distribution."""
     before = (0, 0.0)
     for index, (size, share) in enumerate(points):
         where = f"points[{index}]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload asks for: transfers between hosts, numbered from 1 in the order in which they are given."""
+"""What a workload generates: transfers between hosts, numbered from 1 in the order of their generation."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tailrace.spec import SpecError
 from tailrace.topology import Host, Topology
 
 ECMP = "ecmp"
-"""Steering by a hash of the flow's 5-tuple, over all paths."""
+"""Path choice by a hash of the flow's 5-tuple over all paths."""
 
 
 class PatternError(SpecError):
-    """A topology cannot carry a pattern; the text does not name the workload: whoever knows it does."""
+    """A topology cannot carry a pattern; the message does not name the workload, the caller adds its name."""
 
 
 class Transfer(NamedTuple):
-    """One message.
+    """One message from a sender to a receiver.
 
-    `after` holds the numbers of transfers that must be complete at the sender first: those that it sent are
-    acknowledged, those sent to it have arrived. `start_ns` is the earliest time all the same. `sport` None
-    leaves the source port to chance. `flow_class` says what a flow is there for (classes.py). `steering` is
-    an algorithm that chooses its paths instead of the scheme's, where the scheme's program can do both.
+    `after` has the numbers of transfers that must be complete at the sender first: those that it sent are
+    acknowledged, those sent to it have arrived. The transfer still does not start before `start_ns`. If
+    `sport` is None, the source port is random. `flow_class` is the flow's purpose (classes.py). `steering` is
+    an algorithm that chooses its paths instead of the scheme's, if the scheme's P4 program supports both.
     """
 
     sender: Host
@@ -39,14 +39,14 @@ class Transfer(NamedTuple):
 
 
 class Pattern(Protocol):
-    """Who sends what to whom, and when."""
+    """A traffic pattern: who sends how much to whom, and when."""
 
     def transfers(self, topology: Topology, rng: random.Random, /) -> Iterable[Transfer]:
-        """The transfers; they may be made one by one while the caller draws from `rng`, too.
+        """The transfers; a generator is allowed, although the caller draws from `rng` between its items.
 
         Args:
-            topology: at full speed: times and rates of what is returned are those of its links.
+            topology: at full speed, so the times of the transfers are at full speed, too.
 
         Raises:
-            PatternError: the topology cannot carry it.
+            PatternError: the topology cannot carry the pattern.
         """

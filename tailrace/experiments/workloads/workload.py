@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads: specs such as ``permutation:size=1MiB``, or a CSV file -> the flows of an experiment.
 
-Each pattern is a file of this folder, which declares its keys and registers itself (registry.py); `tailrace
-workloads` lists them. Flows that wait for others do so by FlowSpec.after, at the sending host; so they do on
-every target.
+Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
+workloads` lists them. A flow waits for others by FlowSpec.after, which the sending host obeys, on every
+target.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = ["FIRST_QPN", "WORKLOADS", "Traffic", "Workload", "parse_workload"]
 load_folder(__package__)
 
 FIRST_QPN = 0x100
-"""The first queue pair of a flow; lower numbers are special in InfiniBand."""
+"""Base of the queue pair numbers of flows; InfiniBand reserves low numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Flows, and the class (classes.py) of each that is in one, by number."""
+    """Flows, and by flow id the class (classes.py) of each flow that has one."""
 
     flows: list[FlowSpec]
     classes: Mapping[int, str]
@@ -47,7 +47,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What an experiment sends: `pattern`, made from `spec`; a `seed` of its own, or None."""
+    """What an experiment sends: `pattern`, parsed from `spec`; `seed` is its own seed, or None."""
 
     spec: str
     name: str
@@ -55,14 +55,14 @@ class Workload:
     seed: int | None = None
 
     def flows(self, topology: Topology, rng: random.Random) -> list[FlowSpec]:
-        """The flows of `traffic`, for whom their classes do not matter."""
+        """The flows of `traffic`, without their classes."""
         return self.traffic(topology, rng).flows
 
     def traffic(self, topology: Topology, rng: random.Random) -> Traffic:
-        """The flows, by rising id from 1, and their classes; the same for the same numbers from `rng`.
+        """The flows, with ids from 1 in rising order, and their classes; `rng` alone decides random choices.
 
         Args:
-            topology: at full speed; starts are times at full speed, too.
+            topology: at full speed; start times are at full speed, too.
 
         Raises:
             SpecError: the topology cannot carry this workload.
@@ -103,18 +103,18 @@ class Workload:
                 )
             )
         if isinstance(self.pattern, Rows) or place_of(self.pattern):
-            # what our patterns make waits for nothing that never comes, but others may give anything
+            # flows of our own patterns never wait in a cycle, but those of files and plug-ins may
             check_dependencies(flows)
         if not flows:
             raise PatternError("there is no flow")
         return Traffic(flows, classes)
 
     def _checked(self, item: object) -> Transfer:
-        """What a pattern has given, which may be from outside.
+        """Checks an item that a pattern, perhaps of a plug-in, has yielded.
 
         Raises:
-            PatternError: it is no transfer.
-            SpecError: one of its fields is of another type.
+            PatternError: it is not a transfer.
+            SpecError: a field has the wrong type.
         """
         ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
         if all(isinstance(end, Host) for end in ends) and isinstance(item, Transfer):
@@ -124,10 +124,10 @@ class Workload:
 
 
 def parse_workload(text: str | Spec) -> Workload:
-    """The workload that a spec describes, or that a CSV file holds.
+    """The workload that a spec describes, or that of a CSV file.
 
     Raises:
-        SpecError: unknown name, bad option or bad file; one line says which.
+        SpecError: unknown name, bad option or bad file; the message, one line, names it.
     """
     spec = parse(text, "workload")
     if spec.name.endswith(".csv"):
