@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out one experiment or many."""
+"""Runs single experiments and grids of experiments, and stores their results."""

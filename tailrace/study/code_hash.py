@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hash of the code that decides what a run gives: NICs, native switch, networks, controller, workloads.
+"""A hash of the code that determines a run's result: NICs, native switch, networks, controller, workloads.
 
-All sources of the package count but those named here, each with its reason, so that what is new counts until
-somebody says why not. The compiled P4 programs are no part of it: a task's key has that of its own scheme.
+It covers all sources of the package except those listed here, each with the reason, so that a new file is
+covered by default. Compiled P4 programs are not part of it: a task's key includes its own scheme's program.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from tailrace.cbuild.artifacts import PACKAGE
 
 NOT_LOADED: Mapping[str, str] = {
-    "api": "offers to Python what others do",
-    "bmv2": "asks BMv2, which runs in real time",
+    "api": "offers functions of other modules to Python programs",
+    "bmv2": "queries BMv2, which runs in real time",
     "cli": "reads options and shows results",
     "controller/inspect": "looks into running switches",
     "tables/compare.py": "shows rows of values",
@@ -29,60 +29,60 @@ NOT_LOADED: Mapping[str, str] = {
     "emulation/target.py": "chooses a target",
     "sim/mpi.py": "joins processes that share a network; tasks have one",
     "sim/rank.py": "one of processes that share a network; tasks have one",
-    "sim/pause.py": "serves switches to whoever looks at them",
-    "api/extend.py": "offers to plug-ins what others do",
+    "sim/pause.py": "serves switches of a paused run to other programs",
+    "api/extend.py": "offers functions of other modules to plug-ins",
     "report/figures": "draws results",
     "study/packet": "repeats runs, to look at a packet",
     "papers/claims": "judges results",
-    "papers/document.py": "holds what came of a figure",
-    "papers/files": "words, which the key has by themselves",
-    "papers/grid.py": "makes tasks of words",
-    "papers/harness.py": "puts runs together to figures",
+    "papers/document.py": "holds the results of a figure",
+    "papers/files": "specs, which the key includes directly",
+    "papers/grid.py": "makes tasks from specs",
+    "papers/harness.py": "combines runs into figures",
     "papers/measure/endpoints.py": "needs no run",
     "papers/measure/gap_curves.py": "draws what runs counted",
     "papers/measure/memory.py": "needs no run",
     "papers/measure/sizes.py": "draws what runs measured",
-    "papers/model.py": "reads words, which the key has by themselves",
+    "papers/model.py": "reads specs, which the key includes directly",
     "report/paper": "shows results",
     "papers/tune.py": "chooses among results",
-    "experiments/plan/experiment_file.py": "reads words, which the key has by themselves",
-    "experiments/presets": "words, which the key has by themselves",
+    "experiments/plan/experiment_file.py": "reads specs, which the key includes directly",
+    "experiments/presets": "specs, which the key includes directly",
     "report": "shows results",
-    "results/results.py": "puts results beside each other",
+    "results/results.py": "collects results",
     "results/table.py": "shows results",
-    "experiments/plan/axes.py": "makes tasks of words",
+    "experiments/plan/axes.py": "makes tasks from specs",
     "experiments/plan/command.py": "prints command lines",
-    "study/compare.py": "puts results beside each other",
-    "study/pool.py": "hands out tasks",
+    "study/compare.py": "makes tasks from specs",
+    "study/pool.py": "distributes tasks",
     "study/prepare.py": "reports what will run",
     "study/processes.py": "runs tasks in other processes",
-    "study/progress.py": "shows how far a run is",
+    "study/progress.py": "shows the progress of a run",
     "study/signals.py": "ends runs",
-    "study/sweep.py": "makes tasks of words",
-    "study/store/find.py": "looks for runs by words",
+    "study/sweep.py": "makes tasks from specs",
+    "study/store/find.py": "finds stored runs by their specs",
     "study/store/reuse.py": "takes stored runs instead of new ones",
     "study/store/store.py": "reads and writes lines",
-    "hosts/build.py": "compiles NICs, of the sources that count",
-    "hosts/build_setup.py": "compiles NICs, of the sources that count",
+    "hosts/build.py": "compiles NICs from sources that the hash covers",
+    "hosts/build_setup.py": "compiles NICs from sources that the hash covers",
     "hosts/driver": "drives NICs in real time",
     "mininet": "runs networks in real time",
     "switch/p4runtime/server.py": "serves a switch by gRPC",
     "switch/daemon": "one switch in real time",
-    "switch/trace/tracking.py": "looks at packets of runs that are repeated",
+    "switch/trace/tracking.py": "observes packets in repeated runs",
     "sim/network/serve.py": "serves switches by gRPC",
     "p4rt/connection.py": "talks gRPC",
     "cbuild/supervisor.py": "runs the C compiler",
 }
-"""Folders and files, from the package's on, of which no run in virtual time loads anything (a test sees to
-that): what is not loaded changes nothing."""
+"""Folders and files, by path within the package, that no run in virtual time loads (a test checks that), so
+they cannot change its result."""
 
 HARMLESS: Mapping[str, str] = {
     "emulation/mininet.py": "runs networks in real time",
     "results/atomic_folder.py": "moves files",
-    "study/code_hash.py": "names what counts",
-    "study/machine.py": "says what a run cost",
+    "study/code_hash.py": "lists what the hash covers",
+    "study/machine.py": "measures CPU time and memory of a run",
 }
-"""The same of what is loaded by a run in virtual time, and why it changes nothing."""
+"""Files that a run in virtual time loads, and why they cannot change its result."""
 
 _SUFFIXES = (".py", ".c", ".h", ".toml")
 
@@ -90,27 +90,27 @@ _SUFFIXES = (".py", ".c", ".h", ".toml")
 def counts(name: str) -> bool:
     """Whether a file, by its path within the package, is part of the hash."""
     return name.endswith(_SUFFIXES) and not any(
-        name == left or name.startswith(f"{left}/") for left in (*NOT_LOADED, *HARMLESS)
+        name == path or name.startswith(f"{path}/") for path in (*NOT_LOADED, *HARMLESS)
     )
 
 
 FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
-"""`sources_sha256` before files moved and names changed. Stored runs (docs/results) keep their keys by it
-until they are migrated in one step; recorded traces show that runs are the same."""
+"""The value of `sources_sha256` before a renaming of files and names. It keeps the keys of stored runs
+(docs/results) valid until all are migrated at once; recorded traces show that results did not change."""
 
 
 def code_sha256() -> str:
-    """What keys of tasks have of the code; 64 hexadecimal digits."""
+    """The code hash that identifies stored runs: 64 hexadecimal digits."""
     return FROZEN
 
 
 @functools.cache
 def sources_sha256() -> str:
-    """64 hexadecimal digits; a change of any of the sources that count changes them."""
+    """The hash of all sources that `counts` selects: 64 hexadecimal digits."""
     digest = hashlib.sha256()
-    # each room by itself: some are links, which a search does not follow
-    for room in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):
-        for path in [room] if room.is_file() else sorted(room.rglob("*")):
+    # each folder by itself: some are symbolic links, which rglob does not follow
+    for folder in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):
+        for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             name = path.relative_to(PACKAGE).as_posix()
             if counts(name):
                 digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several schemes on the same topology, workload and seeds, in a healthy network and with faults."""
+"""Comparisons: several schemes on the same topology, workload and seeds, without and with faults."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def comparison_grid(
     left_out: Sequence[LeftOut] = (),
     command: str = "",
 ) -> Grid:
-    """Plans by their labels, each with every seed: axes `case`, `scheme` and `seed`.
+    """The grid of a comparison, with the axes `case`, `scheme` and `seed`: each plan with every seed.
 
     Args:
-        planned: label and plan of every run with one seed, in the order of cases and schemes.
-        seeds: of all runs.
-        first: the label that ratios are against.
+        planned: label and plan of each run with one seed, in the order of cases and schemes.
+        seeds: each plan runs with all of them.
+        first: the label of the scheme to which ratios are relative.
         left_out: schemes that cannot run.
-        command: runs all of it again.
+        command: the command line that repeats the comparison.
     """
     runs: list[tuple[dict[str, Setting], Task]] = []
     for label, one_seed in planned:
@@ -58,22 +58,21 @@ def plans(
     names: Sequence[str] = (),
     left_out: list[LeftOut] | None = None,
 ) -> list[tuple[str, Plan]]:
-    """Label and plan of every run with the first seed: each scheme without faults, then each with them if
-    there are any.
+    """Label and plan of every run with the first seed: each scheme without faults, then, if there are faults,
+    each scheme with them.
 
-    A scheme that works over one transport only keeps that, whatever the others go over. `names` are labels to
-    be used instead of those that follow from the words. What cannot run on the network is put into
-    `left_out`.
+    A scheme that works with a single transport uses that one, whatever the others use. `names` are labels
+    that replace those derived from the specs. Schemes that cannot run on the network go into `left_out`.
 
     Raises:
-        SpecError: words that do not fit together, or no scheme can run.
-        ControllerError: no scheme's program is there.
+        SpecError: specs contradict each other, or no scheme can run.
+        ControllerError: no scheme's compiled P4 program exists.
     """
     base = on_target(base.each_seed()[0], target)
     made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
     cases: list[list[tuple[str, Plan]]] = [[], []] if base.faults else [[]]
     refused: list[tuple[str, Error]] = []
-    for label, experiment in zip(names or labels(schemes), map(_over_its_own, made), strict=True):
+    for label, experiment in zip(names or labels(schemes), map(_with_usable_transport, made), strict=True):
         try:
             variants = (experiment.without("faults"), experiment)[: len(cases)]
             runnable = [_runnable(variant, target) for variant in variants]
@@ -93,10 +92,10 @@ def plans(
 
 
 def _runnable(experiment: Experiment, target: str) -> Plan:
-    """The plan of an experiment that all checks before a run let pass.
+    """The plan of an experiment, after all checks that precede a run.
 
     Raises:
-        SpecError, ControllerError: one does not.
+        SpecError, ControllerError: a check fails.
     """
     planned = plan(experiment, target)
     programs.load(planned.job.scheme.program)
@@ -105,8 +104,8 @@ def _runnable(experiment: Experiment, target: str) -> Plan:
     return planned
 
 
-def _over_its_own(experiment: Experiment) -> Experiment:
-    """The experiment without a transport that its scheme cannot work over."""
+def _with_usable_transport(experiment: Experiment) -> Experiment:
+    """The experiment, without its transport if its scheme does not work with that transport."""
     only, wanted = experiment.parsed.scheme.only_transport, experiment.parsed.transport
     if wanted is None or only in (None, wanted.name):
         return experiment

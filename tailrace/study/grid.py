@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grid of runs, and the way to run it: `repeat`, `compare`, `sweep` and papers make one each."""
+"""A grid of runs, and how to run it; `repeat`, `compare`, `sweep` and the papers' figures are grids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Grid:
     """The runs of a study.
 
     axes: the values of each axis
-    runs: in the order of the axes, each with its value of each; those that cannot run are failed runs
+    runs: in the order of the axes, each with its value on every axis; a Task is still to be run, a Run has
+        failed already because it cannot run on its network
     first, over_seeds, left_out, command: see Results
     """
 
@@ -34,12 +35,12 @@ class Grid:
 
     @property
     def tasks(self) -> list[Task]:
-        """What is to be run."""
+        """The tasks to run."""
         return [task for _, task in self.runs if isinstance(task, Task)]
 
-    def results(self, ends: TaskOutcomes) -> Results:
-        """The results of the grid, from the ends of its tasks by their keys."""
-        runs = tuple(_ended(settings, run, ends) for settings, run in self.runs)
+    def results(self, outcomes: TaskOutcomes) -> Results:
+        """The results of the grid, from the outcomes of its tasks."""
+        runs = tuple(_with_outcome(settings, run, outcomes) for settings, run in self.runs)
         return Results(self.axes, runs, self.first, self.over_seeds, self.left_out, self.command)
 
 
@@ -53,48 +54,48 @@ def run_grid(
     pcap: bool = False,
     on_result: OnResult | None = None,
 ) -> Results:
-    """Run a grid, and write its results into a folder. A run that fails does not keep others from running.
+    """Run a grid, and write its results into a folder. Other runs continue if one fails.
 
-    In virtual time a run that the folder has already is not run again: it would give the same. In real time
-    that holds only for a study that was interrupted, of which the folder has no `results.json` yet.
+    In virtual time, a run whose result is already in the folder is not repeated, since it would be equal. In
+    real time this holds only for an interrupted study, whose folder has no `results.json` yet.
 
     Args:
         grid: what to run.
         folder: for the results; None: nothing is written.
-        where: who runs it.
+        where: the workers that run it.
         display: shows the progress.
-        again: whether finished runs are run again, too.
+        again: whether finished runs are repeated, too.
         pcap: whether every link is captured, to `pcap` in the folder; with one worker only.
         on_result: is called with each result.
 
     Raises:
-        SpecError: the target cannot do what is asked for, or the folder cannot be written.
+        SpecError: the target does not support the experiment, or the folder cannot be written.
         RunError: a cluster has lost all its workers.
     """
     tasks = grid.tasks
     if folder is not None and (folder / RESULTS).exists():
         again = again or any(task.experiment.target in REAL_TIME for task in tasks)
-    ends = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, on_result=on_result)
-    failed = [end for end in ends.values() if isinstance(end, Failed)]
-    if failed and len(failed) == len(ends) and all(end.bad_input for end in failed):
+    outcomes = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, on_result=on_result)
+    failed = [outcome for outcome in outcomes.values() if isinstance(outcome, Failed)]
+    if failed and len(failed) == len(outcomes) and all(outcome.bad_input for outcome in failed):
         raise SpecError(failed[0].reason)
-    done = grid.results(ends)
+    done = grid.results(outcomes)
     if folder is not None:
         report_removed(folder, write_results(done, folder), display)
     return done
 
 
 def report_removed(folder: Path, runs: int, display: Display) -> None:
-    """Reports that runs of an earlier command were removed."""
+    """Reports how many runs of an earlier command were removed; nothing for 0."""
     if runs:
         display.say(f"{folder}: replaced {runs} {'run' if runs == 1 else 'runs'} of an earlier command")
 
 
-def _ended(settings: Mapping[str, Setting], run: Task | Run, ends: TaskOutcomes) -> Run:
-    """A run with its end; runs that are the same to a switch may differ in their labels."""
+def _with_outcome(settings: Mapping[str, Setting], run: Task | Run, outcomes: TaskOutcomes) -> Run:
+    """A run with its outcome. Equal tasks share an outcome, but each run has its own case and label."""
     if isinstance(run, Run):
         return run
-    end = ends[run.key]
-    if isinstance(end, Failed):
-        return Run(settings, str(run.out), None, end.reason)
-    return Run(settings, str(run.out), replace(end, case=run.case, label=run.label))
+    outcome = outcomes[run.key]
+    if isinstance(outcome, Failed):
+        return Run(settings, str(run.out), None, outcome.reason)
+    return Run(settings, str(run.out), replace(outcome, case=run.case, label=run.label))

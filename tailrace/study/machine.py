@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run costs this process, and on which machine: so that it can be said what others will cost."""
+"""CPU time and memory of a run, and the machine that ran it, from which the cost of other runs follows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailrace.spec.text import one_line
 
 _PROC = Path("/proc/self")
 _RESET_PEAK = "5"
-"""What /proc/self/clear_refs takes to forget how much memory there was at most (proc(5))."""
+"""Written to /proc/self/clear_refs, this resets the peak of resident memory, VmHWM (proc(5))."""
 
 _MOST_NAME = 80
 
 
 def machine() -> str:
-    """The processor's name and how many cores there are, as in `AMD EPYC 7B13, 2 cores`."""
+    """The processor's name and the number of cores, such as `AMD EPYC 7B13, 2 cores`."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
@@ -32,16 +32,16 @@ def machine() -> str:
 
 
 class Usage:
-    """What this process takes from when it is made."""
+    """The resources that this process uses after the object was created."""
 
     def __init__(self) -> None:
-        """Begins to count. Where the peak of memory cannot be forgotten, that of earlier runs counts, too."""
+        """Starts counting. If the memory peak cannot be reset, it includes that of earlier runs."""
         self._cpu_s = time.process_time()
         with contextlib.suppress(OSError):
             (_PROC / "clear_refs").write_text(_RESET_PEAK)
 
     def taken(self) -> dict[str, Any]:
-        """Keys of a summary: CPU time in s, most memory held in bytes, and the machine."""
+        """Keys of a summary: CPU time in s, peak of resident memory in bytes, and the machine."""
         return {
             "cpu_s": time.process_time() - self._cpu_s,
             "memory_bytes": _peak_bytes(),
@@ -50,10 +50,10 @@ class Usage:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process has held, in bytes."""
+    """The peak of resident memory of this process in bytes."""
     try:
         peak = re.search(r"^VmHWM:\s*([0-9]+) kB$", (_PROC / "status").read_text("ascii"), re.MULTILINE)
     except OSError:
         peak = None
-    # Linux reports it in KiB both ways
+    # both values are in KiB
     return (int(peak[1]) if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs many tasks: here one after the other, in a pool of processes, or on a Dask cluster.
+"""Runs many tasks: one after the other in this process, in a pool of processes, or on a Dask cluster.
 
-The results come back to the process that asked, which writes them: workers need no common file system. A
-task that fails does not keep the others from running.
+Workers return results to the calling process, which writes them, so workers need no common file system. The
+other tasks continue if one fails.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from tailrace.study.progress import Display
 from tailrace.study.task import Failed, Task, attempt, finished, run_task, write_task_result
 
 CONNECT_S = 10
-"""How long a cluster may take to answer."""
+"""Time in s within which a cluster's scheduler must answer."""
 
 NO_WORKER_S = 60.0
-"""How long a cluster may have no worker before what waits for one has failed."""
+"""Time in s that a cluster may have no worker before its waiting tasks fail."""
 
 LOOK_S = 1.0
-"""How often it is looked for workers while nothing ends."""
+"""Interval in s at which the workers of a cluster are counted while no task ends."""
 
 PCAP = "pcap"
 """The folder of captures, within that of the results."""
 
 MOST_WORKERS = 1024
-"""Processes of this machine at a time."""
+"""Most worker processes on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where tasks run: so many processes of this machine, or the Dask scheduler at an address."""
+    """Where tasks run: in `workers` processes of this machine, or by the Dask scheduler at `cluster`."""
 
     workers: int = 1
     cluster: str | None = None
@@ -52,7 +52,7 @@ TaskOutcomes = dict[str, "Result | Failed"]
 """The result or failure of each task, by key."""
 
 OnResult = Callable[[Task, Result], None]
-"""Called once with each result, when its run ends or it is read."""
+"""Called once with each result, when its run ends or it is read from its folder."""
 
 
 def run_all(
@@ -68,13 +68,13 @@ def run_all(
     """Run every task whose result is not below `root` yet, and write the results there.
 
     Args:
-        tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
-        root: their folders lie below it; None: nothing is read or written.
-        where: who runs them.
+        tasks: what to run; of tasks with the same key only the first is run, and all get its result.
+        root: the folder of the tasks' folders; None: nothing is read or written.
+        where: the workers that run them.
         display: shows the progress.
         again: also run finished tasks.
         pcap: capture every link, to PCAP below `root`; with one worker only.
-        on_result: is called with each result, also one that is there already.
+        on_result: is called with each result, including those read from folders.
 
     Raises:
         SpecError: the cluster cannot be reached, or a result cannot be written.
@@ -83,16 +83,16 @@ def run_all(
         raise SpecError("--pcap: links are captured with one worker only")
     if pcap and root is None:
         raise SpecError("pcap: captures need a folder: out")
-    ends: TaskOutcomes = {}
+    outcomes: TaskOutcomes = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
     damaged: list[FileError] = []
     for task in tasks:
         result = None if again or root is None else finished(task, root, damaged)
         if result is not None:
-            if on_result is not None and task.key not in ends:
+            if on_result is not None and task.key not in outcomes:
                 on_result(task, result)
-            ends[task.key] = result
+            outcomes[task.key] = result
         else:
             waiting.setdefault(task.key, task)
             folders.setdefault(task.key, {})[task.out] = task
@@ -102,23 +102,23 @@ def run_all(
     if damaged:
         more = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
         display.warn(f"a result that cannot be used is run again: {damaged[0]}{more}")
-    if ends:
-        display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
+    if outcomes:
+        display.say(f"{len(outcomes)} of {len(outcomes) + len(waiting)} results were there already")
     captures = root / PCAP if pcap and root is not None else None
-    for task, end in _ends(tuple(waiting.values()), where, display, captures):
-        if isinstance(end, Result):
+    for task, outcome in _outcomes(tuple(waiting.values()), where, display, captures):
+        if isinstance(outcome, Result):
             if root is not None:
                 for same in folders[task.key].values():
-                    write_task_result(same, end, root)
+                    write_task_result(same, outcome, root)
             if on_result is not None:
-                on_result(task, end)
+                on_result(task, outcome)
         else:
-            display.warn(f"{task.name}: {end.reason}")
-        ends[task.key] = end
-    return ends
+            display.warn(f"{task.name}: {outcome.reason}")
+        outcomes[task.key] = outcome
+    return outcomes
 
 
-def _ends(
+def _outcomes(
     tasks: Sequence[Task], where: Where, display: Display, captures: Path | None = None
 ) -> Iterator[tuple[Task, Result | Failed]]:
     """Each task with its result or failure, in the order of completion."""
@@ -131,26 +131,26 @@ def _ends(
                     yield task, guarded(task, report)
                     continue
                 with atomic_folder(captures / task.out) as folder:
-                    end = guarded(task, report, folder)
-                yield task, end
+                    outcome = guarded(task, report, folder)
+                yield task, outcome
         return
     if where.workers > MOST_WORKERS:
         raise SpecError(f"--workers: expected at most {MOST_WORKERS}, found {where.workers}")
     if any(task.experiment.target != "virtual" for task in tasks):
         raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
-    ends = (
+    outcomes = (
         in_processes(tasks, where.workers, guarded, display.warn)
         if where.cluster is None
         else _on_cluster(tasks, where.cluster, display)
     )
     with display.count("runs", len(tasks)) as done:
-        for task, end in ends:
+        for task, outcome in outcomes:
             done(task.name)
-            yield task, end
+            yield task, outcome
 
 
 def guarded(task: Task, *arguments: Any) -> Result | Failed:
-    """The task's result or failure, as a value that any process can return."""
+    """Runs a task; returns its result or failure, which can be pickled."""
     return attempt(lambda: run_task(task, *arguments))
 
 
@@ -162,7 +162,7 @@ def _on_cluster(
 ) -> Iterator[tuple[Task, Result | Failed]]:
     distributed = _distributed()
     try:
-        # a client of an address that is none would hang when it is thrown away
+        # a client with an invalid address would hang when it is destroyed
         distributed.comm.get_address_host_port(address)
     except ValueError as error:
         raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT: {error}") from error
@@ -187,13 +187,13 @@ def _on_cluster(
 def _as_completed(
     client: Any, distributed: Any, futures: list[Any], address: str, display: Display
 ) -> Iterator[Any]:
-    """The futures as they end.
+    """Yields the futures in the order of completion.
 
     Raises:
-        RunError: the cluster had no worker for too long, or its scheduler has gone.
+        RunError: the cluster had no worker for too long, or its scheduler does not answer.
     """
     waiting = set(futures)
-    alone_s: float | None = None
+    without_workers_s: float | None = None
     while waiting:
         ended = {future for future in waiting if future.done()}
         waiting -= ended
@@ -202,25 +202,25 @@ def _as_completed(
             continue
         try:
             distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
-            alone_s = None
+            without_workers_s = None
             continue
         except (TimeoutError, asyncio.TimeoutError):
             pass
         if _workers(client, address):
-            alone_s = None
+            without_workers_s = None
             continue
         now_s = time.monotonic()
-        if alone_s is None:
-            alone_s = now_s
+        if without_workers_s is None:
+            without_workers_s = now_s
             display.warn(f"cluster {address}: there is no worker; waiting {NO_WORKER_S:g} s for one")
-        elif now_s - alone_s > NO_WORKER_S:
+        elif now_s - without_workers_s > NO_WORKER_S:
             raise RunError(
                 f"cluster {address}: no worker for {NO_WORKER_S:g} s; {len(waiting)} runs are left"
             )
 
 
 def _workers(client: Any, address: str) -> int:
-    """How many workers the cluster has now.
+    """The number of workers that the cluster has now.
 
     Raises:
         RunError: its scheduler does not answer.
@@ -232,7 +232,7 @@ def _workers(client: Any, address: str) -> int:
 
 
 def _fetched(future: Any) -> Result | Failed:
-    """The result of a future; a worker that died, or has no Tailrace, gives a failed task."""
+    """The result of a future; the task has failed if its worker died or has no Tailrace installed."""
     if future.status == "finished":
         result: Result | Failed = future.result()
         return result
@@ -241,7 +241,7 @@ def _fetched(future: Any) -> Result | Failed:
 
 
 def _distributed() -> Any:
-    """Dask's library, needed with a cluster only."""
+    """Dask's library, which only clusters need."""
     try:
         return importlib.import_module("distributed")
     except ImportError:

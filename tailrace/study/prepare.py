@@ -18,21 +18,21 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.study.progress import Display
 
 _SLOWDOWN = 4
-"""Mean slowdown of flows in real time: README.md and docs/hf2t.md have 1.5 to 4.9."""
+"""Assumed mean slowdown of flows in real time; README.md and docs/hf2t.md report 1.5 to 4.9."""
 
 _START_S = 1
-"""To start and to end one switch of a network, with its hosts."""
+"""Time in s to start and stop one switch of a network with its hosts."""
 
 
 def choose_target(wanted: str, display: Display) -> str:
-    """The target that runs, after reporting which it is and why.
+    """Chooses the target, and reports which it is and why.
 
     Raises:
         TargetError: the wanted target cannot run here.
     """
     choice = choose(wanted)
     display.say(f"target {choice.name}: {choice.reason}")
-    # in real time a scale of time makes up for it
+    # in real time the time scale compensates for slow, interpreted NICs
     if choice.name == "virtual" and (why := compiled.why_interpreted()):
         display.warn(why)
     return choice.name
@@ -43,8 +43,8 @@ def report_scale(planned: Plan, display: Display) -> None:
     scale = planned.job.time_scale
     if scale != 1:
         default = planned.experiment.time_scale is None
-        why = ", so that this machine can hold it" if default else ", as asked for"
-        display.say(f"everything runs {scale:g} times slower than stated{why}")
+        why = ", so that this machine can keep up" if default else ", as requested"
+        display.say(f"everything runs {scale:g} times slower than specified{why}")
     full_speed = planned.experiment.parsed.topology
     warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
     if warning is not None:
@@ -52,29 +52,29 @@ def report_scale(planned: Plan, display: Display) -> None:
 
 
 def report_runs(planned: Sequence[tuple[str, Plan]], seeds: Sequence[int], display: Display) -> None:
-    """Reports the runs, with every seed."""
+    """Reports the number of runs, their labels, cases and seeds, and in real time how long they will take."""
     cases = dict.fromkeys(case_name(plan.experiment.faults) for _, plan in planned)
     names = ", ".join(dict.fromkeys(label for label, _ in planned))
     each = f"; each with the seeds {seeds_text(seeds)}" if len(seeds) > 1 else ""
     estimate = ""
     if planned[0][1].target in REAL_TIME:
         total_s = len(seeds) * sum(estimated_s(plan) for _, plan in planned)
-        estimate = f"; about {max(1, round(total_s / 60))} min on a machine that does nothing else"
+        estimate = f"; about {max(1, round(total_s / 60))} min on an otherwise idle machine"
     display.say(f"{len(planned) * len(seeds)} runs: {names}; {', then '.join(cases)}{each}{estimate}")
 
 
 def estimated_s(planned: Plan) -> float:
-    """How long a run in real time will take, roughly: flows take _SLOWDOWN times as long as alone."""
+    """Rough duration in s of a run in real time, if flows take _SLOWDOWN times their ideal time."""
     ideal = Ideal(planned.topology, planned.experiment.mtu_bytes)
     ends_ns = (flow.start_ns + _SLOWDOWN * ideal.fct_ns(flow) for flow in planned.job.flows)
     return _START_S * len(planned.topology.switches) + max(ends_ns, default=0) / NS_PER_S
 
 
 def report_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
-    """Reports each transport that some schemes keep although another one was asked for."""
+    """Reports each transport that some schemes use although another one was requested."""
     schemes: dict[str, list[str]] = {}
     for label, plan in planned:
         if plan.experiment.transport != base.transport:
             schemes.setdefault(plan.job.nic.transport, []).append(label)
     for name, labels in schemes.items():
-        display.say(f"{', '.join(dict.fromkeys(labels))}: over {name}, and no other transport")
+        display.say(f"{', '.join(dict.fromkeys(labels))}: over {name}, the only transport that works")

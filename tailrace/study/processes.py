@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tasks in processes of this machine.
 
-Tasks of a process that dies, for lack of memory perhaps, are run again. Any task that was under way may have
-been the cause, so these run one by one, and a task whose process dies once more has failed. Workers end with
-their parent process, also where it is killed.
+If a process dies, perhaps for lack of memory, the tasks that were running are run again. Any of them may have
+been the cause, so they run one at a time, and a task whose process dies again has failed. Workers end with
+their parent process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def in_processes(
 
     Args:
         tasks: at least one.
-        workers: so many processes at a time.
-        run: runs a task; a function of a module.
-        warn: is called with a line where a task is run again.
+        workers: the number of processes.
+        run: runs a task; a function of a module, so that it can be pickled.
+        warn: is called with a line if tasks are run again.
     """
     waiting = deque(tasks)
     while waiting:
@@ -52,7 +52,7 @@ def in_processes(
 
 
 def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutcome, None, list[Task]]:
-    """The ends of waiting tasks, which are taken from there; in the end those that a dead process was at."""
+    """Takes and runs tasks of `waiting`, yields their outcomes, and returns those of a dead process."""
     earlier = set(multiprocessing.active_children())
     with _without_interrupts():
         pool = ProcessPoolExecutor(
@@ -61,21 +61,21 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutc
             initializer=_begin,
             initargs=(os.getpid(),),
         )
-    under_way: dict[Future[Result | Failed], Task] = {}
+    running: dict[Future[Result | Failed], Task] = {}
     try:
-        while waiting or under_way:
+        while waiting or running:
             with _without_interrupts(), _without_main():
-                while waiting and len(under_way) < workers:
-                    # no more than are at work, so that it is known which those are
+                while waiting and len(running) < workers:
+                    # at most one task per worker, so that all submitted tasks are running
                     future = pool.submit(run, waiting[0])
-                    under_way[future] = waiting.popleft()
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                end = future.result()
-                yield under_way.pop(future), end
+                    running[future] = waiting.popleft()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                outcome = future.result()
+                yield running.pop(future), outcome
     except BrokenProcessPool:
-        return list(under_way.values())
+        return list(running.values())
     except BaseException:
-        # what runs would otherwise be waited for
+        # otherwise shutdown would wait for running tasks
         for child in set(multiprocessing.active_children()) - earlier:
             child.terminate()
         raise
@@ -86,12 +86,12 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutc
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Within the block Ctrl-C waits, and the end of the terminal. Processes that are started there never get
-    them, also not while they import what they need, before they can say that they are not for them.
+    """Blocks SIGINT and SIGHUP. Processes that are started within the block inherit the mask, so they do not
+    get these signals even while they import modules, before they can ignore them.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
-        # it would be started within the block, and let Ctrl-C through again; that it ignores itself
+        # started within the block, it would unblock SIGINT; it ignores SIGINT by itself
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
@@ -101,8 +101,8 @@ def _without_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Processes that are started within the block do not import the program that we are part of: nothing in
-    a task is of it, and a script without `if __name__ == "__main__":` would run once more in each.
+    """Processes that are started within the block do not import the main module: tasks have no objects of it,
+    and a script without `if __name__ == "__main__":` would run again in each process.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -113,7 +113,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """Ctrl-C is for the process that asked; it ends its workers itself, or they end with it."""
+    """Initialises a worker: it ignores SIGINT, since its parent ends it, and it ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress on standard error: a bar for each run, or two lines where that is no terminal.
+"""Progress on standard error: a bar for each run, or two lines if it is not a terminal.
 
-A bar shows how many bytes of the flows have arrived, the virtual time, events a second of real time, and how
-long the rest will take if it goes on as it went so far.
+A bar shows the share of the flows' bytes that have arrived, the virtual time, events per second of real time,
+and the remaining time at the present speed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tailrace.spec.text import printable
 from tailrace.spec.units import readable_time
 
 _SPEED_S = 30.0
-"""The time over which the speed is averaged that tells how long the rest takes."""
+"""Time in s over which the speed is averaged to estimate the remaining time."""
 
 
 _WIDE = 100
-"""Columns of a terminal that has room for events a second, too."""
+"""Columns of a terminal from which on events per second are shown, too."""
 
 
 class Display:
     """Shows messages and the progress of runs."""
 
     def __init__(self, file: IO[str] | None) -> None:
-        """Writes to `file`; None: nothing at all.
+        """Writes to `file`; None: nothing is shown.
 
-        A file that goes away, or is full, ends no run: what cannot be told is lost.
+        A file that is closed or full does not end a run; its messages are lost.
         """
-        # a notebook's own display would go past the file
+        # in a notebook, rich would otherwise write to the cell's output instead of the file
         self._console = Console(
             file=None if file is None else cast("IO[str]", _Losing(file)),
             quiet=file is None,
@@ -45,16 +45,16 @@ class Display:
         self._quiet = file is None
 
     def say(self, text: str) -> None:
-        """A line or more about what is going on."""
+        """Shows one or more lines about what is happening."""
         self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
 
     def warn(self, text: str) -> None:
-        """One line about what may be wrong."""
+        """Shows one line about something that may be wrong."""
         self.say(f"warning: {text}")
 
     @contextmanager
     def run(self, name: str) -> Iterator[Report]:
-        """Shows one run: gives the callback that takes its progress."""
+        """Shows the progress of one run; yields the callback to report it."""
         if self._quiet:
             yield _nothing
         elif self._console.is_terminal:
@@ -64,11 +64,11 @@ class Display:
 
     @contextmanager
     def count(self, what: str, total: int) -> Iterator[Callable[[str], None]]:
-        """Shows how many of many things are done: gives the callback that takes the name of each."""
+        """Shows how many of `total` items are done; yields the callback that takes a done item's name."""
         if self._quiet or not self._console.is_terminal:
             yield self._tally(what, total)
             return
-        # whoever has no terminal needs no bars
+        # imported late: only terminals need bars
         from rich import progress as bar
 
         columns = (
@@ -140,35 +140,35 @@ class Display:
 
 
 class _Losing:
-    """A file that may go away."""
+    """A file that ignores errors of writing."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     def write(self, text: str) -> int:
-        """Writes what can be written."""
+        """Writes the text, unless that fails."""
         with suppress(OSError):
             self._file.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Writes what waits, if it can be written."""
+        """Flushes the file, unless that fails."""
         with suppress(OSError):
             self._file.flush()
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the file has."""
+        """All other attributes are those of the file."""
         return getattr(self._file, name)
 
 
 class _Pace:
-    """How fast virtual time and events go by."""
+    """Text about the virtual time and the rate of events."""
 
     def __init__(self, *, with_speed: bool = True) -> None:
         self._began_s, self._with_speed = time.monotonic(), with_speed
 
     def text(self, progress: Progress) -> str:
-        """Virtual time and events a second since the beginning; empty where nobody counts them."""
+        """Virtual time, and events per second since the start; empty if the target does not report them."""
         if progress.virtual_ns is None:
             return ""
         passed_s = max(time.monotonic() - self._began_s, 1e-3)
@@ -185,4 +185,4 @@ def _short(number: float) -> str:
 
 
 def _nothing(_progress: Progress) -> None:
-    """Progress that nobody looks at."""
+    """Ignores progress."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: a plan -> what a backend measured -> its result."""
+"""One run: a backend runs a plan, and its measurements become a result."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ def run(
 
     Args:
         planned: what to run.
-        backend: runs it.
+        backend: the simulator or the Mininet network that runs it.
         report: is called with the progress.
         label: short name of the scheme.
         pcap_dir: folder for captures of every link; None: no captures.
 
     Raises:
-        SpecError: the target cannot do what was asked for.
-        SpecError: a metric, or what NICs do, is from outside and failed.
-        RunError: the run failed, or measured something else than it was given.
+        SpecError: the target does not support the experiment, or code of a plug-in (a metric, a NIC) failed.
+        RunError: the run failed, or did not report the flows of the plan.
     """
     usage = Usage()
     with plugins.blamed(label, *_parts(planned)):
@@ -41,7 +40,7 @@ def run(
 
 
 def _parts(planned: Plan) -> tuple[object, ...]:
-    """What of a run a plug-in may have defined."""
+    """The parts of a run that a plug-in may have defined."""
     parsed = planned.experiment.parsed
     traffic = () if parsed.workload is None else (parsed.workload.pattern,)
     return planned.job.scheme, *(fault.kind for fault in parsed.faults), *traffic

@@ -16,29 +16,29 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """Has the kernel kill this process when the one that started it has ended, however that ended."""
+    """Lets the kernel kill this process when its parent process ends, for whatever reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # it was too late
+        # the parent had ended before prctl
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the program to stop. A KeyboardInterrupt, so that event loops let it through."""
+    """A signal requested the program to stop. It is a KeyboardInterrupt, which event loops do not catch."""
 
     def __init__(self, number: int) -> None:
-        """Name the signal."""
+        """Store the number of the signal."""
         super().__init__()
         self.number = number
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block the first of _SIGNALS raises Interrupted; later ones let the cleaning up end. SIGHUP
-    does nothing where it did nothing before, as below nohup.
+    """Within the block the first of _SIGNALS raises Interrupted; later ones are ignored, so that clean-up can
+    finish. SIGHUP stays ignored if it was ignored before, as under nohup.
 
     Raises:
-        Interrupted: at whatever the main thread is doing when the signal comes.
+        Interrupted: in the main thread, wherever it is when the signal arrives.
     """
     stopping = False
 

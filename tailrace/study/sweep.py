@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: one experiment at every combination of some keys' values."""
+"""Sweeps: one experiment at every combination of values of some keys."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from tailrace.study.task import Task, make_task
 
 
 def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
-    """Every combination of the axes' values, the last axis fastest.
+    """The grid of every combination of the axes' values; the last axis varies fastest.
 
     With several seeds, and no axis `seed`, each combination runs with every seed. A combination that cannot
     run on its network is a failed run.
 
     Args:
-        base: what no axis changes.
+        base: the experiment whose keys the axes change.
         axes: at least one, of different keys.
         target: bmv2, native or virtual.
 
     Raises:
-        SpecError: a key twice, a value that a key does not take, or no combination can run.
-        ControllerError: the program of no combination is there.
+        SpecError: a key is given twice or does not accept a value, or no combination can run.
+        ControllerError: no combination has a compiled P4 program.
     """
     names = [axis.key for axis in axes]
     for name in names:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One experiment as a task that any process can run, and the folder of its result.
 
-A task's key is a hash of everything that decides its result, in two parts: the experiment (the specs, and the
-contents of files that they name), and the code (code_hash.py, the compiled P4 program, plug-ins). A folder
-whose summary has the key holds the result of the task, so an interrupted sweep resumes where it stopped.
+A task's key is a hash of everything that determines its result: the experiment (specs, and the contents of
+files that they name) and the code (code_hash.py, the compiled P4 program, plug-ins). A folder whose summary
+has this key contains the result of the task, so an interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from tailrace.study.run import run
 from tailrace.topology import Topology
 
 _FORMAT = 3
-"""Counts changes of what a result holds that the code that counts does not show."""
+"""Version of results; increased when results change in a way that the code hash does not cover."""
 
-_KEPT = 16
+_CACHE_ENTRIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An experiment to run, for `make_task` has checked it.
+    """An experiment that is ready to run; `make_task` creates and checks it.
 
-    `experiment.target` is never auto. `key` is the hash, `label` what a table calls the scheme, `out` the
-    folder for the result, relative to wherever the results of all tasks go, `name` what progress calls it.
+    `experiment.target` is never auto. `key` is the hash, `label` the scheme's label in tables, `out` the
+    folder for the result, relative to that of all tasks' results, `name` the run's name in progress messages.
     """
 
     experiment: Experiment
@@ -57,7 +57,7 @@ class Task:
     name: str
 
     def __reduce__(self) -> tuple[object, ...]:
-        # in another process its parts may be of plug-ins, which must be loaded before
+        # its parts may be objects of plug-ins, which another process must load before it unpickles them
         return _unpickled, (pickle.dumps([getattr(self, item.name) for item in fields(self)]),)
 
     @property
@@ -68,53 +68,53 @@ class Task:
 
 def _unpickled(parts: bytes) -> Task:
     plugins.load()
-    return Task(*pickle.loads(parts))  # noqa: S301 - our own process has made it
+    return Task(*pickle.loads(parts))  # noqa: S301 - pickled by our own process
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failed task; `bad_input`: because of its specs."""
+    """A failed task; `bad_input`: its specs are the reason."""
 
     reason: str
     bad_input: bool = False
 
 
 def make_task(experiment: Experiment, target: str, *, label: str, out: Path, name: str = "") -> Task:
-    """The task of an experiment on a target (bmv2, native or virtual); `name` is the label without one.
+    """The task of an experiment on a target (bmv2, native or virtual); `name` defaults to the label.
 
     Raises:
         SpecError: specs that cannot be used.
-        ControllerError: the scheme's program is not there.
+        ControllerError: the scheme's compiled P4 program does not exist.
     """
     experiment = structs.replace(experiment, target=target)
     return Task(experiment, label, out, key_of(experiment), name or label)
 
 
 def key_of(experiment: Experiment) -> str:
-    """The hash of what decides the result: 64 hexadecimal digits.
+    """The hash of everything that determines the result: 64 hexadecimal digits.
 
     Raises:
         SpecError: a file that specs name cannot be read, or the scheme cannot run on the network.
-        ControllerError: the scheme's program is not there.
+        ControllerError: the scheme's compiled P4 program does not exist.
     """
-    # the names of stored runs take the frozen hash; what a folder has must be of the present code
+    # stored runs use the frozen code hash (code_of); results in folders must be of the present code
     parts = run_id_of(experiment), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def code_of(experiment: Experiment) -> str:
-    """The hash of the code that runs it, the compiled program of its switches and plug-ins; 16 hexadecimal
-    digits.
+    """The hash of the code that runs an experiment, its switches' compiled program, and plug-ins; 16
+    hexadecimal digits.
 
     Raises:
-        SpecError: the network is none for the scheme.
-        ControllerError: the scheme's program is not there.
+        SpecError: the scheme cannot run on the network.
+        ControllerError: the scheme's compiled P4 program does not exist.
     """
     program = _program_sha256(experiment.parsed.scheme, experiment.parsed.topology)
     return short_hash(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_ENTRIES)
 def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
     """The hash of the compiled program that a scheme's switches run in a topology."""
     return programs.load(resolve(scheme, topology).program).sha256
@@ -125,16 +125,14 @@ def _nothing(_progress: Progress) -> None:
 
 
 def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
-    """Run a task to its end, in this process; nothing is written but captures, with a folder for them.
+    """Run a task to its end, in this process; only captures are written, and only if `pcap_dir` is given.
 
     Raises:
-        SpecError: specs that do not fit together, or a target that cannot run them.
-        RunError: the run failed, or this process has another version of Tailrace than the task's maker.
+        SpecError: specs contradict each other, or the target does not support them.
+        RunError: the run failed, or the code or a file differs from that of the process that made the task.
     """
     if key_of(task.experiment) != task.key:
-        raise RunError(
-            "another version of Tailrace, of its programs or of a file than where the task was made"
-        )
+        raise RunError("Tailrace, its P4 programs or a file differ here from those where the task was made")
     planned = plan(task.experiment, task.experiment.target)
     backend = backend_of(task.experiment.target)
     result = run(planned, backend, report, label=task.label, pcap_dir=pcap_dir)
@@ -142,7 +140,7 @@ def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None
 
 
 def attempt(run: Callable[[], Result]) -> Result | Failed:
-    """The result of a run, or the reason of its failure: a failed run does not end other runs."""
+    """The result of a run, or the reason of its failure, so that a failed run does not stop other runs."""
     try:
         return run()
     except SpecError as error:
@@ -152,13 +150,13 @@ def attempt(run: Callable[[], Result]) -> Result | Failed:
 
 
 def backend_of(target: str) -> Backend:
-    """What runs jobs on a target."""
+    """The backend that runs jobs on a target."""
     return VirtualBackend() if target == "virtual" else MininetBackend()
 
 
 def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:
-    """The result of a task, where its folder below `root` has it from an earlier run; errors of an unreadable
-    one are put into `damaged`.
+    """The result of a task from an earlier run, if its folder below `root` has it, else None; the error of an
+    unreadable result is appended to `damaged`.
     """
     folder = root / task.out
     if not (folder / SUMMARY).exists():

@@ -39,10 +39,10 @@ def test_an_estimate_follows_the_last_flow(target: str) -> None:
 
 def test_the_estimate_is_of_all_runs_and_seeds() -> None:
     plans = [planned("bmv2", 10_000)] * 5
-    assert line_of(plans).endswith("; about 2 min on a machine that does nothing else\n")
+    assert line_of(plans).endswith("; about 2 min on an otherwise idle machine\n")
     assert line_of(plans, (1, 2, 3)).startswith("15 runs: ecmp; clean; each with the seeds ")
-    assert line_of(plans, (1, 2, 3)).endswith("; about 6 min on a machine that does nothing else\n")
-    assert line_of(plans[:1]).endswith("; about 1 min on a machine that does nothing else\n")
+    assert line_of(plans, (1, 2, 3)).endswith("; about 6 min on an otherwise idle machine\n")
+    assert line_of(plans[:1]).endswith("; about 1 min on an otherwise idle machine\n")
 
 
 def test_virtual_time_has_no_estimate() -> None:

@@ -203,10 +203,10 @@ def test_file_with_waiting_flows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("src,dst,bytes,start,after\nh1,h2,1,0,x\n", "line 2: after must be numbers of flows such as '1 2'"),
+        ("src,dst,bytes,start,after\nh1,h2,1,0,x\n", "line 2: after must be flow ids such as '1 2'"),
         ("src,dst,bytes\n", "line 1: column 'start' is missing"),
         ("src,dst,bytes,start,colour\n", "line 1: column 'colour' is unknown"),
-        ("src,src,dst,bytes,start\n", "line 1: column 'src' is unknown or there twice"),
+        ("src,src,dst,bytes,start\n", "line 1: column 'src' is unknown or given twice"),
         ("", "line 1: column 'src' is missing"),
         ("src,dst,bytes,start\n", "no flows"),
         ("src,dst,bytes,start\nh1,h2,1KiB\n", "line 2: expected 4 values"),

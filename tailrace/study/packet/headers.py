@@ -22,7 +22,7 @@ from tailrace.sim.network.transits import WireTransit
 
 _IP = HeaderLayout(IP)
 _ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}
-"""By the UDP port that they go to."""
+"""Layouts of headers from UDP on, by UDP destination port."""
 
 _IHL_WORDS, _WORD_BYTES = 15, 4
 _ECN_BITS = 3
@@ -40,7 +40,7 @@ class Ecn(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoceHeader:
-    """A RoCEv2 packet. `syndrome` None: it has no AETH. `retransmitted`: IP.id says so."""
+    """Header fields of a RoCEv2 packet. `syndrome` is None without AETH. IP.id marks retransmissions."""
 
     src: str
     dst: str
@@ -67,7 +67,7 @@ def _number(data: bytes, layout: HeaderLayout, name: str) -> int:
 
 
 def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
-    """The headers of a frame whose IPv4 begins there; None: it is no RoCEv2."""
+    """The headers of a frame whose IPv4 header starts at byte `ip_at`; None if it is not RoCEv2."""
     if ip_at is None:
         return None
     ip = frame[ip_at:]
@@ -76,7 +76,7 @@ def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
     if layout is None or len(udp) < layout.start("AETH"):
         return None
     opcode = _number(udp, layout, "BTH.opcode")
-    # the trailer of a BTH is behind its payload, so what follows it is at the end of the layout
+    # the layout ends with AETH, since a BTH's trailer (ICRC) comes after the payload
     return RoceHeader(
         src=str(IPv4Address(_number(ip, _IP, "IP.src"))),
         dst=str(IPv4Address(_number(ip, _IP, "IP.dst"))),
@@ -91,12 +91,12 @@ def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
 
 
 def header_of(transit: WireTransit) -> RoceHeader | None:
-    """The headers of a packet that arrived at the end of a wire."""
+    """The headers of a packet that was sent over a wire; None if it is not RoCEv2."""
     return read_header(transit.frame, transit.ip_at)
 
 
 def flow_pause_op(frame: bytes, src: str, dst: str, sport: int) -> str | None:
-    """The operation of a pause of this flow, such as `xoff`; None: the frame is no pause of it."""
+    """The operation, such as `xoff`, of a frame that pauses this flow; None for any other frame."""
     if len(frame) < 15 or int.from_bytes(frame[12:14], "big") != ETHER_TYPE:
         return None
     pause = Ether(frame).getlayer(FlowPause)
@@ -106,7 +106,7 @@ def flow_pause_op(frame: bytes, src: str, dst: str, sport: int) -> str | None:
 
 
 def shim_flags(frame: bytes) -> tuple[str, ...]:
-    """The flags of a flowcut that the last switch set in the frame's shim, such as `moved` and `drained`."""
+    """The Flowcut flags that the last switch set in the frame's shim, such as `moved` and `drained`."""
     if int.from_bytes(frame[12:14], "big") != ETHER_TYPE or frame[14] != Subtype.DATA_SHIM:
         return ()
     shim = Ether(frame).getlayer(DataShim)
@@ -116,7 +116,7 @@ def shim_flags(frame: bytes) -> tuple[str, ...]:
 
 
 class PacketNames:
-    """Names of packets, by the flows of a run."""
+    """Readable names of packets in a run."""
 
     def __init__(self, job: Job) -> None:
         self._flows = {(flow.src, flow.dst, flow.qpn): flow.id for flow in job.flows}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a packet, as JSON has it. Times are picoseconds of the run's virtual time."""
+"""The history of a packet, in the shape of its JSON. Times are picoseconds of the run's virtual time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class QueueOvertaker(msgspec.Struct, frozen=True):
 
 
 class QueueWait(msgspec.Struct, frozen=True):
-    """The packet in a queue, which had so many packets and bytes when it was enqueued.
+    """The packet in a queue, which had `packets` packets and `bytes` bytes when it was enqueued.
 
-    It waited from `queued_ps` to `left_ps`, None: it never left. PFC paused it for `paused_ps` of that.
-    `passed_by` packets came later to a queue of that port and left earlier; `passed` has the first of them.
+    It waited from `queued_ps` to `left_ps` (None: it never left); PFC paused it for `paused_ps` of that.
+    `passed_by` packets were enqueued later at that port and dequeued earlier; `passed` has the first of them.
     """
 
     port: int
@@ -40,10 +40,10 @@ class QueueWait(msgspec.Struct, frozen=True):
 
 
 class LinkTransit(msgspec.Struct, frozen=True):
-    """The packet on a wire, from its first bit's departure to its last one's arrival.
+    """The packet on a wire, from the departure of its first bit to the arrival of its last bit.
 
-    That takes `transmission_ps` and `propagation_ps`, the latency of the switch at its end included.
-    `arrived_ps` None: it was lost, or was under way when the run ended, as `fate` says.
+    This takes `transmission_ps` + `propagation_ps`; the latter includes the latency of the switch at the end.
+    `arrived_ps` is None if the packet was lost, or was still on the wire when the run ended; see `fate`.
     """
 
     to: str
@@ -59,10 +59,10 @@ class LinkTransit(msgspec.Struct, frozen=True):
 class Hop(msgspec.Struct, frozen=True):
     """The packet in a switch, from its arrival on.
 
-    `rounds`: how often it was recirculated or resubmitted, and `round_ps` the time of that outside queues.
-    `dropped`: the switch's reason; `out` is None then. `noted`: the flags that a Flowcut switch set in its
-    shim: `drained` where a flowcut begins whose last one ended in congestion, `moved` where the flow has left
-    a withdrawn path.
+    `rounds` is how often it was recirculated or resubmitted, and `round_ps` the time that this took outside
+    queues. `dropped` is the switch's reason to drop it; `out` is None then. `noted` has the flags that a
+    Flowcut switch set in its shim: `drained` if it starts a flowcut after one that was ended because of
+    congestion, `moved` if the flow has left a withdrawn path.
     """
 
     switch: str
@@ -90,11 +90,11 @@ class Overtaker(msgspec.Struct, frozen=True):
 
 
 class SourceActivity(msgspec.Struct, frozen=True):
-    """Counts of the source's NIC for the flow from its previous transmission (None: from the beginning) until
-    this one, with the names of hosts.flows.observation.
+    """Counters of the source's NIC for the flow since its previous transmission at `since_ps` (None: since
+    the start); their names are those of hosts.flows.observation.
 
-    `drained_ns` includes pauses that switches asked for; `explored` and `reused` say how a NIC with path
-    selection has chosen the path of this transmission.
+    `drained_ns` includes pauses that switches requested; `explored` and `reused` show how a NIC with path
+    selection chose the path of this transmission.
     """
 
     since_ps: int | None
@@ -112,9 +112,10 @@ class SourceActivity(msgspec.Struct, frozen=True):
 
 
 class Transmission(msgspec.Struct, frozen=True):
-    """A transmission of the packet; `delivered_ps` None: it was lost or trimmed.
+    """A transmission of the packet; `again` marks a retransmission.
 
-    Otherwise `delivered_ps - first.sent_ps` is the sum of waits, rounds, transmissions and propagations.
+    `delivered_ps` is None if it was lost or trimmed. Otherwise `delivered_ps - first.sent_ps` is the sum of
+    queueing, recirculation, transmission and propagation times.
     """
 
     again: bool
@@ -143,14 +144,14 @@ class PreviousTransmission(msgspec.Struct, frozen=True):
 
 
 class FlowPaused(msgspec.Struct, frozen=True):
-    """A pause of the flow that arrived at its source before the packet was sent: Flowcut drains it."""
+    """A pause of the flow by Flowcut, to drain it, that arrived at the source before the packet was sent."""
 
     op: str
     arrived_ps: int
 
 
 class Acknowledgement(msgspec.Struct, frozen=True):
-    """The first ACK at the source that acknowledges the packet: all up to the ACK's PSN."""
+    """The first ACK that arrived at the source and acknowledges the packet; ACKs are cumulative."""
 
     psn: int
     sent_ps: int
@@ -158,7 +159,7 @@ class Acknowledgement(msgspec.Struct, frozen=True):
 
 
 class PacketHistory(msgspec.Struct, frozen=True):
-    """The history of a packet; `untold`: how often a switch's trace buffer overflowed."""
+    """The history of a packet; `untold` counts overflows of switches' trace buffers, which lose events."""
 
     scheme: str
     topology: str

@@ -24,12 +24,12 @@ class WirePath:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The nodes that it reached, from the source on."""
+        """The nodes that it reached, starting with the source."""
         reached = [transit.wire.target.node for transit in self.transits if transit.fate is Fate.RECEIVED]
         return (self.transits[0].wire.source.node, *reached)
 
     def delivered_ps(self, host: str) -> int | None:
-        """When it was delivered to a host untrimmed; None: it was not."""
+        """The time when it was delivered to a host untrimmed; None if it was not."""
         last = self.transits[-1]
         untrimmed = last.virtual_bytes == self.transits[0].virtual_bytes
         received = last.fate is Fate.RECEIVED and last.wire.target.node == host
@@ -39,11 +39,11 @@ class WirePath:
 def wire_paths(transits: Iterable[WireTransit], flow: FlowSpec, source: str) -> dict[int, list[WirePath]]:
     """The transmissions of a flow's data packets, by PSN and in the order of sending.
 
-    In a switch the order distinguishes two transmissions of one packet: first in, first out.
+    If a switch has two transmissions of one packet, they are assumed to leave in the order of their arrival.
 
     Args:
-        legs: by the time of sending.
-        source: the host of `flow.src`.
+        transits: in the order of sending.
+        source: the name of the host with the address `flow.src`.
     """
     by_psn: dict[int, list[WirePath]] = {}
     for transit in transits:
@@ -63,7 +63,7 @@ def wire_paths(transits: Iterable[WireTransit], flow: FlowSpec, source: str) -> 
 
 
 def _waits(transmission: WirePath, transit: WireTransit, header: RoceHeader) -> bool:
-    """Whether a transmission is in the switch that sends such a packet."""
+    """Whether a transmission is in the switch that sends `transit`, so that both may be the same packet."""
     last = transmission.transits[-1]
     return (
         last.fate is Fate.RECEIVED
@@ -76,8 +76,8 @@ def _waits(transmission: WirePath, transit: WireTransit, header: RoceHeader) -> 
 def overtakers(
     transmission: WirePath, of_flow: dict[int, list[WirePath]], host: str
 ) -> list[tuple[int, WirePath]]:
-    """Packets of the flow that were sent later and delivered to a host earlier, each with its PSN; none where
-    the packet itself was not delivered.
+    """Transmissions of the flow that were sent later and delivered to a host earlier, each with its PSN; none
+    if the given one was not delivered.
     """
     delivered_ps = transmission.delivered_ps(host)
     overtaking: list[tuple[int, WirePath]] = []

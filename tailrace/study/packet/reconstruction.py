@@ -36,23 +36,23 @@ from tailrace.study.packet.rerun import FinishedRun, RunObservations, flow_log, 
 from tailrace.switch.trace.events import CountEvent
 from tailrace.switch.trace.tracking import Arrival, QueueResidence, TrackedPacket
 
-FAULT_AT_ENTRY = "a fault swallows it at the entry of the switch"
+FAULT_AT_ENTRY = "a fault drops it at the entry of the switch"
 
 
 Reporting = Callable[[str], AbstractContextManager[Report]]
-"""Shows one of two runs by its name, as `Display.run` does."""
+"""Shows the progress of a run of the given name, as `Display.run` does."""
 
 
 def packet_history(run: FinishedRun, number: int, psn: int, reporting: Reporting) -> PacketHistory:
     """The history of one packet of a finished run.
 
     Args:
-        number: of its flow.
+        number: the id of its flow.
         reporting: shows the progress of the runs.
 
     Raises:
         SpecError: there is no such flow, or no such packet in it.
-        RunError: the trace of the run differs, or the packet was never sent.
+        RunError: the repeated run has another trace, or the packet was never sent.
     """
     flow = run.flow(number)
     last = run.packets(flow) - 1
@@ -78,7 +78,7 @@ def packet_history(run: FinishedRun, number: int, psn: int, reporting: Reporting
 
 
 def _received(sent: Sequence[WirePath]) -> list[WireTransit]:
-    """The wire transits of a packet that ended in its reception."""
+    """The wire transits of a packet at whose end it was received."""
     return [
         transit for transmission in sent for transit in transmission.transits if transit.fate is Fate.RECEIVED
     ]
@@ -101,7 +101,7 @@ class _HistoryBuilder:
         self._sender: Mapping[int, SenderObservation] = {}
         previous = map(self._previous, of_flow[psn])
         self.sending_ps = {sent.sent_ps for sent in (*of_flow[psn], *previous) if sent is not None}
-        """When the packet and the flow's packet before each transmission of it were sent."""
+        """Times of the packet's transmissions, and of the flow's transmission before each of them."""
         topology = run.plan.topology
         self._source = topology.host_by_ip(flow.src).name
         self._target = topology.host_by_ip(flow.dst).name
@@ -183,7 +183,7 @@ class _HistoryBuilder:
         return Overtaker(psn, sent.header.retransmitted, sent.sent_ps, delivered_ps, sent.path)
 
     def _at_source(self, transmission: WirePath) -> SourceActivity | None:
-        """None: the source sent another packet before its counts were read."""
+        """The NIC's activity before a transmission; None if it sent more before its counters were read."""
         before = self._previous(transmission)
         now = self._sender.get(transmission.sent_ps)
         was = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)
@@ -208,7 +208,7 @@ class _HistoryBuilder:
             out = self._sent_by(switch, sent_port, sent_ps)
             link_transit = self._under_way(switch, tracked) if out is None else _link_transit(out)
         elif dropped is None:
-            dropped = "waits there when the run ends"
+            dropped = "is still in the switch when the run ends"
         queues = tuple(map(self._in_queue, tracked.queues))
         inside_ps = 0 if link_transit is None else link_transit.sent_ps - transit.ended_ps
         hop = Hop(
@@ -228,16 +228,17 @@ class _HistoryBuilder:
         return hop, out
 
     def _why(self, tracked: TrackedPacket) -> str | None:
-        """Why a switch dropped it: the program's drop reason if it counts one, else the switch's."""
+        """Why a switch dropped the packet: the reason that its P4 program counted, else the switch's."""
         for step in tracked.trace.steps if tracked.trace is not None and tracked.drop else ():
             if isinstance(step, CountEvent) and step.name.rpartition(".")[2] == DROPS:
                 return f"{tracked.drop}, {drop_reason(self._program, step.index)}"
         return tracked.drop or None
 
     def _sent_by(self, switch: str, port: int, sent_ps: int) -> WireTransit | None:
-        """The transit that began at a time; None: the run ended before it did.
+        """The transit that a switch started at `sent_ps`; None if the run ended before the transit.
 
-        Transits that began earlier on the wire ended before the last bit of this one was sent.
+        Of the transits on a wire, it is the first that ends after `sent_ps` plus the propagation delay, since
+        earlier ones had ended by then.
         """
         later = [
             transit
@@ -245,7 +246,7 @@ class _HistoryBuilder:
             for transit in transits
             if (transit.wire.source.node, transit.wire.source.port) == (switch, port)
             and transit.ended_ps is not None
-            # where links have no rate the last bit goes out with the first
+            # on links without a rate the last bit is sent together with the first
             and transit.ended_ps - transit.wire.delay_ns * PS_PER_NS
             >= sent_ps + bool(transit.wire.nominal_rate_bps)
         ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats a finished run twice: for the wire transits of a flow, then for the traces of one of its packets.
+"""Repeats a finished run twice: to log the wire transits of a flow, then to trace one of its packets.
 
     run = open_run(folder)
     transits = flow_log(run, run.flow(7), report)      # the whole run: wire transits of a flow's packets
@@ -40,13 +40,13 @@ from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.tracking import Arrival, PacketTracker, TrackedPacket
 
-LOOK_NS = 1000
-"""Interval at which the trace of a switch is polled: 64 ports at 400 Gb/s do not fill its buffer meanwhile
-with packets of 1 KiB.
+POLL_NS = 1000
+"""Interval at which the trace of a switch is polled: within it 64 ports at 400 Gb/s with packets of 1 KiB do
+not fill the trace buffer.
 """
 
 _DIGITS = 12
-"""Of a hash in messages."""
+"""Hexadecimal digits of a hash that messages show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class FinishedRun:
     plan: Plan
 
     def flow(self, number: int) -> FlowSpec:
-        """A flow by its number.
+        """The flow with the given id.
 
         Raises:
-            SpecError: there is none.
+            SpecError: there is no such flow.
         """
         for flow in self.plan.job.flows:
             if flow.id == number:
@@ -73,15 +73,15 @@ class FinishedRun:
         )
 
     def packets(self, flow: FlowSpec) -> int:
-        """The packets of a flow, each counted once."""
+        """The number of packets of a flow, without retransmissions."""
         return -(-flow.bytes // self.plan.job.nic.mtu_bytes)
 
 
 def open_run(folder: Path) -> FinishedRun:
-    """A finished run in virtual time.
+    """The finished run in virtual time that a folder has.
 
     Raises:
-        FileError: the folder has none, or a file in it was changed.
+        FileError: the folder has no such run, or a file in it was changed.
         SpecError: its specs cannot be used here.
     """
     path = folder / SUMMARY
@@ -92,7 +92,7 @@ def open_run(folder: Path) -> FinishedRun:
         raise FileError(path, "target", f"{summary.target}: only runs in virtual time can be repeated")
     if summary.trace_sha256 is UNSET or not summary.option_string:
         raise FileError(
-            path, "words", "missing, or trace_sha256 is: a run by this version of Tailrace has both"
+            path, "words", "this key or trace_sha256 is missing: runs of this version of Tailrace have both"
         )
     rows = {row.id: row for row in read_rows(folder / FLOWS)}
     try:
@@ -102,15 +102,15 @@ def open_run(folder: Path) -> FinishedRun:
     except SpecError as error:
         raise FileError(path, "words", str(error)) from error
     if {flow.id: flow.bytes for flow in planned.job.flows} != {row.id: row.bytes for row in rows.values()}:
-        raise FileError(folder / FLOWS, "", "has other flows than the specs of summary.json now make")
+        raise FileError(folder / FLOWS, "", "its flows differ from those of the specs in summary.json")
     return FinishedRun(folder, summary, rows, planned)
 
 
 def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTransit]:
-    """Each wire transit of packets between the two hosts of a flow, by the time of sending.
+    """Each wire transit of packets between the two hosts of a flow, in the order of sending.
 
     Raises:
-        RunError: the trace differs.
+        RunError: the trace differs from that of the finished run.
     """
     transits: list[WireTransit] = []
     backend = VirtualBackend(
@@ -133,13 +133,13 @@ def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
         else "code, plug-ins or files that the specs name have changed since"
     )
     return (
-        f"its specs make another run now (trace {sha256[:_DIGITS]}, it was {was[:_DIGITS]}): {other};"
+        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {was[:_DIGITS]}): {other};"
         " run it again"
     )
 
 
 class _ObservedError(Exception):
-    """All packets have been observed: the rest of the run is not needed."""
+    """Ends the repeated run once all tracked packets have been observed."""
 
 
 class _SwitchWatcher:
@@ -148,8 +148,8 @@ class _SwitchWatcher:
     def __init__(self, arrivals: Mapping[str, Sequence[Arrival]]) -> None:
         self._arrivals = {switch: sorted(each) for switch, each in arrivals.items()}
         self._active: dict[str, PacketTracker] = {}
-        self._left = sum(map(len, arrivals.values()))
-        self._looking = False
+        self._pending = sum(map(len, arrivals.values()))
+        self._polling = False
         self.tracked: dict[tuple[str, Arrival], TrackedPacket] = {}
         self.overflows = 0
 
@@ -157,29 +157,29 @@ class _SwitchWatcher:
         """Schedules the traces: each begins with the first arrival."""
         for switch, arrivals in self._arrivals.items():
             for time_ps, _ in arrivals:
-                # before anything else of that nanosecond
+                # before all other events of that nanosecond
                 network.call_at(time_ps // PS_PER_NS, partial(self._watch, network, switch))
 
     def _watch(self, network: Network, switch: str) -> None:
-        self._left -= 1
+        self._pending -= 1
         if switch not in self._active:
             written = network.p4rt(switch).device.entity_text
             self._active[switch] = PacketTracker(network.switch(switch), self._arrivals[switch], written)
-        if not self._looking:
-            self._looking = True
-            network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
+        if not self._polling:
+            self._polling = True
+            network.call_at(network.now_ns + POLL_NS, lambda: self._poll(network))
 
-    def _look(self, network: Network) -> None:
+    def _poll(self, network: Network) -> None:
         for switch, tracker in list(self._active.items()):
             tracker.poll()
             past = [arrival for arrival in self._arrivals[switch] if arrival[0] < network.now_ps]
             # a packet that the tracker does not have was lost at the switch's entry
             if all(arrival not in tracker.packets or tracker.packets[arrival].ended for arrival in past):
                 self._end(switch)
-        self._looking = bool(self._active)
+        self._polling = bool(self._active)
         if self._active:
-            network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
-        elif not self._left:
+            network.call_at(network.now_ns + POLL_NS, lambda: self._poll(network))
+        elif not self._pending:
             raise _ObservedError
 
     def _end(self, switch: str) -> None:
@@ -197,9 +197,9 @@ class _SwitchWatcher:
 class RunObservations(NamedTuple):
     """Observations of some packets.
 
-    tracked: packets in switches, by switch and arrival
-    overflows: polls before which a trace buffer overflowed
-    sender: counts of the flow's NIC after a transmission, by the time of sending in ps
+    tracked: the packets in each switch, by switch and arrival
+    overflows: number of polls before which a trace buffer had overflowed
+    sender: counters of the flow's source NIC after a transmission, by the time of sending in ps
     """
 
     tracked: dict[tuple[str, Arrival], TrackedPacket]
@@ -214,10 +214,10 @@ def track_packets(
     sent_ps: Collection[int],
     report: Report,
 ) -> RunObservations:
-    """Traces packets that arrive at switches at known times, and reads the counts of a flow's source NIC.
+    """Traces packets that arrive at switches at known times, and reads the counters of a flow's source NIC.
 
     Args:
-        flow: its packets are sent at `sent_ps`.
+        flow: its source NIC is read after each of the transmissions at `sent_ps`.
 
     Raises:
         RunError: a switch cannot be traced.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished runs, one line each, in files that a repository keeps."""
+"""The store of finished runs: files in the repository with one line per run."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters of finished runs by their specs.
 
-scheme=flowcut                     whatever its options
-scheme=flowcut:variant=nic         with this option, whatever the others
+scheme=flowcut                     with any options
+scheme=flowcut:variant=nic         with this option, and any others
 topology=fat-tree:k=8
-fault=link-slow:factor=0.1         among its faults; fault=none: without
+fault=link-slow:factor=0.1         one of the run's faults; fault=none: runs without faults
 seed=1..3
 """
 
@@ -19,7 +19,7 @@ from tailrace.spec.suggest import expected
 from tailrace.study.store.record import Record
 
 KEYS_OF = {"faults": "fault", "mtu_bytes": "mtu", "sample_ns": "sample"}
-"""Keys of experiment files, where records have other names."""
+"""Keys of experiment files by the name of a record's field, if the two differ."""
 
 _FIELDS = {key: field for field, key in KEYS_OF.items()}
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
@@ -28,7 +28,7 @@ Test = Callable[[Record], bool]
 
 
 def tests(filters: Iterable[str]) -> list[Test]:
-    """The tests of some filters.
+    """The predicates of some filters.
 
     Args:
         filters: each KEY=SPEC, with keys of experiment files.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished run as one line of JSON: what was run, by which code, and what pages need of what it measured.
+"""A finished run as one line of JSON: its specs, the code that ran it, and the measurements that pages need.
 
-Flows are not in it: slowdown by flow size (chart `sizes`) needs the folders of runs.
+It does not contain flows, so slowdown by flow size (chart `sizes`) needs the folders of runs.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tailrace.results.summary import OF_THE_RUN_ITSELF, Summary
 from tailrace.study.task import Task, code_of
 
 MOST_CODES = 8
-"""Code hashes that a record keeps."""
+"""Most code hashes in each list of a record."""
 
 _NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task", "words"}
-"""Keys of a summary that describe its run and not its results."""
+"""Keys of a summary that describe how it ran, not its results, and are not compared."""
 
 _OF_BOTH = ("scheme", "topology", "seed", "target")
 """Keys that both the specs of a record and its summary have."""
@@ -38,14 +38,15 @@ _Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A line.
+    """A stored run, which is one line of a file.
 
-    run: hash of the specs and the contents of their files (identity.py)
-    specs: of the experiment, without defaults; files: SHA-256 of each that they name
-    ran: code hashes with this result, the oldest first
-    differs: code hashes with another result
-    metrics: those of papers, and None for those that the run does not have
-    gaps: bins of gaps.parquet, alternately the least gap in ns and the count
+    run: the run's id, a hash of the specs and the contents of their files (identity.py)
+    specs: the specs of the experiment, without defaults
+    files: the SHA-256 of each file that the specs name
+    ran: hashes of code that gave this result, the oldest first
+    differs: hashes of code that gave another result
+    metrics: by name; None for those that were computed, but that the run does not have
+    gaps: the bins of gaps.parquet: alternately a bin's lower edge in ns and its count
     """
 
     run: Name
@@ -58,12 +59,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gaps: Annotated[tuple[_Count, ...], Meta(max_length=2 * MOST_BINS)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        """Raises ValueError where parts contradict each other."""
+        """Raises ValueError if fields contradict each other."""
         if self.run != run_id(self.specs, self.files):
-            raise ValueError("`run` is not the id of its specs: expected a line as it was written")
+            raise ValueError("`run` is not the id of its specs: expected an unchanged line")
         for name in _OF_BOTH:
             if self.specs.get(name) != getattr(self.summary, name):
-                raise ValueError(f"summary.{name} is not that of the specs")
+                raise ValueError(f"summary.{name} differs from the specs")
         if not _SHA256.fullmatch(self.summary.trace_sha256 or ""):
             raise ValueError("summary.trace_sha256: expected 64 hexadecimal digits, of a run in virtual time")
         if not isinstance(self.gaps, UnsetType) and len(self.gaps) % 2:
@@ -71,17 +72,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def scheme(self) -> str:
-        """The name of its scheme, by which changed runs are counted."""
+        """The name of its scheme without options, which names the file of the run."""
         return self.summary.scheme.partition(":")[0]
 
     @property
     def code(self) -> str:
-        """The hash of the code of its first run."""
+        """The hash of the first code that gave this result."""
         return self.ran[0]
 
     @property
     def order(self) -> tuple[str, str, str, bytes, int, str]:
-        """Sorts runs of similar specs beside each other."""
+        """The key by which runs are sorted, so that similar specs are adjacent."""
         summary = self.summary
         specs = summary.scheme, summary.topology, summary.workload, without_seed(self.specs)
         return *specs, summary.seed, self.run
@@ -92,7 +93,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return {name: value for name, value in self.metrics.items() if value is not None}
 
     def knows(self, names: Iterable[str]) -> bool:
-        """Whether each of these metrics that runs may have was computed."""
+        """Whether all of these metrics, as far as they are computed from runs, were computed for this one."""
         return {split_class(name)[0] for name in names} & set(_computed()) <= self.metrics.keys()
 
     def result(self, task: Task) -> Result:
@@ -107,10 +108,10 @@ def _pairs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def record_of(task: Task, result: Result) -> Record:
-    """The line of a task's result.
+    """The record of a task's result.
 
     Raises:
-        ValueError: it was not run in virtual time, so there is no trace to compare another run with.
+        ValueError: it was not run in virtual time, so there is no trace to compare with another run.
     """
     specs, files = specs_of(task.experiment), files_of(task.experiment)
     gaps = result.gaps
@@ -126,19 +127,19 @@ def record_of(task: Task, result: Result) -> Record:
 
 
 def _computed() -> list[str]:
-    """The names of the metrics that runs have, without classes."""
+    """The names of the metrics that are computed from runs, without classes of flows."""
     return [name for name, entry in metrics().items() if entry.compute is not None]
 
 
 def without_seed(specs: Mapping[str, Any]) -> bytes:
-    """The common specs of runs that differ only in their seeds."""
+    """The specs without the seed, as JSON; equal for runs that differ only in their seeds."""
     return msgspec.json.encode({key: value for key, value in specs.items() if key != "seed"}, order="sorted")
 
 
 def differences(old: Record, new: Record) -> list[str]:
-    """The names of metrics and keys with another value, or none, in the newer of two runs of the same specs.
+    """The names of metrics and keys whose value changed or is missing in the newer of two runs of same specs.
 
-    A metric that was computed for only one of them is no difference: the registry changes.
+    A metric that was computed for only one of the two is ignored, since the registry of metrics changes.
     """
     names = ["trace"] if old.summary.trace_sha256 != new.summary.trace_sha256 else []
     names += _unlike("", _compared(old), _compared(new))
@@ -152,7 +153,7 @@ def _compared(record: Record) -> dict[str, Any]:
 
 
 def _unlike(before: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The keys of the older one whose values differ in the newer one."""
+    """The keys of the older mapping whose values differ in the newer one, each with the prefix `before`."""
     keys = []
     for key, value in old.items():
         other = new.get(key)
@@ -167,17 +168,17 @@ def joined(old: Record | None, new: Record) -> Record:
     """The stored record of a run after it was run again.
 
     Args:
-        old: the record until now; None: there is none.
-        new: a run of the same specs under one code.
+        old: the stored record; None if there is none.
+        new: the record of a new run of the same specs, with a single code hash.
     """
     if old is None:
         return new
     if not differences(old, new):
-        return structs.replace(new, ran=_least((*old.ran, *new.ran)), differs=old.differs)
-    return structs.replace(new, differs=_least((*old.differs, *old.ran), but=new.code))
+        return structs.replace(new, ran=_shortened((*old.ran, *new.ran)), differs=old.differs)
+    return structs.replace(new, differs=_shortened((*old.differs, *old.ran), but=new.code))
 
 
-def _least(codes: tuple[str, ...], but: str = "") -> tuple[str, ...]:
-    """The first, and the latest, once each."""
+def _shortened(codes: tuple[str, ...], but: str = "") -> tuple[str, ...]:
+    """At most MOST_CODES of the code hashes, without duplicates and `but`: the first, and the latest."""
     codes = tuple(code for code in dict.fromkeys(codes) if code != but)
     return codes if len(codes) <= MOST_CODES else (codes[0], *codes[1 - MOST_CODES :])

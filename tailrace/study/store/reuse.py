@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored runs instead of new ones: a task whose specs a stored run has is not run.
+"""Uses stored runs instead of new ones: a task is not run if the store has a run of its specs.
 
-Runs of earlier code are used, too. How many there are is said, and stands on the page; `--again` runs all of
-them once more, and says which results have changed.
+Stored runs of earlier code are used, too; their number is reported and shown on the page. `--again` runs all
+tasks again and reports which results have changed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tailrace.study.store.store import Store
 from tailrace.study.task import Task, code_of
 
 _MOST_NAMED = 3
-"""Names of metrics that differ in a message."""
+"""Most names of differing metrics in a message."""
 
 
 def stored_runs(store: Store, tasks: Iterable[Task], needs: Sequence[str] = ()) -> dict[str, Record]:
-    """The stored runs of tasks, by the keys of these.
+    """The stored runs of tasks, by the tasks' keys.
 
     Args:
         store: the finished runs.
-        tasks: of any code.
+        tasks: the tasks to look up; a stored run may be of other code.
         needs: metrics that must have been computed for a run.
 
     Raises:
@@ -60,14 +60,14 @@ def run_stored(
     Args:
         tasks: all tasks.
         store: the finished runs.
-        root: the folder of the runs' folders; stored runs have summary.json only.
-        where: who runs tasks.
+        root: the folder of the runs' folders; stored runs get a folder with summary.json only.
+        where: the workers that run tasks.
         display: shows the progress.
-        again: run all tasks, stored runs or not.
+        again: run all tasks, even those with a stored run.
         needs: metrics that must have been computed for a run.
 
     Returns:
-        The outcome of each task, and the note of a page on runs of earlier code; empty where there are none.
+        The outcome of each task, and a note for the page about runs of earlier code; empty without such runs.
 
     Raises:
         SpecError: the store or the cluster cannot be used, or a result cannot be written.
@@ -77,24 +77,24 @@ def run_stored(
     stored = {} if again else stored_runs(store, tasks, needs)
     earlier = {task.key for task in tasks if task.key in stored and not _is_current(stored[task.key], task)}
     if earlier:
-        display.say(f"{len(earlier)} stored runs are of earlier code: --again runs them again")
+        display.say(f"{len(earlier)} stored runs were made by earlier code: --again runs them again")
     missing = [task for task in tasks if task.key not in stored]
-    ends = run_all(missing, root, where, display, again=again, on_result=store_writer(store, display))
+    outcomes = run_all(missing, root, where, display, again=again, on_result=store_writer(store, display))
     for task in tasks:
         if task.key in stored:
-            ends[task.key] = stored[task.key].result(task)
+            outcomes[task.key] = stored[task.key].result(task)
             _write_summary(stored[task.key].result(task), root / task.out)
-    note = f"{len(earlier)} of {len(ends)} runs were made by earlier code." if earlier else ""
-    return {task.key: ends[task.key] for task in tasks}, note
+    note = f"{len(earlier)} of {len(outcomes)} runs were made by earlier code." if earlier else ""
+    return {task.key: outcomes[task.key] for task in tasks}, note
 
 
 def _is_current(record: Record, task: Task) -> bool:
-    """Whether the code of today has given a stored result."""
+    """Whether the present code gave the stored result."""
     return code_of(task.experiment) in record.ran
 
 
 def store_writer(store: Store, display: Display) -> OnResult:
-    """Returns a function that adds each result to a store, and reports those that differ from the stored."""
+    """Returns a function that adds a result to the store, and warns if it differs from the stored run."""
 
     def write(task: Task, result: Result) -> None:
         if isinstance(result.summary.trace_sha256, UnsetType):
@@ -105,7 +105,7 @@ def store_writer(store: Store, display: Display) -> OnResult:
         if before is not None and unlike:
             names = ", ".join(unlike[:_MOST_NAMED]) + (", …" if len(unlike) > _MOST_NAMED else "")
             whose = "the same" if record.code in before.ran else "earlier"
-            display.warn(f"{task.label}: {names}: not as the stored run of {whose} code, which is replaced")
+            display.warn(f"{task.label}: {names}: not equal to the stored run of {whose} code, now replaced")
 
     return write
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of finished runs: SCHEME.jsonl, a line a run (record.py), in the order of their specs.
+"""The folder of finished runs: files SCHEME.jsonl with one line per run (record.py), sorted by specs.
 
-A writer locks the folder, reads the file again and replaces it atomically: no line is torn, and concurrent
-writers lose none. Other lines stay the same byte for byte, so that two branches that have added runs merge
-line by line. A run that both have added, with the same trace, counts once.
+A writer locks the folder, reads the file again and replaces it atomically, so no line is incomplete, and
+concurrent writers lose no lines. Other lines stay byte-identical, so two branches that have added runs merge
+line by line. If both have added the same run with the same trace, it counts once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tailrace.spec.files import read_bytes, unmarked
 from tailrace.study.store.record import Record, joined
 
 MOST_LINE_BYTES = 256 << 10
-"""A line has some 4 KB, and with the gaps of a long run 30 KB."""
+"""Limit of a line, which typically has 4 KB, or 30 KB with the gaps of a long run."""
 
 MOST_LINES = 100_000
-"""Of a file. The largest has a few thousand; each invalid line takes an error."""
+"""Limit of a file, which has at most a few thousand lines; it bounds the number of errors, one a line."""
 
 SUFFIX = ".jsonl"
 _DECODER = msgspec.json.Decoder(Record)
@@ -54,17 +54,17 @@ class StoredLine(NamedTuple):
 
 
 StoredLines = dict[str, StoredLine]
-"""The lines of a file by the names of their runs."""
+"""The lines of a file by run id."""
 
 
 def usual_folder() -> Path | None:
-    """The folder of a checkout with the runs of its pages; None: this is no checkout."""
+    """The folder docs/results of a checkout, with the runs of its pages; None outside of a checkout."""
     folder = ROOT / "docs" / "results"
     return folder if folder.is_dir() else None
 
 
 def read_lines(path: Path) -> tuple[StoredLines, list[FileError]]:
-    """The runs in a file, and an error for each invalid line; a missing file has neither.
+    """The runs in a file, and an error for each invalid line; both are empty for a missing file.
 
     Raises:
         FileError: the file cannot be read, or has too many lines.
@@ -88,7 +88,7 @@ def read_lines(path: Path) -> tuple[StoredLines, list[FileError]]:
             record = _decoded(text, path)
             other = lines.get(record.run)
             if other is not None and other.record.summary.trace_sha256 != record.summary.trace_sha256:
-                raise ValueError(f"another result than line {numbers[record.run]} has of the same specs")
+                raise ValueError(f"line {numbers[record.run]} has another result of the same specs")
         except ValueError as error:
             bad.append(FileError(path, f"line {number}", str(error)))
             continue
@@ -98,7 +98,7 @@ def read_lines(path: Path) -> tuple[StoredLines, list[FileError]]:
 
 
 def _decoded(text: bytes, path: Path) -> Record:
-    """The run of a line; ValueError where it is invalid."""
+    """The run of a line; raises ValueError if the line is invalid."""
     if len(text) > MOST_LINE_BYTES:
         raise ValueError(f"{len(text)} bytes, expected at most {MOST_LINE_BYTES}")
     try:
@@ -109,7 +109,7 @@ def _decoded(text: bytes, path: Path) -> Record:
             )
         record = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"no finished run: {error}") from error
+        raise ValueError(f"not a finished run: {error}") from error
     if path.name != _file_name(record.scheme):
         raise ValueError(f"a run of {record.scheme}, expected in {_file_name(record.scheme)}")
     return record
@@ -124,15 +124,15 @@ def _records(lines: StoredLines) -> dict[str, Record]:
 
 
 class Store:
-    """The runs in a folder, read when they are first asked for."""
+    """The runs in a folder, read on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder need not be there until a run is added."""
+        """The folder may be missing until a run is added."""
         self.folder = folder
         self._known: dict[str, dict[str, Record]] = {}
 
     def of(self, scheme: str) -> Mapping[str, Record]:
-        """The runs of a scheme, by the names of runs.
+        """The runs of a scheme, by run id.
 
         Raises:
             FileError: the file cannot be read, or a line in it is invalid.
@@ -162,11 +162,11 @@ class Store:
         return records, bad
 
     def add(self, record: Record) -> Record | None:
-        """Adds a run under one code, or joins it with its earlier record, which is returned.
+        """Adds a run with one code hash; returns its stored record, with which it is merged, if there is one.
 
         Raises:
-            FileError: the file cannot be read, or a line in it is invalid; it is left as it is.
-            RunError: it cannot be written.
+            FileError: the file cannot be read, or has an invalid line; it is left unchanged.
+            RunError: the file cannot be written.
         """
         name = _file_name(record.scheme)
         try:
@@ -177,14 +177,16 @@ class Store:
                 now = joined(before, record)
                 text = msgspec.json.encode(now)
                 if len(text) > MOST_LINE_BYTES:
-                    raise RunError(f"{self.folder / name}: a run of {len(text)} bytes, {MOST_LINE_BYTES} fit")
+                    limit = f"expected at most {MOST_LINE_BYTES}"
+                    raise RunError(f"{self.folder / name}: the line of a run has {len(text)} bytes, {limit}")
                 lines[record.run] = StoredLine(now, text)
                 ordered = sorted(lines.values(), key=lambda each: each.record.order)
                 self._sweep_up(name)
                 write_file(self.folder / name, "".join(f"{each.text.decode()}\n" for each in ordered))
                 self._known[name] = _records(lines)
         except OSError as error:
-            raise RunError(f"{self.folder / name}: {error.strerror or error}; the run is not kept") from error
+            problem = f"{error.strerror or error}; the run was not stored"
+            raise RunError(f"{self.folder / name}: {problem}") from error
         return before
 
     def _read(self, name: str) -> StoredLines:
@@ -195,7 +197,7 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Locks the folder against other writers. A lock file would have to be ignored in the repository."""
+        """Locks the folder itself against other writers; a lock file would show up in the repository."""
         self.folder.mkdir(parents=True, exist_ok=True)
         opened = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -205,6 +207,6 @@ class Store:
             os.close(opened)
 
     def _sweep_up(self, name: str) -> None:
-        """Removes the temporary files of writers that were killed; the folder is locked."""
+        """Removes temporary files that killed writers left; the folder must be locked."""
         for path in self.folder.glob(f".{name}.????????"):
             path.unlink(missing_ok=True)

@@ -131,7 +131,7 @@ def test_a_page_says_that_runs_were_kept(
     assert "Kept:" not in (figure / "one" / "page.md").read_text()
     monkeypatch.setattr(tasks, "code_sha256", lambda: "another commit")
     output = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
-    assert "6 stored runs are of earlier code: --again runs them again" in output[1]
+    assert "6 stored runs were made by earlier code: --again runs them again" in output[1]
     assert "Kept: " in (figure / "one" / "page.md").read_text()
     output = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
     assert "virtual" not in output[1]
@@ -199,12 +199,12 @@ def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..
     assert len(shown.splitlines()) == 2
     name = "tailrace: kept/ecmp.jsonl: line"
     first, second, third, last = stderr.splitlines()
-    assert first.startswith(f"{name} 1: no finished run: ")
-    assert second.startswith(f"{name} 3: no finished run: ")
-    assert third.startswith(f"{name} 5: no finished run: ")
+    assert first.startswith(f"{name} 1: not a finished run: ")
+    assert second.startswith(f"{name} 3: not a finished run: ")
+    assert third.startswith(f"{name} 5: not a finished run: ")
     assert last == "tailrace: 3 lines are no finished runs, and were left out"
     stderr = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
-    assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in stderr
+    assert "tailrace: kept/ecmp.jsonl: line 1: not a finished run: " in stderr
     assert "Traceback" not in stderr
     assert path.read_bytes() == before
 

@@ -115,7 +115,7 @@ def test_runs_of_earlier_code(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) 
     ends, note = lab.run(lab.tasks("ecmp", "spray"))
     assert lab.ran == [task.label for task in lab.tasks("spray")]
     assert note == f"{SEEDS} of {2 * SEEDS} runs were made by earlier code."
-    assert f"{SEEDS} stored runs are of earlier code: --again runs them again\n" in lab.said.getvalue()
+    assert f"{SEEDS} stored runs were made by earlier code: --again runs them again\n" in lab.said.getvalue()
     assert traces(ends) == [
         hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
     ]
@@ -124,7 +124,7 @@ def test_runs_of_earlier_code(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed}{' new' * (seed == 3)}")
     _, note = lab.run(lab.tasks("ecmp"), again=True)
     assert (len(lab.ran), note) == (SEEDS, "")
-    assert lab.said.getvalue().count("trace: not as the stored run of earlier code, which is replaced") == 1
+    assert lab.said.getvalue().count("trace: not equal to the stored run of earlier code, now replaced") == 1
     assert lab.run(lab.tasks("ecmp"))[1] == ""
     assert lab.ran == []
 
@@ -173,6 +173,6 @@ def test_again_runs_everything(lab: Laboratory, monkeypatch: pytest.MonkeyPatch)
     assert "warning" not in lab.said.getvalue()
     monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed} other")
     lab.run(lab.tasks("ecmp", seeds=3), again=True)
-    assert lab.said.getvalue().count("not as the stored run of the same code, which is replaced") == 3
+    assert lab.said.getvalue().count("not equal to the stored run of the same code, now replaced") == 3
     stored = {each.summary.trace_sha256 for each in Store(lab.folder / "store").of("ecmp").values()}
     assert stored == {hashed(f"ecmp {seed} other") for seed in range(3)}

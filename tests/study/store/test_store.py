@@ -112,8 +112,8 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda _text: b"<<<<<<< HEAD", "JSON is malformed"),
     (lambda text: text[:-10], "Input data was truncated"),
     (lambda _text: b"", "Input data was truncated"),
-    (lambda _text: b"[" * 100_000, "no finished run: "),
-    (lambda _text: b'{"run": "\xff"}', "no finished run: "),
+    (lambda _text: b"[" * 100_000, "not a finished run: "),
+    (lambda _text: b'{"run": "\xff"}', "not a finished run: "),
     (lambda text: text.replace(b'"seed":0', b'"seed":7', 1), "`run` is not the id"),
     (lambda text: text.replace(b',"scheme":"ecmp"', b',"scheme":"spray"'), "summary.scheme is"),
     (
@@ -177,9 +177,7 @@ def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Pa
     path.write_bytes(b"\n".join(map(msgspec.json.encode, (record, slower, other))) + b"\n")
     lines, bad = read_lines(path)
     assert [line.record for line in lines.values()] == [record]
-    assert [str(error) for error in bad] == [
-        f"{path}: line 3: another result than line 1 has of the same specs"
-    ]
+    assert [str(error) for error in bad] == [f"{path}: line 3: line 1 has another result of the same specs"]
     (tmp_path / "spray.jsonl").write_bytes(msgspec.json.encode(record))
     with pytest.raises(FileError, match=r"line 1: a run of ecmp, expected in ecmp\.jsonl"):
         Store(tmp_path).of("spray")
