@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run gives: rows, summaries, events, tables."""
+"""The results of runs: rows of flows, summaries, events, tables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic directories of results: written beside their place and moved there by renaming."""
+"""Atomic writing of result folders: a temporary folder beside the destination is renamed to it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tailrace.spec import SpecError
 from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind, write_file
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-"""Errors of writing that name no file."""
+"""Errors of writing that do not name a file."""
 
 
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
-    """A new folder whose files replace those of the same name under `out` when the block succeeds.
+    """Yields a new folder whose files replace those of the same name in `out` when the block succeeds.
 
-    Whatever else lies in `out` stays, but for the files of a run whose summary is replaced, and
-    links that are in the way, which are replaced and never followed. When the block raises, the folder
-    vanishes and `out` is as it was.
+    Other files in `out` stay, with two exceptions: files of a run whose summary is replaced are removed, and
+    a link in place of a file or folder is replaced and never followed. If the block raises, the new folder is
+    removed and `out` is unchanged.
 
-    Remains of processes that were killed are removed.
+    Temporary folders of killed processes are removed.
 
     Raises:
-        SpecError: `out` cannot be written, or is no folder.
-        RunError: the disk is full, or fails otherwise while results are written.
+        SpecError: `out` cannot be written, or is not a folder.
+        RunError: the disk is full or has another error while results are written.
     """
     out = out.absolute()
     check_place(out)
@@ -56,36 +56,36 @@ def atomic_folder(out: Path) -> Iterator[Path]:
 
 
 def check_place(out: Path) -> None:
-    """Checks before anything runs that a folder can be written, or made.
+    """Checks, before anything runs, that a folder can be written or created.
 
     Raises:
-        SpecError: it is no folder or below none, a link to nothing, or cannot be written.
+        SpecError: it or a parent is not a folder, is a broken link, or cannot be written.
     """
     out = out.absolute()
     if "\0" in str(out):
-        raise SpecError(f"{out}: no name that a folder can have")
+        raise SpecError(f"{out}: not a valid name of a folder")
     try:
-        place = next(place for place in (out, *out.parents) if place.exists() or place.is_symlink())
-        name = "" if place == out else f"{place} is "
-        if not place.exists():
-            raise SpecError(f"{out}: {name}a link to what is not there; expected a folder")
-        if not place.is_dir():
+        nearest = next(path for path in (out, *out.parents) if path.exists() or path.is_symlink())
+        name = "" if nearest == out else f"{nearest} is "
+        if not nearest.exists():
+            raise SpecError(f"{out}: {name}a broken link; expected a folder")
+        if not nearest.is_dir():
             raise SpecError(f"{out}: {name}not a folder")
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise SpecError(f"{out}: {name}no folder that can be written")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise SpecError(f"{out}: {name}not a writable folder")
     except OSError as error:
         raise SpecError(f"{out}: {error.strerror}") from error
 
 
 def refuse_links(root: Path, folders: Iterable[Path]) -> None:
-    """Raises SpecError where one of some folders below `root` is a link or below one: what is written there
-    would lie elsewhere.
+    """Raises SpecError if a folder, given relative to `root`, or a parent below `root` is a link, since files
+    would be written elsewhere.
     """
     for folder in folders:
         for part in (folder, *folder.parents):
-            place = root / part
-            if place != root and place.is_symlink():
-                raise SpecError(f"{place}: a link, expected a folder; results are not written through links")
+            path = root / part
+            if path != root and path.is_symlink():
+                raise SpecError(f"{path}: a link, expected a folder; results are not written through links")
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
@@ -94,7 +94,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
     Raises:
         OSError: it cannot be written; filename is the path.
     """
-    # whoever made the folder would choose what is overwritten
+    # otherwise whoever created the link could choose which file is overwritten
     if path.is_symlink():
         path.unlink()
     write_file(path, content)
@@ -105,16 +105,16 @@ def _prefix(out: Path) -> str:
 
 
 def _made(out: Path) -> tuple[Path, int | None]:
-    """A new folder beside `out` with its lock, which it has had since it has its name."""
-    name = fresh_digits()
-    young = out.parent / f".{out.name}.making-{name}"
-    young.mkdir()
-    lock = _locked(young)
-    return young.rename(out.parent / f"{_prefix(out)}{name}"), lock
+    """Creates a folder beside `out`; returns it and its lock, taken before it gets its final name."""
+    digits = fresh_digits()
+    unlocked = out.parent / f".{out.name}.making-{digits}"
+    unlocked.mkdir()
+    lock = _locked(unlocked)
+    return unlocked.rename(out.parent / f"{_prefix(out)}{digits}"), lock
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that keeps a folder locked while it is open; None where another process has it so."""
+    """A file descriptor that locks a folder while it is open; None if another process has locked it."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -128,7 +128,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _sweep_up(out: Path) -> None:
-    """Removes the folders of processes that were killed: those without a lock."""
+    """Removes the temporary folders of killed processes, which are those that nobody has locked."""
     made = left_behind(out.parent, _prefix(out), 0.0)
     for path in made + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
         lock = _locked(path)
@@ -138,17 +138,17 @@ def _sweep_up(out: Path) -> None:
 
 
 def _publish(folder: Path, out: Path) -> None:
-    """Move every file of `folder` to `out`: one rename where `out` is new, one a file where it exists."""
+    """Move every file of `folder` to `out`: by one rename if `out` is new, else by one rename per file."""
     try:
         if not out.exists():
             folder.rename(out)
             return
-        for made in sorted(path for path in folder.rglob("*") if path.is_dir()):
-            place = out / made.relative_to(folder)
-            if place.is_symlink():
-                place.unlink()
+        for subfolder in sorted(path for path in folder.rglob("*") if path.is_dir()):
+            target = out / subfolder.relative_to(folder)
+            if target.is_symlink():
+                target.unlink()
         for summary in folder.rglob(SUMMARY):
-            # whoever is killed from here on leaves no result, rather than parts of two
+            # if the process is killed from here on, `out` has no result rather than parts of two
             for name in RUN_FILES:
                 (out / summary.relative_to(folder)).with_name(name).unlink(missing_ok=True)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over seeds: means with 95 % intervals, paired ratios, and what is not worse than the best.
+"""Statistics over seeds: means with 95 % confidence intervals, paired ratios, and groups as good as the best.
 
-A metric over seeds is the mean of the value of each run, of percentiles, too. Its interval is what would
-have come of other seeds of the same kind of traffic: the mean is computed of all seeds and of all but one,
-each left out in turn (the jackknife; Efron and Tibshirani 1993, chapter 11). How much these differ gives a
-standard error, and Student's t, of one degree less than there are seeds, how many of them an interval takes
-on either side. Of a mean that is the interval of every textbook. Ratios and differences are paired: a seed
-gives every scheme the same traffic, so it is left out of both at once.
+A metric over seeds is the mean of the values of the runs, also for percentiles. The interval covers what
+other seeds of the same kind of traffic would give. It is computed by the jackknife (Efron and Tibshirani
+1993, chapter 11): the statistic is computed from all seeds, and from all but one, for each seed left out. The
+spread of the latter gives the standard error; Student's t with one degree of freedom less than there are
+seeds gives the interval's half-width in standard errors. For a mean this is the textbook's interval. Ratios
+and differences are paired: a seed gives every scheme the same traffic, so it is left out of both at once.
 
-A `Statistic` takes an array of the numbers of seeds, of which the last axis is a choice of seeds, and gives a
-value for each choice. It needs NumPy; without SciPy there are no intervals.
+A `Statistic` takes an array of indices of seeds, whose last axis is a selection of seeds, and returns a value
+for each selection. It needs NumPy; without SciPy there are no intervals.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 RATIOS = ("fct_mean", "fct_p99")
-"""Metrics that are compared with the first scheme; another tail may stand for p99."""
+"""Metrics that are compared with the first scheme; with few flows p99 is replaced by p95 or the maximum."""
 
 EXTRA = "intervals"
-"""The extra of this package that has SciPy."""
+"""The optional dependency of this package that installs SciPy."""
 
 FEWEST_SEEDS = 3
-"""Of two, an interval takes 12.7 standard errors on either side, and says nothing."""
+"""Fewest seeds for an interval: with two, its half-width is 12.7 standard errors, which is useless."""
 
 CONFIDENCE = 0.95
 
@@ -46,7 +46,7 @@ Statistic = Callable[[Any], Any]
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A value over seeds, and its 95 % interval, where there is one."""
+    """A value over seeds, and the ends of its 95 % interval, if there is one."""
 
     value: float
     low: float | UnsetType = UNSET
@@ -54,23 +54,23 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval."""
+        """The ends of the interval; None without one."""
         if isinstance(self.low, UnsetType) or isinstance(self.high, UnsetType):
             return None
         return self.low, self.high
 
     def scaled(self, factor: float) -> Estimate:
-        """The same in another unit."""
+        """The estimate in another unit, whose values are `factor` times as large."""
         return Estimate(self.value * factor, *(end * factor for end in self.ends or ()))
 
     def not_negative(self) -> Estimate:
-        """The same of what cannot be below 0."""
+        """The estimate of a quantity that cannot be negative: the interval is cut at 0."""
         return self if self.ends is None else Estimate(self.value, max(self.ends[0], 0.0), self.ends[1])
 
 
 @cache
 def distributions() -> ModuleType | None:
-    """SciPy's distributions; None where they are not installed."""
+    """SciPy's module of distribution functions; None if it is not installed."""
     try:
         return importlib.import_module("scipy.special")
     except ImportError:
@@ -78,42 +78,42 @@ def distributions() -> ModuleType | None:
 
 
 def why_none(seeds: int) -> str:
-    """Why there are no intervals over so many seeds, on one line; empty where there are."""
+    """Why there are no intervals over `seeds` seeds, on one line; empty if there are intervals."""
     if seeds < FEWEST_SEEDS:
-        return f"no intervals: they take {FEWEST_SEEDS} seeds"
+        return f"no intervals: they need {FEWEST_SEEDS} seeds"
     if distributions() is None:
-        return f"no intervals: they take SciPy, which pip install 'tailrace[{EXTRA}]' has"
+        return f"no intervals: they need SciPy, see pip install 'tailrace[{EXTRA}]'"
     return ""
 
 
 def mean_of(values: Sequence[float]) -> Statistic:
-    """The mean of one value a seed."""
-    import numpy as np  # whoever computes no interval does not wait for it
+    """The mean of one value per seed."""
+    import numpy as np  # imported late, since it is slow and only needed for intervals
 
     of_seed = np.asarray(values, dtype=float)
     return lambda seeds: of_seed[seeds].mean(axis=-1)
 
 
 def ratio_of(ours: Statistic, base: Statistic) -> Statistic:
-    """One over the other, of the same seeds."""
+    """The ratio of two statistics for the same seeds."""
     return lambda seeds: ours(seeds) / base(seeds)
 
 
 def difference_of(ours: Statistic, base: Statistic) -> Statistic:
-    """One less the other, of the same seeds."""
+    """The difference of two statistics for the same seeds."""
     return lambda seeds: ours(seeds) - base(seeds)
 
 
 def estimate(statistic: Statistic, seeds: int) -> Estimate:
-    """What a statistic is over seeds, with its interval where there are enough of them, and SciPy.
+    """The value of a statistic over seeds, with its interval if there are enough seeds, and SciPy.
 
-    Of three, five and ten seeds such an interval holds the true value 92 to 95 times in a hundred if that is
-    a mean or a ratio, and about 91 times if it is a p99 (lognormal values; a test draws them).
+    With three, five and ten seeds the interval covers the true value of a mean or a ratio in 92 to 95 % of
+    cases, and that of a p99 in about 91 % (for lognormal values, which a test draws).
     """
     import numpy as np
 
     every = np.arange(seeds)
-    # a ratio over nothing is no number, which is seen below
+    # a division by 0 gives inf or nan, which is handled below
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(every))
         scipy = None if why_none(seeds) else distributions()
@@ -123,7 +123,7 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
         of_rest = np.broadcast_to(np.asarray(statistic(without_one), dtype=float), seeds)
     if not (np.isfinite(value) and np.isfinite(of_rest).all()):
         return Estimate(value)
-    # equal values have no spread, whatever their mean is rounded to
+    # equal values have no spread, even if rounding makes their mean differ
     spread = float(((of_rest - of_rest.mean()) ** 2).sum()) if np.ptp(of_rest) else 0.0
     error = ((seeds - 1) / seeds * spread) ** 0.5
     aside = error * float(scipy.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
@@ -132,31 +132,31 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
 
 @dataclass(frozen=True)
 class SeedValues:
-    """A metric of several runs: a value a seed."""
+    """The values of a metric in runs that differ in their seeds, one value per run."""
 
     values: tuple[float, ...]
 
     @cached_property
     def value(self) -> float:
-        """Their mean."""
+        """The mean of the values."""
         return mean(self.values)
 
     @cached_property
     def statistic(self) -> Statistic:
-        """The mean of any choice of seeds."""
+        """The mean as a function of the selected seeds."""
         return mean_of(self.values)
 
     @property
     def negative(self) -> bool:
-        """Whether a value is below 0."""
+        """Whether any value is below 0."""
         return min(self.values) < 0
 
-    def select(self, places: Sequence[int]) -> SeedValues:
-        """The values of some seeds, by their places."""
-        return SeedValues(tuple(self.values[place] for place in places))
+    def select(self, indices: Sequence[int]) -> SeedValues:
+        """The values of some seeds, by their indices."""
+        return SeedValues(tuple(self.values[index] for index in indices))
 
     def estimate(self) -> Estimate:
-        """The mean with its interval, which does not reach below 0 where no value does."""
+        """The mean with its interval, which is cut at 0 if no value is negative."""
         if why_none(len(self.values)):
             return Estimate(self.value)
         estimated = estimate(self.statistic, len(self.values))
@@ -164,7 +164,7 @@ class SeedValues:
 
 
 def seed_values(runs: Sequence[Mapping[str, float]]) -> dict[str, SeedValues]:
-    """The metrics of runs that differ in their seeds only; those that one run lacks are absent."""
+    """The metrics of runs that differ only in their seeds; a metric that one of the runs lacks is absent."""
     names = dict.fromkeys(name for run in runs for name in run)
     return {
         name: SeedValues(tuple(run[name] for run in runs))
@@ -175,10 +175,10 @@ def seed_values(runs: Sequence[Mapping[str, float]]) -> dict[str, SeedValues]:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seeds only.
+    """Runs that differ only in their seeds.
 
-    key: the values of the axes but the seed; of a comparison `case` and `scheme`
-    label: of figures and messages
+    key: the value of each axis except the seed; in a comparison these are `case` and `scheme`
+    label: the group's label in figures and messages
     """
 
     key: Mapping[str, Setting]
@@ -187,12 +187,12 @@ class Group:
 
     @property
     def case(self) -> str:
-        """`clean` or the faults' names."""
+        """`clean`, or the names of the faults."""
         return self.results[0].case
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of its runs, in their order."""
+        """The seeds of its runs, in their order."""
         return tuple(result.summary.seed for result in self.results)
 
     @property
@@ -202,7 +202,7 @@ class Group:
 
     @property
     def flows(self) -> int:
-        """The finished flows that count, of all its runs."""
+        """The number of finished flows, without background flows, in all its runs."""
         return sum(result.summary.completed for result in self.results)
 
     @cached_property
@@ -212,17 +212,17 @@ class Group:
 
     @property
     def setting(self) -> tuple[tuple[str, Setting], ...]:
-        """The key without the scheme and its options: schemes of one setting can be compared."""
+        """The key without the scheme and its options; groups of equal settings can be compared."""
         return tuple((name, value) for name, value in self.key.items() if name.partition(".")[0] != SCHEME)
 
     @property
     def scheme(self) -> Setting:
-        """The value of the axis of schemes; empty where there is none."""
+        """The value of the axis `scheme`; empty without such an axis."""
         return self.key.get(SCHEME, "")
 
 
 def comparison_groups(results: Iterable[Result]) -> list[Group]:
-    """Runs by case and label, in the order in which these first come."""
+    """Groups of runs with equal case and label, in the order of their first runs."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.case, result.label), []).append(result)
@@ -230,23 +230,23 @@ def comparison_groups(results: Iterable[Result]) -> list[Group]:
 
 
 def fewest_flows(groups: Sequence[Group]) -> int:
-    """The finished flows that count, over all seeds, of the group that has the fewest."""
+    """The smallest number of finished flows, without background flows, of any group over all its seeds."""
     return min((group.flows for group in groups), default=0)
 
 
 def tail_metric(name: str, percent: int) -> str:
-    """The metric that stands for a p99: `fct_p99`, `fct_p95` or `fct_max`."""
+    """The metric to show instead of a p99: `fct_p99`, `fct_p95` or `fct_max`, by `tail_percent`."""
     return name.replace("p99", tail_name(percent))
 
 
 class SummaryRow(msgspec.Struct, frozen=True):
-    """A row of results.json: a group of runs, which differ in their seeds alone.
+    """A row of results.json: a group of runs that differ only in their seeds.
 
-    settings: what they share
-    flows: that finished and count, over all seeds
-    metrics: that all runs have, by the names of docs/metrics.md, in their base units
-    ratios: of RATIOS, over the first scheme, seed by seed
-    best: the metrics in which it is not worse than the best of its setting, beyond the interval
+    settings: their common values of axes
+    flows: number of finished flows over all seeds, without background flows
+    metrics: those that all runs have, by the names of docs/metrics.md, in their base units
+    ratios: the metrics of RATIOS divided by those of the first scheme, seed by seed
+    best: the metrics in which no group of the same setting is better by more than the interval
     """
 
     settings: dict[str, Setting]
@@ -258,7 +258,7 @@ class SummaryRow(msgspec.Struct, frozen=True):
 
 
 def summarise(groups: Sequence[Group], first: str | None = None) -> list[SummaryRow]:
-    """A row a group. Ratios are over the group of the scheme `first` whose key is otherwise the same."""
+    """One row per group. Ratios are relative to the group of the scheme `first` with the same setting."""
     names = [tail_metric(name, tail_percent(fewest_flows(groups))) for name in RATIOS]
     settings: dict[tuple[tuple[str, Setting], ...], list[Group]] = {}
     for group in groups:
@@ -277,7 +277,7 @@ def summarise(groups: Sequence[Group], first: str | None = None) -> list[Summary
 def ratio(
     ours: SeedValues | None, base: SeedValues | None, pairs: Sequence[tuple[int, int]]
 ) -> Estimate | None:
-    """One over the other, of the same seeds, each pair the places of a seed in both; None without a ratio."""
+    """The ratio of two metrics over common seeds, each a pair of indices in both; None without a ratio."""
     if ours is None or base is None or not pairs:
         return None
     ours, base = _paired(ours, base, pairs)
@@ -292,13 +292,13 @@ def ratio(
 def _paired(
     ours: SeedValues, base: SeedValues, pairs: Sequence[tuple[int, int]]
 ) -> tuple[SeedValues, SeedValues]:
-    return ours.select([place for place, _ in pairs]), base.select([place for _, place in pairs])
+    return ours.select([index for index, _ in pairs]), base.select([index for _, index in pairs])
 
 
 def _pairs(ours: Group, base: Group) -> list[tuple[int, int]]:
-    """The seeds that two groups have in common, each by its places in both."""
-    places = {seed: place for place, seed in enumerate(base.seeds)}
-    return [(place, places[seed]) for place, seed in enumerate(ours.seeds) if seed in places]
+    """The seeds that two groups have in common, each as its indices in both."""
+    indices = {seed: index for index, seed in enumerate(base.seeds)}
+    return [(index, indices[seed]) for index, seed in enumerate(ours.seeds) if seed in indices]
 
 
 def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estimate]:
@@ -310,11 +310,11 @@ def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estima
 
 
 def _best(group: Group, rivals: Sequence[Group]) -> tuple[str, ...]:
-    """The metrics in which no rival is better beyond the interval; none without intervals."""
-    able = [rival for rival in rivals if rival.complete and not why_none(len(rival.results))]
-    if len(able) < 2 or not any(rival is group for rival in able):
+    """The metrics in which no rival is better by more than the interval; none without intervals."""
+    comparable = [rival for rival in rivals if rival.complete and not why_none(len(rival.results))]
+    if len(comparable) < 2 or not any(rival is group for rival in comparable):
         return ()
-    return tuple(name for name in group.measured if _is_best(name, group, able))
+    return tuple(name for name in group.measured if _is_best(name, group, comparable))
 
 
 def _is_best(name: str, group: Group, rivals: Sequence[Group]) -> bool:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion times under fluid max-min fairness over all paths: what ideal fair sharing would reach.
 
-Each flow is a fluid that may be split over all paths at will, and at any time no flow could be faster
-without one that is not faster becoming slower (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). The
-parts of the network that bound rates are those that a flow cannot avoid: the link of its source, that of its
-destination, all links out of or into their leaves, and out of or into their pods or groups. In leaf-spines
-and fat-trees whose links of a tier are alike these are all bounds that there are; in a Dragonfly and a Slim
-Fly single links bound paths, too, so true rates may be lower there. Packets, answers, background, faults, and
-what congestion control takes to find its rate are left out.
+Each flow is a fluid that may be split over all paths arbitrarily. At any time, a flow could be faster only if
+a flow that is not faster became slower (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). Rates are
+limited by the parts of the network that a flow cannot avoid: the links of its source and its destination, all
+links out of or into their leaves together, and all out of or into their pods or groups. In leaf-spines and
+fat-trees with equal links in each tier there are no other limits; in a Dragonfly and a Slim Fly single links
+limit paths, too, so true rates may be lower there. The model leaves out packets, ACKs, background flows,
+faults, and the time in which congestion control finds its rate.
 
-It is a mark to compare with, and no bound: the mean of short flows first is smaller. Flows start when they
-did: where they wait for others, the times are those of this run.
+It is a reference, not a bound: serving short flows first gives a smaller mean. Flows start when they started
+in the run, also those that waited for others.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tailrace.results.statistics import mean
 from tailrace.topology import Topology
 
 MOST_STEPS = 1 << 17
-"""The sum, over starts and ends of flows, of those under way then; of more it is not computed, for that would
-take longer than half a second.
+"""Limit of the sum, over all starts and ends of flows, of the number of active flows. Above it the times are
+not computed, since that would take longer than half a second.
 """
 
-_LEAST_BITS = 1e-3  # less is what rounding leaves
+_LEAST_BITS = 1e-3  # smaller remainders come from rounding
 
 Part = tuple[str, str]
-"""A kind of part, and which."""
+"""A part of the network whose capacity limits flows: its kind, and its name."""
 
 
 class Fair(msgspec.Struct, frozen=True):
-    """Of the flows that finished and count."""
+    """Means over the flows that finished, without background flows."""
 
     fct_mean_ns: float
     slowdown_mean: float
@@ -47,7 +47,7 @@ class Fair(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Fluid:
-    """A flow: when it starts, in ns, how much it is, in bits, and the parts that all of it passes."""
+    """A flow as a fluid: its start in ns, its size in bits, and the parts through which all of it passes."""
 
     start_ns: int
     bits: int
@@ -60,17 +60,17 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
     for number, parts in flows.items():
         for part in parts:
             members.setdefault(part, []).append(number)
-    left = {part: float(capacity[part]) for part in members}
+    remaining = {part: float(capacity[part]) for part in members}
     count = {part: len(part_members) for part, part_members in members.items()}
-    # a part's share only grows while others are filled, so an old one is looked at too early, never too late
-    waiting = [(left[part] / count[part], part) for part in members]
+    # a part's share only grows while others are filled, so an outdated share comes too early, never too late
+    waiting = [(remaining[part] / count[part], part) for part in members]
     heapq.heapify(waiting)
     shares: dict[int, float] = {}
     while waiting:
         share, part = heapq.heappop(waiting)
         if not count[part]:
             continue
-        now = left[part] / count[part]
+        now = remaining[part] / count[part]
         if now > share:
             heapq.heappush(waiting, (now, part))
             continue
@@ -78,36 +78,36 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
             if number not in shares:
                 shares[number] = now
                 for other in flows[number]:
-                    left[other] -= now
+                    remaining[other] -= now
                     count[other] -= 1
     return shares
 
 
 def ends_ns(flows: Sequence[Fluid], capacity_bps: Mapping[Part, int]) -> list[float] | None:
-    """When the last bit of each flow has passed; None where that takes too many steps."""
+    """The time when the last bit of each flow has been served; None if that takes more than MOST_STEPS."""
     per_ns = {part: bps / 1e9 for part, bps in capacity_bps.items()}
     coming = sorted(range(len(flows)), key=lambda number: flows[number].start_ns, reverse=True)
-    left: dict[int, float] = {}
+    remaining: dict[int, float] = {}
     ends = [0.0] * len(flows)
     now_ns, steps = 0.0, 0
-    while left or coming:
-        if not left:
+    while remaining or coming:
+        if not remaining:
             now_ns = max(now_ns, float(flows[coming[-1]].start_ns))
         while coming and flows[coming[-1]].start_ns <= now_ns:
             number = coming.pop()
-            left[number] = float(flows[number].bits)
-        steps += len(left)
+            remaining[number] = float(flows[number].bits)
+        steps += len(remaining)
         if steps > MOST_STEPS:
             return None
-        speeds = rates({number: flows[number].parts for number in left}, per_ns)
-        done_ns = {number: now_ns + bits / speeds[number] for number, bits in left.items()}
+        speeds = rates({number: flows[number].parts for number in remaining}, per_ns)
+        done_ns = {number: now_ns + bits / speeds[number] for number, bits in remaining.items()}
         until_ns = min(done_ns.values())
         if coming:
             until_ns = min(until_ns, float(flows[coming[-1]].start_ns))
         for number, speed in speeds.items():
-            left[number] -= speed * (until_ns - now_ns)
-            if done_ns[number] <= until_ns or left[number] < _LEAST_BITS:
-                del left[number]
+            remaining[number] -= speed * (until_ns - now_ns)
+            if done_ns[number] <= until_ns or remaining[number] < _LEAST_BITS:
+                del remaining[number]
                 ends[number] = until_ns
         now_ns = until_ns
     return ends
@@ -118,9 +118,9 @@ class FairSharing:
 
     def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
         """Args:
-        topology: as it runs, at its time scale.
+        topology: the network at the run's time scale.
         mtu_bytes: payload of a full packet.
-        delays: False where switches send without propagation delay and have no latency.
+        delays: False if switches send without propagation delay and have no latency.
         """
         self._topology = topology
         self._mtu_bytes = mtu_bytes
@@ -137,7 +137,7 @@ class FairSharing:
         )
 
     def of(self, rows: Iterable[FlowRow]) -> Fair | UnsetType:
-        """The times of the flows that finished; unset where none did, or of too many."""
+        """The mean times of the finished flows; unset if no flow finished, or if there are too many."""
         done = [row for row in rows if row.fct_ns is not None]
         fluids = [
             Fluid(
@@ -157,7 +157,7 @@ class FairSharing:
         return Fair(mean(times), mean(factors))
 
     def _capacities(self) -> dict[Part, int]:
-        """In bit/s; of a full-duplex link each way."""
+        """The capacity of each part in bit/s; each direction of a full-duplex link has the full rate."""
         capacities: dict[Part, int] = {}
         for host in self._topology.hosts:
             capacities["source", host.name] = capacities["destination", host.name] = host.rate_bps
@@ -166,14 +166,14 @@ class FairSharing:
                 groups = self._group_of(end), self._group_of(other)
                 for kind, name in (("leaf", end), ("group", groups[0])):
                     if kind == "leaf" or groups[0] != groups[1]:
-                        for way in ("out of", "into"):
-                            part = f"{way} {kind}", name
+                        for direction in ("out of", "into"):
+                            part = f"{direction} {kind}", name
                             capacities[part] = capacities.get(part, 0) + link.rate_bps
         return capacities
 
-    def _across(self, kind: str, place: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
-        """The part that leads out of the source's place, or into the destination's; None within one place."""
-        ends = place(src), place(dst)
+    def _across(self, kind: str, area_of: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
+        """The part out of the source's leaf or group or (`end` 1) into the destination's; None in one."""
+        ends = area_of(src), area_of(dst)
         return None if ends[0] == ends[1] else (kind, ends[end])
 
     def _leaf(self, host: str) -> str:
@@ -183,12 +183,12 @@ class FairSharing:
         return self._group_of(self._leaf(host))
 
     def _group_of(self, switch: str) -> str:
-        """A switch's pod or group; each of the others is one by itself, for it may be between them."""
+        """A switch's pod or group; a switch in no group, which may be between groups, is its own group."""
         number = self._topology.switch(switch).group
         return switch if number < 0 else str(number)
 
     def _far_ns(self, src: str, dst: str) -> int:
-        """The least time from one host to another that nothing can take away: propagation, and switches."""
+        """The constant delay from one host to another: propagation and switch latency."""
         source, target = self._topology.host(src), self._topology.host(dst)
         if not self._delays:
             return source.delay_ns
@@ -198,16 +198,16 @@ class FairSharing:
         return source.delay_ns + far[target.switch] + target.delay_ns
 
     def _least_ns(self, start: str) -> dict[str, int]:
-        """From the entry of a switch to the exit of each other one (Dijkstra)."""
+        """The least delay from the ingress of a switch to the egress of each other switch (Dijkstra)."""
         latency_ns = self._topology.latency_ns
-        numbers: dict[str, int] = {}
+        delays_ns: dict[str, int] = {}
         waiting = [(latency_ns, start)]
         while waiting:
             time_ns, name = heapq.heappop(waiting)
-            if name in numbers:
+            if name in delays_ns:
                 continue
-            numbers[name] = time_ns
+            delays_ns[name] = time_ns
             for peer in self._topology.ports_of(name).values():
-                if peer.kind == "switch" and peer.name not in numbers:
+                if peer.kind == "switch" and peer.name not in delays_ns:
                     heapq.heappush(waiting, (time_ns + peer.delay_ns + latency_ns, peer.name))
-        return numbers
+        return delays_ns

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 Compute = Callable[["Result"], "float | None"]
-"""None where the run has no such value."""
+"""Computes a metric of a run; None if the run has no such value."""
 
 
 def counted_rows(result: Result) -> tuple[FlowRow, ...]:
-    """The rows of all flows but those of the background."""
+    """The rows of all flows except background flows."""
     return measured_rows(result.rows)
 
 
 def mean_of(column: str) -> Compute:
-    """The mean of a column over the flows; None where a flow did not finish."""
+    """The mean of a column over the flows; None if a flow did not finish."""
     return lambda result: mean(values) if (values := _finished(result, column)) else None
 
 
 def percentile_of(column: str, percent: int) -> Compute:
-    """A percentile of a column over the flows; None where a flow did not finish: the slowest are missing."""
+    """A percentile of a column over the flows; None if not all finished, as slow ones are missing."""
     return lambda result: (
         float(percentile(values, percent)) if (values := _finished(result, column)) else None
     )
@@ -46,14 +46,14 @@ def sum_of(column: str) -> Compute:
 
 
 def runtime(result: Result) -> float | None:
-    """From the first start to the last end."""
+    """The time from the first start to the last end of a flow; None if a flow did not finish."""
     rows = counted_rows(result)
     ends = [row.end_ns for row in rows if row.end_ns is not None]
     return float(max(ends) - min(row.start_ns for row in rows)) if ends and len(ends) == len(rows) else None
 
 
 def draining_share(result: Result) -> float | None:
-    """The mean over the flows of drained time over completion time."""
+    """The mean over the flows of the share of the completion time for which they were drained."""
     shares = [row.drained_ns / row.fct_ns for row in counted_rows(result) if row.fct_ns]
     return mean(shares) if shares and result.complete else None
 
@@ -68,18 +68,18 @@ def _degrees(result: Result) -> list[int]:
 
 
 def largest_degree(result: Result) -> float | None:
-    """The largest out-of-order degree of all flows, those of the background included."""
+    """The largest out-of-order degree of all flows, including background flows."""
     return float(max(row.ood_max for row in result.rows)) if result.rows else None
 
 
 def completed_share(result: Result) -> float | None:
-    """Flows that finished, over all."""
+    """The share of flows that finished."""
     return result.summary.completed / result.summary.flows if result.summary.flows else None
 
 
 def summary(path: str, over: str = "") -> Compute:
-    """A value of the summary, by attributes and keys that dots separate, or its ratio to another one; None
-    where either is absent, or the other is 0.
+    """A value of the summary at a dotted path of attributes and keys, or, with `over`, its ratio to the value
+    there; None if a value is absent, or the divisor is 0.
     """
 
     def compute(result: Result) -> float | None:
@@ -101,18 +101,18 @@ def _value(of: Any, path: str) -> float | None:
 
 
 def lost(result: Result) -> float | None:
-    """Data packets that no receiver got whole: dropped, or trimmed."""
+    """The number of data packets whose payload did not reach the receiver: dropped or trimmed."""
     dropped, trimmed = (_value(result.summary, f"packets.{name}") for name in ("dropped_data", "trimmed"))
     return None if dropped is None else dropped + (trimmed or 0.0)
 
 
 def pfc(name: str, over: str = "") -> Compute:
-    """A value of what PFC did; None where nothing was delivered."""
+    """A value of the summary's `pfc`; None if no packet was delivered."""
     return if_any("packets.delivered", summary(f"pfc.{name}", over))
 
 
 def gap_quantile(permyriad: int) -> Compute:
-    """A quantile of the gaps between packets of a flow."""
+    """A quantile, in parts per 10,000, of the gaps between packets of a flow, in ns."""
 
     def compute(result: Result) -> float | None:
         return None if result.gaps is None or not result.gaps.count else result.gaps.quantile_ns(permyriad)
@@ -121,11 +121,11 @@ def gap_quantile(permyriad: int) -> Compute:
 
 
 def if_any(path: str, compute: Compute) -> Compute:
-    """The same where a value of the summary is there, and not 0."""
+    """`compute` if the value at `path` in the summary is present and not 0; else None."""
     return lambda result: compute(result) if _value(result.summary, path) else None
 
 
 def mean_stretch(result: Result) -> float | None:
-    """By how much HF2T stretched a gap."""
+    """The mean time in ns by which HF2T stretched a gap."""
     total, count = _value(result.summary, "hf2t.stretched_ns"), _value(result.summary, "hf2t.stretched")
     return None if total is None else total / max(count or 0.0, 1.0)

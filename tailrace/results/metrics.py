@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registry of metrics. Tables, figures, claims, stored runs and files take names and numbers from here.
+"""The registry of metrics, which defines names and values for tables, figures, claims and stored runs.
 
 Times are in ns, sizes in bytes, shares from 0 to 1, rates in bit/s; `unit` says how they are shown
 (units.py). Plug-ins register their metrics in the same mapping.
@@ -44,23 +44,23 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 CLASS = "_of_"
-"""Between a metric and a class of flows: `fct_p99_of_bystander`."""
+"""Separates a metric and a class of flows in a name such as `fct_p99_of_bystander`."""
 
 MAX_TITLE = 60
-"""Characters of a title."""
+"""Most characters of a title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric.
 
-    title: of a column or an axis
-    unit: in which it is shown, one of units.py
+    title: the title of its column or axis
+    unit: the unit in which it is shown, one of units.py
     definition: one sentence
-    source: where it is so defined; empty: here
-    better: `less`, `more`, or empty
-    by_class: whether it is measured for a class of flows, too
-    compute: from a run; None: no run measures it
+    source: the paper or standard that defines it; empty if it is defined here
+    better: whether `less` or `more` is better; empty if neither
+    by_class: whether it is also computed for each class of flows
+    compute: computes it from a run; None if no run measures it
     """
 
     name: str
@@ -405,13 +405,13 @@ _BUILT_IN: tuple[Metric, ...] = (
     Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
 )
 METRICS = {entry.name: entry for entry in _BUILT_IN}
-"""All metrics by name, those of plug-ins that are loaded last."""
+"""All metrics by name; those of loaded plug-ins come last."""
 
 BUILT_IN = tuple(METRICS)
 
 
 def metrics() -> Mapping[str, Metric]:
-    """METRICS, with plug-ins loaded."""
+    """METRICS, after loading plug-ins."""
     plugins.load()
     return METRICS
 
@@ -427,15 +427,15 @@ def register(
     """Register a function that computes a metric of a run; used as its decorator.
 
     Args:
-        name: as files and claims write it; a key of summary.json's `metrics`.
-        title: of a column or an axis.
-        unit: one of units.py: times are ns, sizes bytes, shares 0 to 1.
+        name: the name in files and claims; a key of summary.json's `metrics`.
+        title: the title of its column or axis.
+        unit: one of units.py; the function returns times in ns, sizes in bytes, shares from 0 to 1.
         definition: one sentence.
-        source: where it is so defined.
-        better: `less`, `more`, or empty.
+        source: the paper or standard that defines it.
+        better: whether `less` or `more` is better, or empty.
 
     Raises:
-        SpecError: it is no name, or taken, or the unit is not known.
+        SpecError: the name is invalid or taken, or the unit is not known.
     """
     check_name("metric", name)
     if name in METRICS:
@@ -456,15 +456,15 @@ def register(
 
 
 def remove(name: str) -> None:
-    """Forget a metric of a plug-in, for tests."""
+    """Remove a metric of a plug-in; for tests."""
     METRICS.pop(name, None)
 
 
 def metric(name: str) -> Metric:
-    """The metric with a name; that of a class of flows is `fct_p99_of_bystander`.
+    """The metric of that name; a name such as `fct_p99_of_bystander` is a metric of one class of flows.
 
     Raises:
-        SpecError: there is none.
+        SpecError: there is no such metric.
     """
     base, flow_class = split_class(name)
     known = metrics()
@@ -476,19 +476,19 @@ def metric(name: str) -> Metric:
 
 
 def split_class(name: str) -> tuple[str, str]:
-    """The name of a metric without the class of flows, and the class; empty where there is none."""
+    """The name of a metric without its class of flows, and the class; empty without a class."""
     base, _, flow_class = name.rpartition(CLASS)
     return (base, flow_class) if flow_class in CLASSES else (name, "")
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Every metric of a run; those that it does not have are absent.
+    """Every metric that a run has, by name.
 
-    Where flows have classes, each metric that is `by_class` is there for each class, too. What a plug-in
-    computed when the run ended stands in its summary.
+    If flows have classes, each metric that is `by_class` is also computed for each class. A plug-in's metric
+    that was computed when the run ended is read from the summary.
 
     Raises:
-        SpecError: a plug-in's metric failed, or gave what is no number; the line names its file.
+        SpecError: a plug-in's metric failed, or is not a number; the message names its file.
     """
     if result.metrics is not None:
         return dict(result.metrics)
@@ -501,10 +501,10 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def measure_plugins(result: Result) -> dict[str, float]:
-    """The metrics of plug-ins of a run.
+    """The metrics of a run that plug-ins define.
 
     Raises:
-        SpecError: as `measure`.
+        SpecError: as in `measure`.
     """
     return _measure(result, plugin_metrics())
 
@@ -531,7 +531,7 @@ def _value(entry: Metric, result: Result) -> float | None:
 
 
 def _only(result: Result, flow_class: str) -> Result:
-    """The result as if there were the flows of one class alone, and they counted."""
+    """The result reduced to the flows of one class, which then count even if they are background flows."""
     rows = tuple(replace(row, flow_class=NO_CLASS) for row in result.rows if row.flow_class == flow_class)
     completed = sum(row.end_ns is not None for row in rows)
     changed = structs.replace(

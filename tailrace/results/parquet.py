@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow tables of typed columns, and their parquet files with the errors of files.
+"""Reads and writes Arrow tables of typed columns as Parquet files; problems are raised as FileError.
 
-Arrow's reader believes what it reads: of a damaged file it gives other numbers, or it ends the process. So a
-file of ours has a seal, a hash of its bytes, between data and footer, where the format lets anything lie and
-readers do not look. Files of earlier versions and of other programs have none, and are read as they are.
+Arrow's reader trusts its input: from a damaged file it returns wrong numbers, or it aborts the process. So
+our files have a seal, a hash of the other bytes, between data and footer; the format allows other bytes
+there, and readers ignore them. Files of earlier versions and of other programs have no seal and are read
+without a check.
 
-A few bytes can stand for any number of rows: a table is unpacked a batch of rows after the other, and refused
-as soon as it is too large; and not at all, where it has columns that are not expected.
+A few compressed bytes can expand to any number of rows: so a table is decompressed one batch of rows at a
+time and refused as soon as it is too large. A table with unexpected columns is not decompressed at all.
 """
 
 from __future__ import annotations
@@ -27,30 +28,30 @@ from tailrace.spec.limits import refuse_above
 from tailrace.tables.arrow import TEXT, Columns
 
 MOST_BYTES = 1 << 30
-"""Of a table that is unpacked; one of the most flows that there may be has half of that."""
+"""Limit of a decompressed table; a table of the largest allowed number of flows has half as many bytes."""
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _SEAL = b"\0tailrace sha256\0"
 _COMPRESSION = "zstd(3)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
-"""Arrow has several types of text, and other programs use them."""
+"""Arrow has several string types, and other programs use them."""
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Writes a table; OSError where it cannot be written."""
+    """Writes a table with its seal; raises OSError if that fails."""
     content = _content(table)
     end = _footer(content)
     path.write_bytes(content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:])
 
 
 def _footer(content: bytes) -> int:
-    """Where the footer of a file begins; its size stands behind it, before the last four bytes."""
+    """The offset of a file's footer; the footer's size follows it, before the last four bytes."""
     return len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES : -len(_MAGIC)], "little")
 
 
 def _sound(content: bytes) -> bool:
-    """Whether a file is as it was written, as far as it says so."""
+    """Whether a file has Parquet's magic bytes and, if it has a seal, is unchanged."""
     if not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
         return False
     start = content.rfind(_SEAL)
@@ -71,15 +72,16 @@ def _table(content: bytes) -> Table:
     return read_arrow(io.BytesIO(content)).read_all()
 
 
-# results go from process to process, and arro3 has no way of its own
+# results are passed between processes, and arro3 tables cannot be pickled by themselves
 copyreg.pickle(Table, lambda table: (_table, (_content(table),)))
 
 
 def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Table:
-    """The table of `what` in a file; of an earlier version, it may have fewer columns.
+    """Reads the table of `what` (a word for messages) from a file; some of `columns` may be missing.
 
     Raises:
-        FileError: it cannot be read, is none, has other columns, or more than `most_rows` or MOST_BYTES.
+        FileError: the file cannot be read, is not such a table, or has other columns, more than `most_rows`
+            rows, or more than MOST_BYTES.
     """
     try:
         content = read_bytes(path)
@@ -94,7 +96,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
     except BaseException as error:
-        # a panic of its Rust is no Exception; what else is none, such as a signal's, is no fault of the file
+        # a panic of Arrow's Rust code is no Exception; neither is that of a signal, which is not re-labelled
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
@@ -108,16 +110,16 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
 def refuse_gaps(
     table: Table, path: Path, what: str, columns: Iterable[str], gaps: Collection[str] = ()
 ) -> None:
-    """Raises FileError unless all of these columns are there, and but for `gaps` have a value in each row."""
+    """Raises FileError if a column is missing, or, unless it is one of `gaps`, has missing values."""
     for name in columns:
         if name not in table.column_names:
             raise FileError(path, "", f"no table of {what}: column {name!r} is missing")
         if name not in gaps and table.column(name).null_count:
-            raise FileError(path, "", f"no table of {what}: column {name!r} has gaps")
+            raise FileError(path, "", f"no table of {what}: column {name!r} has missing values")
 
 
 def _unexpected(schema: Schema, columns: Columns) -> str | None:
-    """The first column that is not expected, comes twice or is of another type; None: all are as expected."""
+    """The first column that is unexpected, given twice or of another type; None if all are as expected."""
     expected = dict(columns)
     for name, kind in zip(schema.names, schema.types, strict=True):
         wanted = expected.pop(name, None)
@@ -127,7 +129,7 @@ def _unexpected(schema: Schema, columns: Columns) -> str | None:
 
 
 def _bounded(reader: RecordBatchReader, most_rows: int) -> Table:
-    """The table that is read; SpecError, before it is unpacked any further, where it is too large."""
+    """Reads a table batch by batch; raises SpecError as soon as it is too large."""
     batches, rows, octets = [], 0, 0
     for batch in reader:
         batches.append(batch)
@@ -138,5 +140,5 @@ def _bounded(reader: RecordBatchReader, most_rows: int) -> Table:
 
 
 def _same(kind: DataType, wanted: DataType) -> bool:
-    """Whether values of two types are the same to Python."""
+    """Whether values of two types become the same Python type."""
     return kind == wanted or {kind, wanted} <= _TEXTS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds the queues of a run: the limit of the program, ECN marks, priority flow control."""
+"""The bounds of queues in a run: the P4 program's queue limit, ECN marking, priority flow control."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ PER_MILLE = 1000
 
 
 class Queues(Struct, frozen=True, kw_only=True):
-    """Bounds of the egress queues of switches, in bytes; what is absent bounds nothing.
+    """Bounds of the egress queues of switches, in bytes; an absent field means that there is no such bound.
 
-    limit_bytes: data that would exceed it are dropped, or with `trims` cut to their headers
-    holds_all: whether the limit is room for all data that senders may have under way, so that no queue fills
+    limit_bytes: data packets that would exceed it are dropped or, with `trims`, cut to their headers
+    holds_all: whether the limit is at least all data that senders may have in flight, so that no queue fills
     kmin_bytes, kmax_bytes, pmax: ECN marking by RED
-    xoff_bytes, xon_bytes, headroom_bytes, buffer_bytes: PFC, of an ingress port, and the memory of a switch
+    xoff_bytes, xon_bytes, headroom_bytes: PFC thresholds of an ingress port
+    buffer_bytes: memory of a switch that its ports share
     """
 
     limit_bytes: int | UnsetType = UNSET
@@ -62,7 +63,7 @@ def queues_of(job: Job) -> Queues:
 
 
 def queue_text(bounds: Sequence[Queues]) -> str:
-    """The text of bounds that differ in their limits at most."""
+    """A description of bounds that are equal except perhaps for their limits."""
     first = bounds[0]
     sizes = sorted({each.limit_bytes for each in bounds if not isinstance(each.limit_bytes, UnsetType)})
     size = " to ".join(dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))) if sizes else ""
@@ -86,7 +87,7 @@ def queue_text(bounds: Sequence[Queues]) -> str:
 
 
 def queue_lines(results: Sequence[Result]) -> list[str]:
-    """What bounded the queues of some runs: a line for each kind of bounds, with who had them."""
+    """The bounds of queues in some runs: a line for each kind of bounds, with the labels of its runs."""
     kinds: dict[Queues, list[tuple[str, Queues]]] = {}
     for result in results:
         bounds = result.summary.queues

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of one run, and its place on disk."""
+"""The result of one run, and how it is stored in a folder."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ T = TypeVar("T")
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
 RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
-"""All that a run may have in its folder; without the first it is no run."""
+"""All files that a run may have in its folder; a folder without the first has no run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured.
+    """One run: its case (`clean` or the faults' names), its scheme's label, and its measurements.
 
-    `metrics` are those of a stored run, which has no rows; of others they are computed from the rest.
+    `metrics` is set for a stored run, which has no rows; otherwise metrics are computed from the other
+    fields.
     """
 
     case: str
@@ -68,24 +69,22 @@ class Result:
 
     @property
     def p99_ns(self) -> int | None:
-        """The 99th percentile of the completion times of the finished flows; None where none finished."""
+        """The 99th percentile of the completion times of the finished flows; None if no flow finished."""
         figures = self.summary.fct_ns
         return None if isinstance(figures, UnsetType) else figures.p99
 
     @property
     def flows(self) -> Table:
-        """A row a flow, as in flows.parquet: an Arrow table, which polars, pandas and numpy take.
+        """One row per flow, as in flows.parquet: an Arrow table, which polars, pandas and NumPy accept.
 
-        Columns are named after the fields of FlowRow, but `class`. Times are ns since the traffic began, and
-        missing where the flow did not finish.
+        Columns are named after the fields of FlowRow, except for `class`. Times are ns since the traffic
+        began, and missing if the flow did not finish.
         """
         return flow_table(self.rows)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the run: a deadlock, unfinished flows, an overloaded
-        machine.
-        """
+        """Reasons to distrust the run, one line each: a deadlock, unfinished flows, an overloaded machine."""
         problems = []
         if not isinstance(self.summary.deadlock, UnsetType):
             problems.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
@@ -100,7 +99,7 @@ class Result:
         return tuple(problems)
 
     def __repr__(self) -> str:
-        """One line: what ran, and how it went."""
+        """One line: case, label, finished flows and completion times."""
         times = self.summary.fct_ns
         fct = f", FCT mean {format_time(round(times.mean))}, p99 {format_time(times.p99)}" if times else ""
         flows = f"{self.summary.completed} of {self.summary.flows} flows"
@@ -108,7 +107,7 @@ class Result:
 
 
 def max_fct_ns(results: Sequence[Result]) -> int:
-    """The longest completion time of all measured flows that finished; 0 where none did."""
+    """The longest completion time of all measured flows that finished; 0 if there are none."""
     return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
 
 
@@ -118,7 +117,7 @@ def to_json(document: msgspec.Struct) -> str:
 
 
 def write_result(result: Result, folder: Path) -> None:
-    """Write summary.json, flows.parquet and what else there is into a folder, made if need be."""
+    """Write summary.json, flows.parquet and the run's other files into a folder, creating it if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
     write_rows(result.rows, folder / FLOWS)
@@ -128,10 +127,10 @@ def write_result(result: Result, folder: Path) -> None:
 
 
 def open_result(folder: str | Path) -> Result:
-    """The result of a run that `tailrace run`, `compare` or `sweep` left in a folder.
+    """The result of a run that `tailrace run`, `compare` or `sweep` wrote into a folder.
 
     Raises:
-        FileError: a file is missing, or is not what was written.
+        FileError: a file is missing or invalid.
     """
     result = read_result(Path(folder), case="", label="")
     summary = result.summary
@@ -139,10 +138,10 @@ def open_result(folder: str | Path) -> Result:
 
 
 def read_result(folder: Path, *, case: str, label: str) -> Result:
-    """What `write_result` wrote into a folder.
+    """Reads what `write_result` wrote into a folder.
 
     Raises:
-        FileError: a file is missing, or is not what was written.
+        FileError: a file is missing or invalid.
     """
     summary = read_summary(folder / SUMMARY)
     rows, timelines = read_rows(folder / FLOWS), read_timelines(folder)
@@ -164,7 +163,7 @@ def read_summary(path: Path) -> Summary:
     """The summary in a file.
 
     Raises:
-        FileError: it cannot be read, is no summary, or of a version whose numbers mean something else.
+        FileError: it cannot be read, is not a summary, or has another format.
     """
     summary = read_struct(path, Summary, "no summary of a run")
     refuse_other_format(path, "format", read_struct(path, Formatted).format)
@@ -172,13 +171,13 @@ def read_summary(path: Path) -> Summary:
 
 
 class Formatted(msgspec.Struct):
-    """What tells a summary's format; before there was any, nothing did."""
+    """The format of a summary; the first versions did not write it, which reads as 0."""
 
     format: int = 0
 
 
 def refuse_other_format(path: Path, key: str, number: int) -> None:
-    """Raises FileError where numbers are of a version in which they meant something else."""
+    """Raises FileError if a summary has another format, in which its numbers have another meaning."""
     if number != FORMAT:
         raise FileError(
             path, key, f"expected {FORMAT}, found {number}: run it again with this version of Tailrace"
@@ -186,10 +185,10 @@ def refuse_other_format(path: Path, key: str, number: int) -> None:
 
 
 def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:
-    """What a file of JSON holds.
+    """The content of a JSON file as a struct of the type `shape`.
 
     Raises:
-        FileError: it cannot be read, or is `otherwise`.
+        FileError: it cannot be read, or does not have this shape; the message then begins with `otherwise`.
     """
     try:
         return msgspec.json.decode(unmarked(read_bytes(path)), type=shape)

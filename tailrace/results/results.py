@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a grid of runs: a row a run, and the folder that keeps them.
+"""The results of a grid of runs, and the folder in which they are stored.
 
-results.json          axes, runs with their folders, summary rows, the command that runs all of it again
-runs.parquet          a row a run: the values of the axes, and every metric that some run has
+results.json          axes, runs with their folders, summary rows, the command that repeats all runs
+runs.parquet          one row per run: the values of the axes, and every metric that any run has
 table.md              the table of `tailrace compare` and `tailrace sweep`
-FOLDER/summary.json   of each run, with flows.parquet and the rest (result.py)
+FOLDER/summary.json   summary of a run; its folder also has flows.parquet and its other files (result.py)
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Run:
     """A run of a grid.
 
-    settings: the value of each axis
-    folder: of its files, below that of the results
-    result: None where the run failed
-    failed: why it did
+    settings: its value on each axis
+    folder: the folder of its files, relative to that of the results
+    result: None if the run failed
+    failed: why it failed
     """
 
     settings: Mapping[str, Setting]
@@ -78,17 +78,18 @@ class Run:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """The results of `compare`, `repeat` and `sweep`: a row a run.
+    """The results of `compare`, `repeat` and `sweep`.
 
-    Runs of one seed may be compared in pairs: flows and faults are drawn from the seed, the workload and the
-    network alone, never from the scheme.
+    Runs with the same seed may be compared in pairs: flows and faults depend on the seed, the workload and
+    the network, but not on the scheme.
 
     axes: the values of each axis; a comparison has `case`, `scheme` and `seed`
-    runs: in the order of the axes, the last one fastest; each has `settings`, `folder`, `result` and `failed`
-    first: the scheme that ratios are against; empty: there are none
-    over_seeds: whether the table has means over the seeds, or a row for each
+    runs: in the order of the axes, the last varying fastest; each has `settings`, `folder`, `result`,
+        `failed`
+    first: the scheme to which ratios are relative; empty without ratios
+    over_seeds: whether the table has means over the seeds; otherwise it has a row for each seed
     left_out: schemes that cannot run on the network
-    command: a command line that runs it again; empty where none expresses it
+    command: the command line that repeats all runs; empty if no single one can express them
     """
 
     axes: Mapping[str, tuple[Setting, ...]]
@@ -100,12 +101,12 @@ class Results:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The results of the runs that came to their end."""
+        """The results of the runs that did not fail."""
         return tuple(run.result for run in self.runs if run.result is not None)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The runs that did not come to their end, and why: one line for those that differ in their seed."""
+        """The failed runs and the reasons; runs that differ only in their seed share a line."""
         seeds: dict[tuple[str, str], list[int]] = {}
         for run in self.runs:
             if run.failed:
@@ -120,14 +121,15 @@ class Results:
 
     @property
     def complete(self) -> bool:
-        """Whether every run came to its end, and every flow in it."""
+        """Whether no run failed, and every flow finished."""
         return all(run.result is not None and run.result.complete for run in self.runs)
 
     def result(self, **settings: Setting) -> Result:
-        """The run with these settings, such as `scheme="ecmp", seed=2`; axes of one value may be left out.
+        """The run with these settings, such as `scheme="ecmp", seed=2`; axes with a single value may be
+        omitted.
 
         Raises:
-            SpecError: there is none, or there are several.
+            SpecError: there is no such run, or there are several.
         """
         matching = [
             run.result
@@ -142,7 +144,7 @@ class Results:
 
     @property
     def flows(self) -> Table:
-        """The flows of all runs in one Arrow table: Result.flows after a column for each axis."""
+        """The flows of all runs in one Arrow table: a column for each axis, then those of Result.flows."""
         rows = [
             (run.settings, row)
             for run in self.runs
@@ -155,7 +157,7 @@ class Results:
 
     @property
     def metrics(self) -> Table:
-        """A row a run that came to its end: the value of each axis, and every metric that some run has."""
+        """One row per run that did not fail: its value on each axis, and every metric that any run has."""
         rows = [(run.settings, measure(run.result)) for run in self.runs if run.result is not None]
         axes = {key: _column_type(values) for key, values in self.axes.items()}
         names = dict.fromkeys(name for _, metrics in rows for name in metrics if name not in axes)
@@ -166,7 +168,7 @@ class Results:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The runs that differ in their seeds alone, each with the settings that they share."""
+        """Groups of runs that differ only in their seeds, with their common settings."""
         pooled = self.over_seeds
         alike: dict[tuple[tuple[str, Setting], ...], list[Result]] = {}
         for run in self.runs:
@@ -177,25 +179,25 @@ class Results:
 
     @cached_property
     def rows(self) -> list[SummaryRow]:
-        """A row a group: means over the seeds, with 95 % intervals, and ratios to the first scheme."""
+        """One row per group: means over the seeds, with 95 % intervals, and ratios to the first scheme."""
         return summarise(self.groups, self.first or None)
 
     @property
     def table(self) -> Listing:
-        """What `tailrace compare` and `tailrace sweep` show."""
+        """The table that `tailrace compare` and `tailrace sweep` show."""
         table = make_table(self.groups, self.first or None, self.rows)
         return replace(table, caption=(*table.caption, *map(str, self.left_out)))
 
     def markdown(self) -> str:
-        """The table in Markdown; empty where no run came to its end."""
+        """The table in Markdown; empty if all runs failed."""
         return markdown(self.table) if self.results else ""
 
     def _repr_markdown_(self) -> str:
-        """How a notebook shows it."""
+        """The representation in a notebook."""
         return self.markdown()
 
     def __repr__(self) -> str:
-        """One line: what was varied, and how many runs."""
+        """One line: the axes with several values, and the number of runs."""
         failed = sum(run.result is None for run in self.runs)
         more = f", {failed} failed" if failed else ""
         varied = [key for key, values in self.axes.items() if len(values) > 1]
@@ -203,7 +205,7 @@ class Results:
 
     @property
     def document(self) -> ResultsDocument:
-        """What results.json holds."""
+        """The content of results.json."""
         return ResultsDocument(
             axes=dict(self.axes),
             runs=tuple(map(_run_entry, self.runs)),
@@ -216,7 +218,7 @@ class Results:
 
 
 class RunEntry(msgspec.Struct, frozen=True):
-    """A run within results.json: the value of each axis, its folder, its summary, or why it failed."""
+    """A run in results.json: its value on each axis, its folder, and its summary or why it failed."""
 
     settings: dict[str, Setting]
     folder: str
@@ -225,7 +227,7 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """results.json: see Results. `format` counts changes of what it means."""
+    """The content of results.json: see Results. `format` is its version."""
 
     format: int = 1
     axes: dict[str, tuple[Setting, ...]]
@@ -237,7 +239,7 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a run has no value of an axis, or the format is another."""
+        """Raises ValueError if a run lacks the value of an axis, or the format is another."""
         if self.format != 1:
             raise ValueError(f"format: expected 1, found {self.format}")
         for run in self.runs:
@@ -250,8 +252,8 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
 def write_results(done: Results, folder: Path) -> int:
     """Write results.json and the tables into a folder that has the runs already.
 
-    What an earlier study has left in the folder goes: it holds the results of one command. Returns how many
-    runs went.
+    The files of an earlier study are removed, since a folder has the results of one command. Returns the
+    number of runs that were removed.
 
     Raises:
         SpecError, RunError: the folder cannot be written.
@@ -266,11 +268,11 @@ def write_results(done: Results, folder: Path) -> int:
 
 
 def clear(folder: Path, kept: Collection[str] = ()) -> int:
-    """Removes what an earlier command has left in a folder of results, but for the runs that are kept.
+    """Removes the results of an earlier command from a folder, except for the runs in the folders `kept`.
 
-    Returns how many runs were removed.
+    Returns the number of runs that were removed.
 
-    Only files that Tailrace writes are removed, and nothing behind a link.
+    Only files that Tailrace writes are removed, and links are not followed.
 
     Raises:
         SpecError: a file cannot be removed.
@@ -292,14 +294,14 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
 
 
 def _entries(path: Path) -> tuple[RunEntry, ...]:
-    """The runs that a results.json names; none where it cannot be read."""
+    """The runs that a results.json lists; none if it cannot be read."""
     with suppress(FileError):
         return _document(path).runs
     return ()
 
 
 def _clear_run(place: Path, root: Path | None = None) -> bool:
-    """Removes the files of a run, then folders below `root` that are empty; returns whether it had any."""
+    """Removes the files of a run, then empty folders below `root`; returns whether there was a run."""
     parents = () if root is None else (place, *list(place.parents)[: len(place.relative_to(root).parts) - 1])
     is_folder = os.path.isdir(place)  # noqa: PTH112 - a name may be too long
     if not is_folder or any(parent.is_symlink() for parent in parents):
@@ -314,10 +316,10 @@ def _clear_run(place: Path, root: Path | None = None) -> bool:
 
 
 def open_results(folder: str | Path) -> Results:
-    """What `tailrace compare`, `tailrace sweep` or several seeds of `tailrace run` left in a folder.
+    """The results that `tailrace compare`, `sweep`, or `run` with several seeds wrote into a folder.
 
     Raises:
-        FileError: a file is missing, or is not what was written.
+        FileError: a file is missing or invalid.
     """
     path = Path(folder) / RESULTS
     document = _document(path)
@@ -336,17 +338,17 @@ def _read_run(path: Path, number: int, entry: RunEntry) -> Run:
         return Run(entry.settings, entry.folder, None, entry.failed)
     result = read_result(within(path, f"runs[{number}].folder", entry.folder), case="", label="")
     if entry.summary not in (UNSET, result.summary):
-        problem = f"of another run than in {RESULTS}; expected the results of one command"
+        problem = f"differs from that in {RESULTS}; expected the results of a single command"
         raise FileError(path.parent / entry.folder / SUMMARY, "", problem)
     case, label = case_name(result.summary.faults), label_of(entry.settings)
     return Run(entry.settings, entry.folder, replace(result, case=case, label=label))
 
 
 def within(path: Path, key: str, name: str) -> Path:
-    """The folder that a file names, below the folder in which the file is.
+    """The folder that a file names, relative to the file's own folder.
 
     Raises:
-        FileError: it is elsewhere, or behind a link.
+        FileError: it is not below that folder, or it or a parent is a link.
     """
     place = Path(name)
     if place.is_absolute() or not place.parts or ".." in place.parts or "\0" in name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One row a flow, as in flows.parquet: what the NICs measured, and the ideal completion time."""
+"""Rows of flows.parquet, one per flow: measurements of the NICs, and the ideal completion time."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """One flow. Times in ns since the traffic began; None where the flow did not finish.
+    """One flow. Times are in ns since the traffic began; None if the flow did not finish.
 
-    `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included; `received`
-    those that arrived, duplicates too, and `first_received` the first transmissions among them.
-    `out_of_order` counts first transmissions that arrived when another PSN was expected, losses aside,
-    `ood_max` the largest distance between the two; `out_of_order_raw` all arrivals with another PSN than
-    the receiver's transport expected (Flowcut §III-C2). `path_changes` are in the order of sending.
-    `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
-    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived
-    without their payload, `nacks` what told the sender of them. `explored` counts packets whose path was
-    drawn, `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
-    `cnps_sent` and `cnps_received` count the CNPs of DCQCN, of the receiver and at the sender. `stretched`
-    counts gaps between packets that the NIC stretched, by `stretched_ns` in all, and `natural` those beyond
-    the flowlet threshold by themselves (HF2T §4). `flow_class` is the column `class`: classes.py.
+    `src` and `dst` are host names. `packets` counts data packets sent, including retransmissions; `received`
+    those that arrived, including duplicates, and `first_received` the first transmissions among these.
+    `out_of_order` counts first transmissions that arrived when another PSN was expected, not counting gaps
+    that losses left; `ood_max` is the largest distance between the two PSNs. `out_of_order_raw` counts all
+    arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2). `path_changes` counts
+    changes of path between packets in the order of sending.
+    `overtaken` counts first transmissions that arrived after a later one, `timeouts` retransmission timeouts,
+    `ce_marked` data packets that arrived with an ECN mark, `trimmed` those that arrived without their
+    payload, `nacks` the NACKs that told the sender so. `explored` counts packets whose path was random,
+    `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `cnps_sent` counts DCQCN's CNPs from the receiver, `cnps_received` those that reached the sender.
+    `stretched` counts gaps between packets that the NIC stretched, by `stretched_ns` in total, and `natural`
+    gaps that exceeded the flowlet threshold anyway (HF2T §4). `flow_class` is the column `class`: classes.py.
     """
 
     id: int
@@ -72,25 +73,25 @@ class FlowRow:
 
 
 _FIELDS = {"class": "flow_class"}
-"""Fields that cannot be called as their columns."""
+"""Field by column, if the column's name cannot be a field's."""
 
 _COLUMNS = {field: column for column, field in _FIELDS.items()}
 _TYPES = {"int": INTEGER, "int | None": INTEGER, "float | None": NUMBER, "str": TEXT}
 
 SCHEMA = {_COLUMNS.get(field.name, field.name): _TYPES[str(field.type)] for field in fields(FlowRow)}
-"""The columns of flows.parquet, also of a run in which no flow finished."""
+"""The types of the columns of flows.parquet; they are fixed even if no flow finished."""
 
 _UNFINISHED = ("end_ns", "fct_ns", "slowdown")
-"""Columns without a value where a flow did not finish."""
+"""Columns without a value if a flow did not finish."""
 
 _NEEDED = {field.name for field in fields(FlowRow) if field.default is MISSING}
-"""Columns that runs of earlier versions have, too."""
+"""Columns that runs of all earlier versions have."""
 
 _COPIED = {field.name for field in fields(FlowRow)} & {field.name for field in fields(FlowRecord)} - {
     "src",
     "dst",
 }
-"""What a row has from its record as it is."""
+"""Fields that a row copies from its record unchanged."""
 
 
 def make_row(
@@ -115,7 +116,7 @@ def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
 
 
 def flow_table(rows: Sequence[FlowRow]) -> Table:
-    """The rows by id."""
+    """The table of the rows, sorted by flow id."""
     return make_table(flow_values(sorted(rows, key=lambda row: row.id)), SCHEMA)
 
 
@@ -128,7 +129,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     """The rows of a flows.parquet.
 
     Raises:
-        FileError: it cannot be read, has other columns, or a flow of no bytes.
+        FileError: it cannot be read, has other columns, or a flow without bytes.
     """
     table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
     refuse_gaps(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
@@ -143,5 +144,5 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
 
 
 def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:
-    """The rows of the flows that count: all but those of the background."""
+    """The rows of the flows that are measured: all except background flows."""
     return tuple(row for row in rows if row.flow_class != BACKGROUND)

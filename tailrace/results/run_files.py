@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What some runs have in their folder beside summary.json and flows.parquet.
+"""Files that some runs have in their folder besides summary.json and flows.parquet.
 
-    queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   of ports that ever sent
-    paths.parquet    time_ns, flow, switch, port, peer, psn                       a row a packet at a switch
-    gaps.parquet     low_ns, count      gaps between data packets of all flows (HF2T §3), a row a bin
-    events.jsonl     the event log: one JSON object a line, in the order in which things happened
+    queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   one row per port and sample
+    paths.parquet    time_ns, flow, switch, port, peer, psn              one row per packet at a switch
+    gaps.parquet     low_ns, count      gaps between data packets of all flows (HF2T §3), one row per bin
+    events.jsonl     the event log: one JSON object per line, in chronological order
 
-`peer` is what is on the port; `tx_bytes` what it sent since the time before; `paused` whether PFC stopped it.
+queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
+`tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
 
 Bins of gaps are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin
-counts by its lower edge, so that gaps of at least a threshold, but less than a 128th above it, may be missing
-from what `at_least` says, and nothing is there that should not be.
+counts by its lower edge, so `at_least` may miss gaps that exceed the threshold by less than 1/128, but never
+counts a gap below it.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from tailrace.tables.arrow import INTEGER, Columns, make_table, values_of
 QUEUES, PATHS, GAPS, EVENTS = "queues.parquet", "paths.parquet", "gaps.parquet", "events.jsonl"
 
 MOST_ROWS = 20_000_000
-"""Of a timeline that is read."""
+"""Most rows of a timeline that is read."""
 
 _GAP_COLUMNS = {"low_ns": INTEGER, "count": INTEGER}
 
 
 def write_timelines(timelines: Timelines, folder: Path) -> None:
-    """Write the tables that there are."""
+    """Write the timelines that the run recorded."""
     for table, name in ((timelines.queues, QUEUES), (timelines.paths, PATHS)):
         if table is not None:
             write_parquet(table, folder / name)
 
 
 def read_timelines(folder: Path) -> Timelines:
-    """The tables that there are in a folder.
+    """Reads the timelines of a run from its folder; a missing file gives None.
 
     Raises:
-        FileError: one cannot be read, or has other columns, or gaps in them.
+        FileError: a file cannot be read, or has other columns or missing values.
     """
     return Timelines(
         _read(folder / QUEUES, "a timeline", QUEUE_COLUMNS, MOST_ROWS),
@@ -58,7 +59,7 @@ def read_timelines(folder: Path) -> Timelines:
 
 
 def _read(path: Path, what: str, columns: Columns, most_rows: int) -> Table | None:
-    """The table in a file that need not be there."""
+    """The table in a file; None if the file does not exist."""
     if not path.exists():
         return None
     table = read_parquet(path, what, columns, most_rows)
@@ -74,7 +75,7 @@ def write_gaps(gaps: Gaps | None, folder: Path) -> None:
 
 
 def read_gaps(folder: Path) -> Gaps | None:
-    """What `write_gaps` wrote into a folder.
+    """Reads what `write_gaps` wrote into a folder; None if gaps were not measured.
 
     Raises:
         FileError: the file cannot be read, or has other columns.
@@ -87,17 +88,17 @@ def read_gaps(folder: Path) -> Gaps | None:
 
 
 def write_events(events: Sequence[Event], folder: Path) -> None:
-    """Writes the log into a folder; none where nothing happened."""
+    """Writes the event log into a folder; no file without events."""
     if events:
         lines = "".join(json.dumps(structured(event)) + "\n" for event in events)
         (folder / EVENTS).write_text(lines, "utf-8")
 
 
 def read_events(folder: Path) -> tuple[Event, ...]:
-    """What `write_events` wrote into a folder.
+    """Reads what `write_events` wrote into a folder.
 
     Raises:
-        FileError: the file is not what was written.
+        FileError: the file is not a log of events.
     """
     path = folder / EVENTS
     if not path.exists():

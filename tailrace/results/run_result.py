@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of one run: a plan and what a backend measured -> rows and summary."""
+"""Computes the result of one run, its rows and summary, from the plan and the measurements of a backend."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from tailrace.spec import parse, plugins
 from tailrace.topology.timing import base_rtt_ns
 
 SPRITZ = "spritz"
-"""The key of a summary for Spritz in NICs and for those that it is compared with; others have one each."""
+"""The summary's key for Spritz in NICs and the algorithms it is compared with; others have their own key."""
 
 
 def result_of(
     planned: Plan, outcome: Outcome, label: str, usage: Mapping[str, Any] = MappingProxyType({})
 ) -> Result:
-    """The result of a run of a plan, from what a backend measured.
+    """The result of a run of a plan, from the measurements of a backend.
 
     Args:
-        planned: what ran.
-        outcome: what was measured.
+        planned: the plan that was run.
+        outcome: the measurements.
         label: short name of the scheme.
-        usage: what of the machine was used, by keys of the summary.
+        usage: CPU time, memory and machine, by keys of the summary.
 
     Raises:
-        SpecError: a metric is from outside and failed.
-        RunError: something else was measured than was to run.
+        SpecError: a metric of a plug-in failed.
+        RunError: the measured flows are not those of the plan.
     """
     case, described = case_name(planned.experiment.faults), _described(planned)
     rows = _rows(planned, outcome)
@@ -92,7 +92,7 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
 
 
 def _described(planned: Plan) -> dict[str, Any]:
-    """The keys of a summary that say what ran."""
+    """The keys of a summary that describe the experiment."""
     experiment, job = planned.experiment, planned.job
     return {
         "scheme": experiment.scheme,
@@ -114,7 +114,7 @@ def _described(planned: Plan) -> dict[str, Any]:
 
 
 def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dict[str, Any]:
-    """The keys of a summary that say what was measured."""
+    """The keys of a summary that have measurements."""
     topology, nic, gaps = planned.job.topology, planned.job.nic, outcome.gaps
     of_schemes = scheme_counters(outcome)
     if nic.steering is not None:
@@ -153,7 +153,7 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
 
 
 def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
-    """HF2T §4: sums over the flows and NICs, and least, median and greatest T of the NICs that know it."""
+    """HF2T §4: sums over the flows and NICs, and least, median and greatest T of the NICs that learnt it."""
     values = column_sums(rows, "stretched", "stretched_ns", "natural")
     values["trainings"] = sum(nic.trainings for nic in nics)
     known = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
@@ -163,7 +163,7 @@ def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
 
 
 def _execution(outcome: Outcome) -> dict[str, Any]:
-    """The keys of a summary that say how it ran."""
+    """The keys of a summary that describe how the run was executed."""
     hops, ranks = outcome.packet_hops, outcome.by_rank if len(outcome.by_rank) > 1 else ()
     return {
         "p4_sha256": known(outcome.p4_sha256),
@@ -183,7 +183,7 @@ def _execution(outcome: Outcome) -> dict[str, Any]:
 
 
 def scheme_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
-    """Sums of the counters that schemes have for themselves, by the scheme's name."""
+    """Sums over all switches of the counters that only some schemes have, by the scheme's name."""
     by_scheme = {
         entry.name: counters(outcome.counters, entry.struct.counters)
         for entry in SCHEMES

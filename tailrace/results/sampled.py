@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers draw of a network over time, from samples of its ports (run_files.py): throughput, how links
-are used and how evenly, queues, pauses.
+"""Properties of a network over time, as papers plot them, from samples of its ports (run_files.py):
+throughput, utilisation of links and its imbalance, queues, pauses.
 
-A sample k tells what a port has begun to send since the one before, at rate r over the time t between the
-two: the port's *utilisation* in interval k is 8 bytes / (r t). It may exceed 1 by a frame, which counts
-when it begins. Rates are those of the topology; a fault that slows a link shows as a lower utilisation.
+Sample k has the bytes b that a port of rate r started to send in the time t since the previous sample; the
+port's *utilisation* in interval k is 8 b / (r t). It may exceed 1 by a frame, which counts when it starts.
+Rates are those of the topology; a fault that slows down a link shows as a lower utilisation.
 
-* throughput: what switches send to hosts, with headers and answers, over the time.
-* utilisation: of links between switches, both ways apart.
+* throughput: rate of all traffic from switches to hosts, including headers and ACKs.
+* utilisation: of links between switches, separately for each direction.
 * imbalance: (max - min) / mean of the utilisations of one switch's uplinks in one interval (CONGA, SIGCOMM
-  2014, §5.2.3), wherever they carried anything. Uplinks lead to switches that are no nearer to hosts: from
-  leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies all links between
-  switches.
-* queues: of every port that ever sent or queued anything, at every sample.
-* paused: the share of those ports and samples at which PFC stopped the port.
+  2014, §5.2.3), for all intervals in which they carried anything. Uplinks lead to switches that are not
+  nearer to hosts: from leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies they
+  are all links between switches.
+* queues: the lengths of all ports that ever sent or queued anything, at every sample.
+* paused: the share of these ports and samples at which PFC paused the port.
 
-All are of the intervals from the first to the last in which any port sent.
+All cover the intervals from the first to the last in which any port sent.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from tailrace.tables.arrow import values_of
 from tailrace.topology import Topology
 
 HOST = "host"
-"""Of Peer.kind."""
+"""The value of Peer.kind for hosts."""
 
 _INTERVALS = 100
-"""Where no samples say how long one is."""
+"""Number of intervals if there are no samples that define them."""
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Bits per second, of the whole network."""
+    """Throughput of the whole network in bit/s, over time."""
 
     mean: float
     max: float
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Shares of rates, over time: the mean of all links, and of the one that is used most."""
+    """Utilisation over time: the mean over all links, and that of the most used link."""
 
     mean: float
     max: float
 
 
 class Imbalance(msgspec.Struct, frozen=True):
-    """Over the switches with several uplinks, and intervals."""
+    """Imbalance over all switches with several uplinks and all intervals."""
 
     mean: float
     p99: float
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """Of queues, in bytes."""
+    """Lengths of queues in bytes."""
 
     mean: float
     p50: int
@@ -74,7 +74,7 @@ class Lengths(msgspec.Struct, frozen=True):
 
 
 class Sampled(msgspec.Struct, frozen=True):
-    """What `--sample` saw; see above. `imbalance` is absent where no switch has several uplinks."""
+    """A summary of the samples; see above. `imbalance` is absent if no switch has several uplinks."""
 
     period_ns: int
     intervals: int
@@ -87,7 +87,7 @@ class Sampled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a switch, with an item a sample."""
+    """A port of a switch; each sequence has one item per sample."""
 
     switch: str
     number: int
@@ -98,9 +98,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Ports over the time in which there was traffic; the first sample is when it began.
+    """Samples of ports while there was traffic; the first sample is the last one before it.
 
-    `times_ns` has an item for each sample, and so has each port.
+    `times_ns` and each port have one item per sample.
     """
 
     times_ns: Sequence[int]
@@ -108,18 +108,18 @@ class Series:
 
     @property
     def intervals(self) -> list[int]:
-        """How long each is, in ns; the one that ends at a sample has its number less one."""
+        """The length of each interval in ns; the interval that ends at sample k has the index k - 1."""
         return [after - before for before, after in itertools.pairwise(self.times_ns)]
 
 
 def series_of(queues: Table) -> Series | None:
-    """The samples of queues.parquet; None where nothing was ever sent, or looked at once only."""
+    """The samples of queues.parquet; None if nothing was ever sent, or there is only one sample."""
     columns = values_of(queues)
-    places: dict[tuple[str, int], list[int]] = {}
-    for place, key in enumerate(zip(columns["switch"], columns["port"], strict=True)):
-        places.setdefault(key, []).append(place)
+    rows: dict[tuple[str, int], list[int]] = {}
+    for row, key in enumerate(zip(columns["switch"], columns["port"], strict=True)):
+        rows.setdefault(key, []).append(row)
     times = sorted(set(columns["time_ns"]))
-    sending = {columns["time_ns"][place] for place, sent in enumerate(columns["tx_bytes"]) if sent}
+    sending = {columns["time_ns"][row] for row, sent in enumerate(columns["tx_bytes"]) if sent}
     if len(times) < 2 or not sending:
         return None
     first, last = times.index(min(sending)) - 1, times.index(max(sending))
@@ -127,18 +127,18 @@ def series_of(queues: Table) -> Series | None:
     if len(chosen) < 2:
         return None
     ports = []
-    for (switch, number), places_of_port in places.items():
+    for (switch, number), rows_of_port in rows.items():
         inside = sorted(
-            (place for place in places_of_port if chosen[0] <= columns["time_ns"][place] <= chosen[-1]),
+            (row for row in rows_of_port if chosen[0] <= columns["time_ns"][row] <= chosen[-1]),
             key=columns["time_ns"].__getitem__,
         )
-        cells = ([columns[name][place] for place in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
+        cells = ([columns[name][row] for row in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
         ports.append(Port(switch, number, *cells))
     return Series(chosen, tuple(ports))
 
 
 def throughput(series: Series, topology: Topology) -> list[float]:
-    """Of all that switches send to hosts, in bit/s, in each interval."""
+    """The total rate at which switches send to hosts, in bit/s, in each interval."""
     towards = [port for port in series.ports if topology.ports_of(port.switch)[port.number].kind == HOST]
     return [
         sum(port.sent[k] for port in towards) * NS_BITS / took_ns
@@ -147,7 +147,7 @@ def throughput(series: Series, topology: Topology) -> list[float]:
 
 
 def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], list[float]]:
-    """Of each port between switches, in each interval; those that never sent anything are there, too."""
+    """The utilisation of each port to another switch in each interval, including ports that never sent."""
     rates = {}
     seen = {(port.switch, port.number): port for port in series.ports}
     nothing = [0.0] * len(series.intervals)
@@ -168,7 +168,7 @@ def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], lis
 
 
 def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topology) -> list[list[float]]:
-    """For each interval that of every switch with several uplinks that carried anything, in no order."""
+    """For each interval the imbalances of all switches with several uplinks in use, in no order."""
     groups = [[used[key] for key in ports] for ports in uplinks(topology) if len(ports) > 1]
     return [
         [
@@ -181,7 +181,7 @@ def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topolog
 
 
 def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
-    """The ports of each switch to switches that are no nearer to hosts."""
+    """The ports of each switch to switches that are not nearer to hosts."""
     far = links_to_hosts(topology)
     for switch in topology.switches:
         yield [
@@ -192,7 +192,7 @@ def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
 
 
 def links_to_hosts(topology: Topology) -> dict[str, int]:
-    """How many links each switch is from the nearest switch that has hosts."""
+    """The distance in links of each switch from the nearest switch that has hosts."""
     far = dict.fromkeys(topology.leaves, 0)
     waiting = deque(far)
     while waiting:
@@ -205,20 +205,20 @@ def links_to_hosts(topology: Topology) -> dict[str, int]:
 
 
 def queue_lengths(series: Series) -> list[int]:
-    """At every port and sample but the first, in order of size."""
+    """The queue lengths of every port at every sample except the first, sorted."""
     return sorted(length for port in series.ports for length in port.queued[1:])
 
 
 def flow_throughput(
     timelines: Timelines, rows: Sequence[FlowRow], topology: Topology, mtu_bytes: int
 ) -> tuple[list[int], dict[int, list[float]]]:
-    """Payload of watched flows that arrives at the last switch before their destination, in bit/s.
+    """The rate, in bit/s, of payload of followed flows that arrives at the last switch before the
+    destination.
 
-    Retransmissions count, too. A flow's last packet counts for what the flow's size leaves for it.
+    Retransmissions count, too. A flow's last packet may be shorter than the others.
 
-    Returns:
-        the ends of intervals, in ns: those of the samples, or some of one length where there are none; and
-        for each flow a rate for each interval, of which there is one less.
+    Returns: the boundaries of intervals in ns (times of samples, or equally spaced if there are none), and
+        for each flow the rate in each interval; there is one more boundary than rates.
     """
     if timelines.paths is None:
         return [], {}
@@ -249,14 +249,14 @@ def flow_throughput(
             payload = min(mtu_bytes, sizes[flow] - (psn - first) * mtu_bytes) if psn - first < packets else 0
             bits[bisect_right(times, time_ns)] += 8 * payload
         rates[flow] = [
-            own_bits * NS_PER_S / (end - start)
-            for own_bits, start, end in zip(bits[1:], times, times[1:], strict=False)
+            interval_bits * NS_PER_S / (end - start)
+            for interval_bits, start, end in zip(bits[1:], times, times[1:], strict=False)
         ]
     return times, rates
 
 
 def summary(queues: Table, topology: Topology) -> Sampled | msgspec.UnsetType:
-    """What samples say, in few numbers; unset where nothing was sent."""
+    """Summarises samples; unset if nothing was sent."""
     series = series_of(queues)
     if series is None:
         return msgspec.UNSET

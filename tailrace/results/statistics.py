@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of measured values.
 
-A percentile is a measured value itself, never one in between: the smallest that at least p % of the values do
-not exceed (nearest rank). With 8 flows the 99th percentile is therefore the slowest flow.
+A percentile is always one of the measured values, without interpolation: the smallest value that at least p %
+of the values do not exceed (nearest rank). So with 8 flows the 99th percentile is the slowest flow.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 P99_FLOWS = 1000
-"""From so many flows on a 99th percentile is shown: it is then one of ten flows, and not the slowest."""
+"""Fewest flows for which a 99th percentile is shown: ten flows are then at or above it."""
 
 P95_FLOWS = 200
-"""From so many on a 95th, for the same reason; of fewer the largest value."""
+"""Fewest flows for which a 95th percentile is shown, for the same reason; with fewer the maximum is shown."""
 
 
 def tail_percent(flows: int) -> int:
-    """The percentile that stands for the tail of so many flows: 99, 95, or 100, the largest."""
+    """The percentile to show as the tail of `flows` flows: 99, 95, or 100, which is the maximum."""
     return 99 if flows >= P99_FLOWS else 95 if flows >= P95_FLOWS else 100
 
 
 TAILS = (99, 95, 100)
-"""What `tail_percent` may say."""
+"""The possible results of `tail_percent`."""
 
 
 def tail_name(percent: int) -> str:
-    """What such a percentile is called."""
+    """The name of a percentile in metrics: `p99`, `p95` or `max`."""
     return "max" if percent == 100 else f"p{percent}"
 
 
 def tail_note(flows: int) -> str:
-    """What a reader must know where no p99 is shown; empty where one is."""
+    """A note for the reader if no p99 is shown; empty if it is."""
     percent = tail_percent(flows)
     if percent == 99:
         return ""
@@ -72,7 +72,7 @@ def mean(values: Sequence[int] | Sequence[float]) -> float:
 
 
 def cumulative(values: Sequence[int] | Sequence[float], total: int) -> tuple[list[float], list[float]]:
-    """Points of the empirical distribution: the sorted values, and the share of all `total` up to each.
+    """Points of the empirical distribution: the sorted values, and for each the share of `total` up to it.
 
     With fewer values than `total` (flows that did not finish) the shares end below 1.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summary.json of one run: aggregated from its rows and its switches' counters, and from nothing else.
+"""summary.json of one run, aggregated from its rows and its switches' counters only.
 
-A key is absent where the thing was not observed: BMv2's traffic manager does not say what it dropped, real
-time has no trace hash, a run in which no flow finished has no completion times.
+A key is absent if its value was not observed: BMv2's traffic manager does not report what it dropped, runs in
+real time have no trace hash, a run in which no flow finished has no completion times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 FLOWLETS = "flowlets_"
 FLOWLETS_AT_LEAVES = "flowlets_at_leaves"
-"""What the names of counters of flowlets begin with."""
+"""The prefix of counters of flowlets, and the summary's key for those at switches with hosts."""
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 class Slowdown(msgspec.Struct, frozen=True):
-    """Completion time over the ideal one (tailrace/sim/ideal.py), of the finished flows."""
+    """Completion time divided by the ideal one (tailrace/sim/ideal.py), of the finished flows."""
 
     mean: float
     p50: float
@@ -48,21 +48,22 @@ class Slowdown(msgspec.Struct, frozen=True):
 
 
 class Packets(msgspec.Struct, frozen=True):
-    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order,
-    and `first_delivered` the first transmissions among that.
+    """Data packets. `sent` includes retransmissions, `delivered` counts those that reached the receiving NIC,
+    in any order, and `first_delivered` the first transmissions among these.
 
-    `dropped` counts frames of every kind that switches dropped or faults took: `dropped_data` whole data
-    packets, `dropped_trimmed` those whose payload a full queue had cut off before, `dropped_control` all
-    others (ACKs, pauses). `trimmed` counts data packets whose payload was cut off, wherever they ended,
-    `under_way` whole ones on wires and in switches when the run ended. So what is sent is somewhere:
+    `dropped` counts frames of all kinds that switches or faults dropped: `dropped_data` full data packets,
+    `dropped_trimmed` data packets that had been trimmed (a full queue removed the payload), `dropped_control`
+    all others (ACKs, pauses). `trimmed` counts data packets that were trimmed, whether they arrived or not,
+    `under_way` full data packets on wires and in switches when the run ended. So every packet is counted:
 
         sent = delivered + trimmed + dropped_data + under_way
 
-    `out_of_order` counts first transmissions that arrived with another PSN than expected, losses aside
-    (tailrace/hosts/nic/order.py), and its share is of `first_delivered`. `out_of_order_raw` counts all
-    arrivals with another PSN than the transport expected, of `delivered`: what Flowcut §III-C2 and Spritz
-    Fig. 6 define, where go-back-N makes every packet behind a late one count, and every duplicate.
-    `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
+    `out_of_order` counts first transmissions that arrived with another PSN than expected, not counting gaps
+    that losses left (tailrace/hosts/nic/order.py); its share is of `first_delivered`. `out_of_order_raw`
+    counts all arrivals with another PSN than the transport expected; its share is of `delivered`, as Flowcut
+    §III-C2 and Spritz Fig. 6 define: with go-back-N every packet behind a late one counts, and every
+    duplicate. `ood_p99` is a percentile over the flows of each flow's largest out-of-order degree, in
+    packets.
     """
 
     sent: int
@@ -83,7 +84,7 @@ class Packets(msgspec.Struct, frozen=True):
 
 
 class Recirculations(msgspec.Struct, frozen=True):
-    """RLB's recirculations: all of them, for each data packet delivered, and of the packet with the most."""
+    """RLB's recirculations: the total, the mean per delivered data packet, and the most of any packet."""
 
     total: int
     mean: float
@@ -100,34 +101,34 @@ class Class(msgspec.Struct, frozen=True):
 
 
 FORMAT = 4
-"""Counts changes of what the numbers of a summary mean; those of another format are not read."""
+"""Version of the meaning of a summary's numbers; summaries of another format are not read."""
 
 OF_THE_RUN_ITSELF = frozenset(
     {"wall_s", "traffic_s", "cpu_s", "memory_bytes", "machine", "packet_hops_per_s", "ranks", "by_rank"}
 )
-"""Keys of a summary that may differ when the same specs run again."""
+"""Keys of a summary that may differ when the same specs are run again."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `option_string` has the options by which `tailrace run` repeats it.
-    `overload_reasons`, `faults` and `time_scale` tell how to read the rest. `queues` says what bounded the
-    queues of switches (queues.py).
+    """One run. `format` is FORMAT, and `option_string` has the options with which `tailrace run` repeats it.
+    `overload_reasons`, `faults` and `time_scale` must be considered when reading the other keys. `queues` has
+    the bounds of switches' queues (queues.py).
 
-    `task` is the key of the specs that it was made from (tailrace/study/task.py), where it
-    belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
-    retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether
-    NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `not_applied` says what the
-    target did not apply of what was asked, or applied in another way. `flows`, `completed` and all times
-    leave out flows of the background; `classes` has them, too. `traffic_s` is that part of `wall_s`, in
-    seconds of real time, in which packets went; the rest is set-up and reading results. In virtual time
-    `cpu_s` is what the process took of a processor, `memory_bytes` the most that it held, and `machine`
-    where that was. `ranks` are the processes that ran the network, where there were several, and `by_rank`
-    is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and
-    `bytes` handed across. `sampled` is what samples of ports tell (tailrace/results/sampled.py);
-    `fair` is what the same flows need under fluid max-min fairness (fair.py there). `metrics` are those from
-    outside (metrics.py), `plugins` all that was loaded from there, with its SHA-256 or version. `deadlock` is
-    there where the run was ended because switches paused each other in a circle: the queues, each of which
-    waits for the next one, and the last for the first.
+    `task` is the key of the task (tailrace/study/task.py). `path_changes` (in the order of sending),
+    `drains`, `drained_ns` and `timeouts` (of retransmission) are sums over the flows, as senders and
+    receivers counted them. `nics` is `compiled` or `interpreted`, which affects `wall_s` only. `not_applied`
+    lists settings that the target did not apply, or applied in another way. `flows`, `completed` and all
+    times exclude background flows; `classes` includes them. `traffic_s` is the part of `wall_s`, in seconds
+    of real time, in which packets were sent; the rest is set-up and reading results. In virtual time `cpu_s`
+    is the CPU time of the process, `memory_bytes` its peak of resident memory, and `machine` the machine.
+    `ranks` is the number of processes that simulated the network, if there were several, and `by_rank` has
+    for each of them `cpu_s`, `waited_s` (time it waited for others), `meetings` (synchronisations), and the
+    `frames` and `bytes` passed to others. `sampled` summarises samples of ports
+    (tailrace/results/sampled.py); `fair` has the times of the same flows under fluid max-min fairness
+    (fair.py there). `metrics` has those of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with
+    its SHA-256 or version. `deadlock` is present if the run was ended
+    because switches paused each other in a cycle: the queues, each of which waits for the next one, and the
+    last for the first.
     """
 
     format: int = FORMAT
@@ -191,7 +192,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def completion(rows: Sequence[FlowRow]) -> Completion | UnsetType:
-    """Completion times of the finished flows; unset where none finished."""
+    """Completion times of the finished flows; unset if no flow finished."""
     times = [row.fct_ns for row in rows if row.fct_ns is not None]
     if not times:
         return UNSET
@@ -199,7 +200,7 @@ def completion(rows: Sequence[FlowRow]) -> Completion | UnsetType:
 
 
 def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
-    """Slow-downs of the finished flows; unset where none finished."""
+    """Slowdowns of the finished flows; unset if no flow finished."""
     factors = [row.slowdown for row in rows if row.slowdown is not None]
     if not factors:
         return UNSET
@@ -207,7 +208,7 @@ def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
 
 
 def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
-    """What became of each class; unset where no flow is of any."""
+    """The results of each class of flows; unset if no flow has a class."""
     by_class = {}
     for name in dict.fromkeys(row.flow_class for row in rows if row.flow_class):
         of_class = [row for row in rows if row.flow_class == name]
@@ -229,7 +230,7 @@ def packets(
     data: DataSeen | None = None,
     trimmed: int | None = None,
 ) -> Packets:
-    """Sums over the rows, and what switches and the network counted; None is what nobody counted."""
+    """Sums over the rows, and the counts of switches and the network; None if there is no such count."""
     delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
     out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
     control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
@@ -259,9 +260,9 @@ def known(value: T | None) -> T | UnsetType:
 def counters(
     switches: Mapping[str, Mapping[str, int]], prefixes: Sequence[str]
 ) -> dict[str, int] | UnsetType:
-    """Sums over all switches of the counters whose names begin so; unset where no switch has any.
+    """Sums over all switches of the counters with these prefixes; unset if no switch has such a counter.
 
-    Of what a packet does most often that of the switch where it is most.
+    For the most recirculations of a packet it is the maximum over the switches instead.
     """
     sums: dict[str, int] = {}
     for values in switches.values():
@@ -275,9 +276,10 @@ def counters(
 def flowlets(
     switches: Mapping[str, Mapping[str, int]], leaves: Collection[str]
 ) -> dict[str, int] | UnsetType:
-    """Flowlets that switches began; unset where no switch's program has any.
+    """Flowlets that switches started; unset if the switches' program has no flowlets.
 
-    Each switch has its own; `flowlets_at_leaves` are those of the switches that hosts are at (HF2T §4.2).
+    Each switch detects flowlets by itself; `flowlets_at_leaves` counts those at switches with hosts (HF2T
+    §4.2).
     """
     sums = counters(switches, (FLOWLETS,))
     at_leaves = counters({name: switches[name] for name in leaves if name in switches}, (FLOWLETS,))
@@ -287,7 +289,7 @@ def flowlets(
 
 
 def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) -> Recirculations | UnsetType:
-    """How often packets went round; unset where no switch's program lets them."""
+    """Counts of recirculations; unset if the switches' program does not count any."""
     sums = counters(switches, (RECIRCULATIONS,))
     if isinstance(sums, UnsetType) or not delivered:
         return UNSET
@@ -296,7 +298,7 @@ def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) ->
 
 
 def installed_version() -> str | None:
-    """The version of the installed package; None where it runs from a folder that is not installed."""
+    """The version of the installed package; None if it is not installed."""
     try:
         return version("tailrace")
     except PackageNotFoundError:

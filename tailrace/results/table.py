@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a listing: the axes of the runs and the registry's metrics as columns, a row a group of runs.
+"""Results as a table: columns for the axes of the runs and for metrics, one row per group of runs.
 
-Over several seeds a row has means, with their intervals, and ratios are of the same seeds (estimates.py).
-Cells that are not worse than the best of their setting stand out.
+With several seeds a row has means with their intervals, and ratios are paired by seed (estimates.py). Cells
+that are not significantly worse than the best of their setting are highlighted.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ SHOWN = {
     "paused_share": 9,
     "fct_fair": 8,
 }
-"""Metrics that a table for people shows where they were observed, and the rank of the column; all others only
-data has, or who asks for them. Another tail may stand for p99. Those of plug-ins are shown, too."""
+"""Metrics that the printed table shows if they were observed, with the rank of the column (a narrow terminal
+drops high ranks first). Other metrics are in data formats only, or shown on request. With few flows p99 is
+replaced by p95 or the maximum. Metrics of plug-ins are shown, too."""
 
 _RATIO_RANKS = dict(zip(RATIOS, (1, 2), strict=True))
 
@@ -75,8 +76,8 @@ ABOUT = {
     "rlb": ("pauses", "warnings", "recirculations"),
     "hf2t": ("flowlets", "stretched"),
 }
-"""The metrics that characterise a scheme, by the key of its summary. A narrow terminal drops them last where
-at least one of ABOUT_SHARE runs has the key.
+"""The metrics that characterise a scheme, by the key of its summary. A narrow terminal drops them last if at
+least one in ABOUT_SHARE runs has the key.
 """
 
 ABOUT_SHARE = 3
@@ -85,11 +86,11 @@ _FCT = "fct"
 _LOW, _HIGH, _RATIO = "_low", "_high", "_ratio"
 _BEST = "best"
 _FLOWLETS = ("flowlets", "stretched")
-"""Shown where NICs stretch gaps."""
+"""Metrics that are shown only if NICs stretch gaps."""
 
 
 def metric_column(name: str, rank: int = 0, *, data: bool = False) -> Column:
-    """The column of a metric: completion times in one unit, which the table chooses, all else in its own."""
+    """The column of a metric. Completion times share a unit that the table chooses; others have their own."""
     entry = metric(name)
     if entry.unit == "us":
         of_flows = _FCT if name.startswith("fct_") else ""
@@ -98,16 +99,16 @@ def metric_column(name: str, rank: int = 0, *, data: bool = False) -> Column:
 
 
 COLUMNS = (Column(CASE, key=True), Column(SCHEME, key=True), *map(metric_column, SHOWN))
-"""What a table of a comparison shows."""
+"""The columns of the table of a comparison."""
 
 
 def make_table(
     groups: Sequence[Group], first: str | None = None, rows: Sequence[SummaryRow] | None = None
 ) -> Listing:
-    """A row a group: the values of its axes, and what was measured; with `first`, also over the scheme of
-    that name.
+    """The table of groups, one row each: its values on the axes, its metrics and, with `first`, their ratios
+    to the scheme of that name.
 
-    `rows` is what `summarise` has made of the groups, where it was asked before.
+    `rows` is the result of `summarise` for these groups, if the caller has it already.
     """
     rows = summarise(groups, first) if rows is None else rows
     percent = tail_percent(fewest_flows(groups))
@@ -132,7 +133,7 @@ def make_table(
 
 
 def possible_columns(axes: Sequence[str] = (CASE, SCHEME)) -> tuple[Column, ...]:
-    """Every column that a table of runs with some axes can have, whatever comes of them."""
+    """Every column that a table of runs with these axes can have, whatever their results are."""
     of_classes = [
         f"{name}{CLASS}{each}"
         for name, definition in metrics().items()
@@ -147,7 +148,7 @@ def possible_columns(axes: Sequence[str] = (CASE, SCHEME)) -> tuple[Column, ...]
 
 
 def _axis_cells(group: Group) -> dict[str, Value]:
-    """The values of the axes; a mark behind the last one where a run is not to be relied on."""
+    """The values of the axes, with a mark after the last one if a run is not to be relied on."""
     cells: dict[str, Value] = dict(group.key)
     if mark := max(map(flag, group.results)):
         last = list(cells)[-1]
@@ -156,7 +157,7 @@ def _axis_cells(group: Group) -> dict[str, Value]:
 
 
 def _cells(row: SummaryRow) -> dict[str, Value]:
-    """Values by the names of columns, the ends of intervals, and where the group is among the best."""
+    """Values and ends of intervals by column, and the metrics in which the group is among the best."""
     cells: dict[str, Value] = {}
     ratios = {f"{name}{_RATIO}": value for name, value in row.ratios.items()}
     for name, value in (row.metrics | ratios).items():
@@ -169,7 +170,7 @@ def _cells(row: SummaryRow) -> dict[str, Value]:
 
 
 def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: int) -> list[Column]:
-    """The columns of metrics that were observed, those that are shown first."""
+    """The columns of observed metrics; those that the printed table shows come first."""
     stretching = any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
     ranks = {tail_metric(name, percent): rank for name, rank in SHOWN.items()}
     ranks |= {name: 1 for name in names if name in METRICS and name not in BUILT_IN}
@@ -184,7 +185,7 @@ def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: in
 
 
 def _about(results: Sequence[Result]) -> set[str]:
-    """The metrics that these runs are about."""
+    """The metrics of ABOUT that characterise these runs."""
     about: set[str] = set()
     for key, names in ABOUT.items():
         having = sum(not isinstance(getattr(result.summary, key), UnsetType) for result in results)
@@ -202,7 +203,7 @@ def _ratio_columns(first: str, percent: int) -> list[Column]:
 
 
 def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
-    """The columns, each followed by those of its interval where rows have one."""
+    """The columns, each followed by those of its interval's ends if a row has an interval."""
     seen = {name for row in rows for name in row}
     extended = []
     for column in columns:
@@ -215,12 +216,12 @@ def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, 
 
 
 def flag(result: Result) -> str:
-    """What is put behind the name of a run that is not to be relied on."""
+    """The mark after the name of a run that is not to be relied on; empty for other runs."""
     return "" if result.complete and not result.summary.overloaded else " (!)"
 
 
 def _title(groups: Sequence[Group]) -> str:
-    """Network and traffic, where all runs have the same."""
+    """Network and traffic if they are the same in all runs; else empty."""
     summaries = [result.summary for group in groups for result in group.results]
     titles = {f"{summary.topology}   {summary.workload}" for summary in summaries}
     return titles.pop() if len(titles) == 1 else ""
@@ -242,7 +243,7 @@ def _caption(groups: Sequence[Group]) -> list[str]:
 
 
 def _about_runs(results: Sequence[Result]) -> list[str]:
-    """Flows, target and seeds, where all runs have the same."""
+    """A line with flows, target and seeds if these are the same in all runs."""
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     lines = {
         f"{summary.flows} flows a run, target {summary.target}"
@@ -253,7 +254,7 @@ def _about_runs(results: Sequence[Result]) -> list[str]:
 
 
 def _about_seeds(groups: Sequence[Group]) -> list[str]:
-    """How means, intervals and the tail are to be read."""
+    """Lines that explain means, intervals and the tail."""
     lines = []
     if several := [group for group in groups if len(group.results) > 1]:
         why = why_none(min(len(group.results) for group in several))
@@ -264,7 +265,7 @@ def _about_seeds(groups: Sequence[Group]) -> list[str]:
 
 
 def _not_applied(results: Sequence[Result]) -> list[str]:
-    """What a target did not apply as asked, a line each, with the runs where it is not all of them."""
+    """A line for each setting that a target did not apply as asked, with the runs unless all are affected."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         for text in result.summary.not_applied or ():
@@ -277,7 +278,7 @@ def _not_applied(results: Sequence[Result]) -> list[str]:
 
 
 def _transports(results: Sequence[Result]) -> list[str]:
-    """A line for each transport and who goes over it, where they differ."""
+    """A line with the most common transport and the schemes that use others, if transports differ."""
     by_name: dict[str, list[str]] = {}
     for result in results:
         name = result.summary.transport

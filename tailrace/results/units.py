@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units in which metrics and claims are shown: a factor from ns, bytes or a share, and a name."""
+"""Units in which metrics and claims are shown: a name, and the factor from ns, bytes or shares."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a value is shown: multiplied by `factor`, with so many significant digits, `name` after it."""
+    """How a value is shown: multiplied by `factor`, with `digits` significant digits, `name` after it."""
 
     name: str
     factor: float
     digits: int = 3
 
     def text(self, value: float, *, with_name: bool = True) -> str:
-        """The value for people; thousands are separated, and 0 is just 0."""
+        """The value as text for people; thousands are separated, and 0 is shown as 0."""
         number = self.shown(value * self.factor)
         return f"{number} {self.name}".rstrip() if with_name else number
 
     def shown(self, value: float) -> str:
-        """A value that is in the unit already, without the unit's name."""
-        # 999.6 rounds to what no longer has so few digits
+        """A value that is in the unit already, as text without the unit's name."""
+        # 999.6 with 3 digits becomes 1e+03, so the rounded value decides on the format
         short = f"{value:.{self.digits}g}"
         return f"{value:,.0f}" if abs(float(short)) >= 10**self.digits else short
 
     def without_name(self, value: float) -> str:
-        """The value without the unit's name, which stands at the head of its column."""
+        """The value without the unit's name, which the head of its column shows."""
         return self.text(value, with_name=False)
 
 
@@ -43,4 +43,4 @@ UNITS: Mapping[str, Unit] = {
     "KiB": Unit("KiB", 1 / (1 << 10)),
     "MiB": Unit("MiB", 1 / (1 << 20)),
 }
-"""By the name that files use; times are kept in ns, sizes in bytes, shares from 0 to 1."""
+"""Units by the name that files use; values are stored as times in ns, sizes in bytes, shares from 0 to 1."""

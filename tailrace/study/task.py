@@ -132,7 +132,9 @@ def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None
         RunError: the run failed, or the code or a file differs from that of the process that made the task.
     """
     if key_of(task.experiment) != task.key:
-        raise RunError("Tailrace, its P4 programs or a file differ here from those where the task was made")
+        raise RunError(
+            "another version of Tailrace, of a P4 program or of a file than where the task was made"
+        )
     planned = plan(task.experiment, task.experiment.target)
     backend = backend_of(task.experiment.target)
     result = run(planned, backend, report, label=task.label, pcap_dir=pcap_dir)

@@ -127,7 +127,7 @@ def test_place_that_is_no_folder(tmp_path: Path) -> None:
 def test_place_that_is_a_link_to_nothing(tmp_path: Path, name: str) -> None:
     """It is told before anything is run, which could not be kept."""
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(SpecError, match="a link to what is not there; expected a folder"):
+    with pytest.raises(SpecError, match="a broken link; expected a folder"):
         check_place(tmp_path / name)
     with pytest.raises(SpecError), atomic_folder(tmp_path / name):
         raise AssertionError("the block must not run")

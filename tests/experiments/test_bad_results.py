@@ -57,9 +57,9 @@ def changed(run: Path, folder: Path, name: str, change: Change) -> Path:
         ("flows.parquet", lambda table: table.with_columns(bytes=-polars.col("bytes")), "bytes: expected at least 1"),
         ("flows.parquet", lambda table: table.drop("fct_ns"), "column 'fct_ns' is missing"),
         ("queues.parquet", lambda table: table.drop("peer"), "column 'peer' is missing"),
-        ("queues.parquet", lambda table: table.with_columns(time_ns=_gaps("time_ns")), "column 'time_ns' has gaps"),
+        ("queues.parquet", lambda table: table.with_columns(time_ns=_gaps("time_ns")), "column 'time_ns' has missing values"),
         ("paths.parquet", lambda table: table.drop("flow"), "column 'flow' is missing"),
-        ("paths.parquet", lambda table: table.with_columns(psn=_gaps("psn")), "column 'psn' has gaps"),
+        ("paths.parquet", lambda table: table.with_columns(psn=_gaps("psn")), "column 'psn' has missing values"),
         ("gaps.parquet", lambda table: table.drop("count"), "column 'count' is missing"),
     ],
 )  # fmt: skip

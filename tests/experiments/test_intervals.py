@@ -103,7 +103,7 @@ def test_an_interval_holds_the_truth_as_often_as_is_said() -> None:
 def test_no_interval() -> None:
     """Of few seeds; and of what is no number."""
     few = FEWEST_SEEDS - 1
-    assert why_none(few) == "no intervals: they take 3 seeds"
+    assert why_none(few) == "no intervals: they need 3 seeds"
     assert SeedValues((1.0,) * few).estimate() == Estimate(1.0)
     assert SeedValues((2.0,) * FEWEST_SEEDS).estimate() == Estimate(2.0, 2.0, 2.0)
     nothing = ratio_of(mean_of([1.0] * 5), mean_of([0.0] * 5))

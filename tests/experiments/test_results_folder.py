@@ -257,7 +257,7 @@ def test_an_interrupted_study_is_not_taken_for_the_earlier_one(tmp_path: Path) -
     compared(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         compared(tmp_path, of=interrupted, workload=other)
-    with pytest.raises(FileError, match=r"clean/ecmp/summary\.json: of another run than in results\.json"):
+    with pytest.raises(FileError, match=r"clean/ecmp/summary\.json: differs from that in results\.json"):
         open_results(tmp_path)
     _, ran = compared(tmp_path, workload=other)
     assert ran == [("letflow", 1), ("spray", 1)]

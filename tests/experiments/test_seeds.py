@@ -211,7 +211,7 @@ def test_few_seeds_have_no_interval() -> None:
     """The table has means and says why."""
     done = compared("1..2")
     text = done.markdown()
-    assert "no intervals: they take 3 seeds" in text
+    assert "no intervals: they need 3 seeds" in text
     assert ".." not in text.split("\n\n")[0]
     assert "**" not in text
 
@@ -220,7 +220,7 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is there, and one line says which extra has intervals."""
     monkeypatch.setattr("tailrace.results.estimates.distributions", lambda: None)
     text = compared("1..6").markdown()
-    assert "no intervals: they take SciPy, which pip install 'tailrace[intervals]' has" in text
+    assert "no intervals: they need SciPy, see pip install 'tailrace[intervals]'" in text
     assert "| 0.90 |" in text
 
 

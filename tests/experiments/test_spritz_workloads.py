@@ -185,7 +185,11 @@ def test_congested_groups_ahead_and_path() -> None:
         ("congested-groups:path=x", DRAGONFLY, "workload congested-groups: path=x: expected hash, scheme"),
         ("congested-groups:ahead=soon", DRAGONFLY, "workload congested-groups: ahead must be a"),
         ("congested-groups:free=8", DRAGONFLY, "free must be at most 7, to leave a group for the source"),
-        ("congested-groups:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
+        (
+            "congested-groups:free=1",
+            SLIM_FLY,
+            "expected a dragonfly, whose groups it loads, found a slim-fly",
+        ),
         ("congested-groups:free=0", parse_topology("dragonfly:p=1,a=1,h=2"), "every switch of a group has"),
         ("incast:degree=3,to=h99,bystanders=2", DRAGONFLY, "the topology has no host 'h99'"),
         ("incast:degree=3,from=h99", DRAGONFLY, "the topology has no host 'h99'"),

@@ -115,7 +115,7 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda _text: b"[" * 100_000, "not a finished run: "),
     (lambda _text: b'{"run": "\xff"}', "not a finished run: "),
     (lambda text: text.replace(b'"seed":0', b'"seed":7', 1), "`run` is not the id"),
-    (lambda text: text.replace(b',"scheme":"ecmp"', b',"scheme":"spray"'), "summary.scheme is"),
+    (lambda text: text.replace(b',"scheme":"ecmp"', b',"scheme":"spray"'), "summary.scheme differs"),
     (
         lambda text: text.replace(f'"format":{FORMAT},'.encode(), b""),
         f"summary.format: expected {FORMAT}, found 0",
