@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' figures and tables as experiments: a TOML file each, and what runs and judges them."""
+"""The papers' figures and tables as experiments: a TOML file for each, and code that runs and grades them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of a figure or table: one JSON file, from which tables, figures and the report are made."""
+"""The results of a figure or table: a JSON file from which tables, figures and the report are made."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LINE = 100
 _HEATMAP_AXES = 2
 
 MOST_PANELS, MOST_MARKS = 50, 2000
-"""Of a figure; marks are its bars, points or squares, in all panels. The most of ours are 15 and 441."""
+"""Limits of a figure; marks are its bars, points or squares in all panels. Our largest have 15 and 441."""
 
 OWN_BASE = "its base"
-"""What ratios are to where schemes are over several others."""
+"""The name of the base of ratios if schemes have different bases."""
 
 _Name = Annotated[str, Meta(max_length=200)]
-"""What stands in a figure."""
+"""A name that a figure shows."""
 
 _Metrics = Annotated[tuple[str, ...], Meta(max_length=MOST_PANELS)]
 _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
@@ -36,10 +36,12 @@ _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
 class Cell(msgspec.Struct, frozen=True):
     """One scheme in one case: metrics by name; times in ns, sizes in bytes, shares from 0 to 1.
 
-    value: what a search has chosen, with its option's name; note: what a reader must know about the cell
-    runs: the folders of its runs, one a seed
-    intervals: the ends of the 95 % interval over seeds of the metrics that are shown
-    ratios: of drawn metrics to those of the base, of the same seeds, and the interval's ends if there are any
+    value: the option and the value that a search chose
+    note: a remark on the cell for the reader
+    runs: the folders of its runs, one per seed
+    intervals: the ends of the 95 % interval over seeds, for each metric that is shown
+    ratios: for each drawn metric its ratio to that of the base, paired by seed, and the ends of the ratio's
+        interval if there is one
     """
 
     case: _Name
@@ -53,8 +55,8 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A line of a panel: of a search, mean FCT in ns against the searched value; of the memory model, bytes
-    against flows a host.
+    """A line of a panel: for a search, mean FCT in ns against the searched value; for the memory model, bytes
+    against flows per host.
     """
 
     panel: _Name
@@ -64,7 +66,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What the runs of a figure took: of a processor, in s; and the most memory of one of them."""
+    """The cost of a figure's runs: their total CPU time in s, and the largest memory peak of any run."""
 
     runs: int
     cpu_s: float
@@ -73,15 +75,16 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """result.json of a figure or table. `command` makes it again.
+    """result.json of a figure or table; the command line `command` produces it again.
 
-    axes: options and values of a grid, `axis_titles` what they are called
-    drawn: metrics that its figure shows; empty: all, or the first one in a heat map
-    base: the scheme to which ratios are, or OWN_BASE; empty: there are none
-    notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
-    cost: of its runs; none: it has none, or nobody knows
-    kept: what must be known of runs that earlier code made; empty: there are none
-    rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
+    axes: the options and values of a grid; `axis_titles` has the titles of the options
+    drawn: metrics that its figure shows; empty: all metrics, or the first one in a heat map
+    base: the scheme to which ratios are relative, or OWN_BASE; empty without ratios
+    notes: remarks on all numbers: which tail is shown, why there are no intervals
+    cost: the cost of its runs; None if there are no runs, or it is unknown
+    kept: a remark on runs that were made by earlier code; empty if there are none
+    rounded: whether numbers were recovered from a page and curves from its picture, with their three or six
+        digits
     """
 
     name: str
@@ -115,7 +118,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError where parts name what there is not, or would take long to draw."""
+        """Raises ValueError if a field names an unknown metric or kind, or the figure would be too large."""
         for name in (*self.metrics, *self.drawn):
             metric(name)
         if self.chart == "heatmap" and len(self.axes) != _HEATMAP_AXES:
@@ -134,7 +137,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def _size(self) -> tuple[int, int]:
-        """The panels of its figure, and the marks in all of them."""
+        """The number of panels of its figure, and of marks in all of them."""
         cases = max(1, len(self.cases))
         if self.chart == "heatmap":
             panels = cases * len(self.drawn or self.metrics[:1])
@@ -145,7 +148,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_lines(document: Document) -> str:
-    """The document as JSON with a line a key, and a line an element where a list is long."""
+    """The document as JSON with one line per key, and in long lists one line per element."""
     lines = []
     for key, value in msgspec.to_builtins(document).items():
         text = msgspec.json.encode(value).decode()
@@ -160,6 +163,6 @@ def read_document(path: Path) -> Document:
     """The document in a file.
 
     Raises:
-        FileError: it cannot be read, or is none.
+        FileError: it cannot be read, or is not a document.
     """
     return read_struct(path, Document, "no result of a paper's figure")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of runs at one scale -> a grid of runs: cases × schemes × values that are searched × seeds."""
+"""Turns a figure's file at one scale into a grid of runs: cases × schemes × searched values × seeds."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tailrace.study.grid import Grid
 from tailrace.study.task import Task, make_task
 
 RUNS = Path("runs")
-"""The folder of all runs; figures share those that they have in common."""
+"""The folder of the runs of all figures, which share equal runs."""
 
 _KEY_DIGITS = 16
 
 
 VALUE = "value"
-"""The axis of the values that are searched; empty where nothing is."""
+"""The axis of searched values; its value is empty without a search."""
 
 
 def paper_grid(file: PaperFile, scale: str) -> Grid:
-    """Every scheme in every case with every seed, in the order of the file: axes `case`, `scheme`, `value`,
-    `seed`.
+    """The grid with every scheme in every case with every seed, in the order of the file: the axes are
+    `case`, `scheme`, `value` and `seed`.
 
     Raises:
-        KeyProblemError: a spec that cannot be used; the key names the case and the scheme.
+        KeyProblemError: a spec cannot be used; the key names the case and the scheme.
     """
     size = file.scale.of(scale)
     runs: list[tuple[dict[str, Setting], Task]] = []
@@ -59,13 +59,13 @@ def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
 
 
 def grid_label(options: list[str], values: tuple[str, ...]) -> str:
-    """What a point of a grid is called."""
+    """The label of a point of a grid."""
     return ",".join(f"{option}={value}" for option, value in zip(options, values, strict=True))
 
 
 def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, seed: int) -> Task:
     settings: dict[str, Any] = {}
-    # the closer to one run, the stronger
+    # more specific settings override more general ones
     for layer in (
         *(file.experiment, file.scale.of(scale).experiment),
         *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),

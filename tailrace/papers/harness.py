@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a figure or table of a paper, and judges its claims.
+"""Runs the experiments of a figure or table of a paper, and grades its claims.
 
 OUT/runs/KEY/                    the runs, which figures share
 OUT/SCALE/NAME/result.json       metrics, claims, assumptions (document.py)
@@ -50,21 +50,21 @@ from tailrace.study.task import Task
 
 
 def check_scale(scale: str) -> None:
-    """Raises SpecError where there is no such scale."""
+    """Raises SpecError if there is no such scale."""
     if scale not in SCALES:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
 
 
 def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, Grid]]:
-    """The files with what each is to run: everything is checked before anything runs.
+    """Reads files and makes the grid of each, so that everything is checked before anything runs.
 
     Args:
-        names: of files.
+        names: the names of the files.
         scale: one of SCALES.
-        seeds: instead of those of the files; none: theirs.
+        seeds: seeds that replace those of the files; empty to use the latter.
 
     Raises:
-        FileError: a file is not as it should be, or words in it cannot be used.
+        FileError: a file is invalid, or a spec in it cannot be used.
     """
     results = []
     for name in names:
@@ -92,22 +92,23 @@ def run_paper(
     again: bool = False,
     store: Store | None = None,
 ) -> Document:
-    """Run a figure or table, and write what came of it below `out`; `again` also what was finished before.
+    """Run the experiments of a figure or table, and write its document below `out`.
 
-    What stands in `store` is not run, and what is run is added to it.
+    Finished runs are not repeated unless `again` is True. Runs in `store` are used instead of new ones, and
+    new runs are added to it.
 
     Raises:
-        SpecError: bad words, or a folder that cannot be written.
+        SpecError: invalid specs, or a folder that cannot be written.
     """
     refuse_links(out, [Path(scale, name)])
-    ends, kept = _ends(file, grid.tasks, scale, store, out, where, display, again=again)
-    document = make_document(name, file, grid.results(ends), scale, kept)
+    outcomes, kept = _outcomes(file, grid.tasks, scale, store, out, where, display, again=again)
+    document = make_document(name, file, grid.results(outcomes), scale, kept)
     with atomic_folder(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
     return document
 
 
-def _ends(
+def _outcomes(
     file: PaperFile,
     tasks: Sequence[Task],
     scale: str,
@@ -118,7 +119,7 @@ def _ends(
     *,
     again: bool,
 ) -> tuple[TaskOutcomes, str]:
-    """The outcomes of the tasks, and the note on stored runs of earlier code."""
+    """The outcomes of the tasks, and the remark on stored runs of earlier code."""
     if store is not None and not file.needs_flows:
         return run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
     on_result = None if store is None else store_writer(store, display)
@@ -126,7 +127,7 @@ def _ends(
 
 
 def make_document(name: str, file: PaperFile, results: Results, scale: str, kept: str = "") -> Document:
-    """What results say about a figure or table; `kept` is what is to be said of stored runs."""
+    """The document of a figure or table from its results; `kept` is the remark on stored runs."""
     size = file.scale.of(scale)
     if file.kind == "runs":
         tunes = {scheme.label: scheme.tune for scheme in schemes(file, size)}
@@ -184,7 +185,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
 
 
 def _cost(results: Sequence[Result]) -> Cost | None:
-    """The cost of runs; None where it is unknown of one."""
+    """The cost of runs; None if the cost of one is unknown."""
     summaries = [result.summary for result in results]
     cpu_s = [each.cpu_s for each in summaries if not isinstance(each.cpu_s, UnsetType)]
     if not summaries or len(cpu_s) < len(summaries):
@@ -195,7 +196,7 @@ def _cost(results: Sequence[Result]) -> Cost | None:
 
 
 def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
-    """The option that asks for these seeds, where they are not those of the file."""
+    """The command-line option for these seeds; empty if they are those of the file."""
     if not seeds or read_paper(name).scale.of(scale).each_seed == tuple(seeds):
         return ""
     return f" --seed {seeds_text(seeds)}"
@@ -204,7 +205,7 @@ def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
 def _notes(
     file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int], curves: Sequence[Curve]
 ) -> Iterator[str]:
-    """What a reader must know of all numbers."""
+    """Remarks that apply to all numbers of a figure."""
     expressions = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
     for name in P99 if flows else ():
         for flow_class, count in flows.items():
@@ -224,7 +225,7 @@ def _notes(
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
-    """What all runs of a file have in common, and by `case: key` what a case changes."""
+    """The settings that all runs of a file share by key, and those that a case changes by `case: key`."""
     common = given(file.experiment) | given(file.scale.of(scale).experiment)
     texts = {key: _text(value) for key, value in common.items()}
     for case in file.cases(scale):
@@ -234,7 +235,7 @@ def _setting(file: PaperFile, scale: str) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """As a file of an experiment has it."""
+    """A setting as text, as an experiment file has it."""
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -242,31 +243,29 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A cell without its metrics, these over seeds, and its runs."""
+    """A cell that lacks its metrics, the metrics' values over seeds, and its runs."""
 
     cell: Cell
     measures: Mapping[str, SeedValues]
     results: Sequence[Result] = ()
 
     def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, SeedValues]) -> Cell:
-        """The cell with everything that was measured, the intervals of some metrics, and the ratios of those
-        drawn to what a base has.
-        """
+        """The cell with all its metrics, intervals for `metrics`, and ratios to the base for `drawn`."""
         intervals: dict[str, tuple[float, float]] = {}
         for name in metrics:
             if len(self.results) > 1 and name in self.measures:
                 ends = self.measures[name].estimate().ends
                 intervals |= {} if ends is None else {name: ends}
-        places = [(place, place) for place in range(len(self.results))]
+        pairs = [(index, index) for index in range(len(self.results))]
         ratios: dict[str, tuple[float, ...]] = {}
         for name in drawn:
-            estimated = ratio(self.measures.get(name), base.get(name), places)
+            estimated = ratio(self.measures.get(name), base.get(name), pairs)
             ratios |= {} if estimated is None else {name: (estimated.value, *(estimated.ends or ()))}
         values = {name: seeds.value for name, seeds in self.measures.items()}
         return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
 
     def named(self, flows: Mapping[str, int]) -> dict[str, SeedValues]:
-        """The metrics by the names that claims use, though another tail may stand for a p99."""
+        """The metrics by the names that claims use; with few flows a p99 has the value of another tail."""
         return {
             name: self.measures[other]
             for name in self.measures
@@ -282,14 +281,15 @@ def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[
         bars.setdefault((case, label), {}).setdefault(value, []).append(run)
     cells, curves = [], []
     for (case, label), by_value in bars.items():
-        ended = {value: _ended(runs) for value, runs in by_value.items()}
+        complete = {value: _results_of(runs) for value, runs in by_value.items()}
         measured = {
             value: seed_values([measure(result) for result in results_of_value])
-            for value, results_of_value in ended.items()
+            for value, results_of_value in complete.items()
         }
         tune = tunes[label]
         if tune is None:
-            cells.append(_Seen(Cell(case, label, {}, runs=_folders(by_value[""])), measured[""], ended[""]))
+            cell = Cell(case, label, {}, runs=_folders(by_value[""]))
+            cells.append(_Seen(cell, measured[""], complete[""]))
             continue
         metrics = {
             value: {name: seeds.value for name, seeds in by_name.items()}
@@ -303,17 +303,17 @@ def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[
             cells.append(_Seen(Cell(case, label, {}, note="no run came to its end"), {}))
             continue
         value = chosen.value
-        option = {tune.option: SeedValues((float(parse_time_ns(value)),) * len(ended[value]))}
+        option = {tune.option: SeedValues((float(parse_time_ns(value)),) * len(complete[value]))}
         shown = f"{tune.option} {value}"
         cell = Cell(case, label, {}, shown, chosen.note, _folders(by_value[value]))
-        cells.append(_Seen(cell, {**measured[value], **option}, ended[value]))
+        cells.append(_Seen(cell, {**measured[value], **option}, complete[value]))
     return cells, tuple(curves)
 
 
-def _ended(runs: Sequence[Run]) -> list[Result]:
-    """The results of runs that differ in their seeds only; none where a run failed."""
-    ended = [run.result for run in runs if run.result is not None]
-    return ended if len(ended) == len(runs) else []
+def _results_of(runs: Sequence[Run]) -> list[Result]:
+    """The results of runs that differ only in their seeds; empty if a run failed."""
+    results = [run.result for run in runs if run.result is not None]
+    return results if len(results) == len(runs) else []
 
 
 def _folders(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -323,7 +323,7 @@ def _folders(runs: Sequence[Run]) -> tuple[str, ...]:
 def _with_curves(
     file: PaperFile, seen: list[_Seen], searches: tuple[Curve, ...]
 ) -> tuple[list[_Seen], tuple[Curve, ...]]:
-    """The same with what a chart of lines shows."""
+    """The cells and curves, with those that a line chart shows."""
     if file.chart not in LINES:
         return seen, searches
     cells, runs = [each.cell for each in seen], [each.results for each in seen]
@@ -335,7 +335,7 @@ def _with_curves(
 
 
 def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
-    """What no run is needed for."""
+    """The cells and curves of a figure that is computed without runs."""
     curves: tuple[Curve, ...] = ()
     if file.kind == "memory":
         values, curves = memory_values(file)
@@ -353,7 +353,7 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
 
 
 def _failures(results: Results) -> tuple[str, ...]:
-    """Runs that failed, and runs in which flows did not finish."""
+    """Messages about runs that failed, and runs in which flows did not finish."""
     problems = []
     for run in results.runs:
         where = " ".join(filter(None, (str(run.settings[key]) for key in (CASE, SCHEME, VALUE))))

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure or table of a paper as a TOML file: what runs, what is measured, what the paper claims.
+"""The TOML file of a paper's figure or table: its experiments, its metrics, and the paper's claims.
 
     paper = "Flowcut"                       # and figure, title, source, about, assumptions
     metrics = ["fct_p99", "out_of_order_share"]   # columns of the table, panels of the figure
-    base = "ecmp"                           # the scheme over which others are shown, in pairs of one seed
+    base = "ecmp"                           # the scheme to which ratios are shown, paired by seed
 
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
     [[case]]                                # name, title, experiment, small, paper, options: one traffic
     [[scheme]]                              # label, experiment, small, paper, cases, takes, over, tune
-    [grid]                                  # a scheme for every combination of `values`; others are beside it
+    [grid]                                  # a scheme at every combination of `values`, besides [[scheme]]s
     [[claim]]                               # kind, text, value, expect, paper, why or reason
     [reasons]                               # explanations that several claims share, by name
 
-In files of other kinds nothing is simulated: `memory` and `occupancy` hold parameters of Flowcut's memory
-model (memory.py), `endpoints` and `paths` topologies whose paths are counted or listed (endpoints.py), in
-[[panel]]s.
+Files of other kinds do not simulate anything. Their [[panel]]s have parameters of Flowcut's memory model
+(`memory` and `occupancy`, see memory.py), or topologies whose paths are counted or listed (`endpoints` and
+`paths`, see endpoints.py).
 """
 
 from __future__ import annotations
@@ -43,16 +43,22 @@ from tailrace.spec.schema import KeyProblemError, convert, in_file, read_toml
 from tailrace.spec.suggest import unknown
 
 FOLDER = Path(__file__).resolve().parent / "files"
-"""Where the papers' files lie."""
+"""The folder of the papers' files."""
 
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
 CHARTS = ("bars", "ratios", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
 LINES = ("sizes", "gaps")
-"""Charts that show runs as lines (line_charts.py); a search would need lines of its own."""
+"""Charts that show runs as lines (line_charts.py); they cannot be combined with a search."""
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One size: what it changes, the seeds over which metrics are averaged, what it leaves out and why."""
+    """One scale of a figure.
+
+    experiment: settings that it changes
+    seeds: the seeds over which metrics are averaged
+    reductions: what it omits compared with the paper, and why
+    values: the values of searched options and of the grid's options
+    """
 
     experiment: Settings = Settings()
     seeds: Annotated[int | str | list[int], Meta(description=SEEDS)] = 1
@@ -64,27 +70,27 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The seeds.
 
         Raises:
-            SpecError: they are none.
+            SpecError: the seeds are invalid.
         """
         return parse_seeds(self.seeds)
 
 
 class PaperScales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sizes."""
+    """The scales of a figure."""
 
     small: Scale = Scale()
     paper: Scale = Scale()
 
     def of(self, name: str) -> Scale:
-        """The size with a name of SCALES."""
+        """The scale with a name of SCALES."""
         return self.small if name == "small" else self.paper
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A traffic in a network; `small` and `paper` change `experiment` at one size.
+    """A case of a figure, such as one workload in one network; `small` and `paper` are changes at that scale.
 
-    only: the size at which the case is there; empty: at both
-    options: what the words of every scheme get in this case, by option
+    only: the only scale that has the case; empty if both have it
+    options: options that every scheme's spec gets in this case, by name
     """
 
     name: str
@@ -96,12 +102,12 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, str] = {}
 
     def of(self, scale: str) -> Settings:
-        """What this case changes at one size only."""
+        """The settings that this case changes at one scale only."""
         return self.small if scale == "small" else self.paper
 
 
 class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Search of a scheme's option: the value with the best mean FCT and less out of order than `below`."""
+    """The search for the option's value with the least mean FCT whose share out of order is under `below`."""
 
     option: str
     below: Annotated[float, Meta(description="a share of packets over 0 and up to 1", gt=0, le=1)] | None = (
@@ -110,11 +116,11 @@ class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scheme as it is compared; `experiment` holds its words and what else it needs.
+    """A scheme of a figure; `experiment` has its spec and other settings that it needs.
 
-    `small` and `paper` change it at one size, `cases` in single cases, by their names. `takes` are the
-    options of cases that its words can have. `over` is the scheme over which it is shown, where that is
-    not the file's `base`.
+    `small` and `paper` are changes at that scale, `cases` changes in single cases, by their names. `takes`
+    lists the options of cases that its spec accepts (None: all). `over` is the scheme to which its ratios are
+    relative, if that is not the file's `base`.
     """
 
     label: str
@@ -127,14 +133,14 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     over: str = ""
 
     def of(self, scale: str) -> Settings:
-        """What this scheme changes at one size only."""
+        """The settings that this scheme changes at one scale only."""
         return self.small if scale == "small" else self.paper
 
 
 class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One scheme at every combination of the values of these options; the first is the x axis.
+    """One scheme at every combination of the values of these options; the first option is the x axis.
 
-    titles: what the options are called in a figure
+    titles: the titles of the options in a figure
     """
 
     scheme: str
@@ -143,7 +149,9 @@ class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Memory against flows a host, a line for each combination of the other parameters; or `topologies`."""
+    """A panel without runs: memory against flows per host, with a line for each combination of the other
+    parameters; or `topologies`.
+    """
 
     name: str
     title: str = ""
@@ -158,19 +166,20 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A statement of the paper that can be checked.
 
-    kind: what it tests, and so how it is graded: kinds.py
-    value: an expression over metrics (expression.py); without a case in it, it is checked for every case
-    expect: `<= 0.5`, `0.9..1.1`, `11.3`, of the value in its unit: see expect.py; of a ranking a comparison
-    with 1 or 0, where both are equal
-    number: what several claims that test one number of the paper call it, of which the worst counts
-    counts: the cases in which it is among the headlines; missing: all, empty: none, for another claim
-    counts or the setting is ours
+    kind: the kind of claim, which decides how it is graded: kinds.py
+    value: an expression over metrics (expression.py); if it names no case, it is checked for every case
+    expect: the expected value in `unit`: `<= 0.5`, `0.9..1.1`, `11.3`, see expect.py; for a ranking a
+        comparison with 1 or 0, which mean equality
+    number: a name shared by several claims that test one number of the paper; the worst verdict counts
+    counts: the cases in which it counts in headlines; missing: all; empty: none, since another claim counts,
+        or the setting is not the paper's
     paper: the paper's number or words, shown beside ours
-    rerun: what its authors found when they ran it again in public, by case, shown in a third column
-    unit: in which both are shown
-    cases: names of the cases that are meant; none: all only: the size at which it can be checked;
-    empty: at both why: what explains a difference, at either size or at one reason: the name of an
-    explanation in the file's `reasons`, for one that several claims share
+    rerun: by case, the value that its authors published after running it again, shown in a third column
+    unit: the unit in which both are shown
+    cases: names of the cases to which it applies; empty: all
+    only: the only scale at which it can be checked; empty: both
+    why: the explanation of a difference; `why_small` and `why_paper` are those at one scale
+    reason: the name of an explanation in the file's `reasons`, which several claims can share
     """
 
     kind: Annotated[str, Meta(description=f"one of {', '.join(CLAIM_KINDS)}")]
@@ -190,20 +199,20 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
     def explanation(self, scale: str) -> str:
-        """What explains a difference at one size."""
+        """The explanation of a difference at one scale."""
         return (self.why_small if scale == "small" else self.why_paper) or self.why
 
     @property
     def expectation(self) -> Expectation:
-        """What the value should be."""
+        """The parsed expectation."""
         return parse_expectation(self.expect)
 
 
 class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole file.
+    """The file of a figure or table.
 
-    drawn: metrics that bars, ratios and heat maps show; empty: all of them, or the first one
-    base: the scheme over which the drawn metrics of the others are shown, too, in pairs of one seed
+    drawn: metrics that bars, ratios and heat maps show; empty: all metrics, or the first one in heat maps
+    base: the scheme to which the ratios of the drawn metrics are relative, paired by seed
     """
 
     paper: str
@@ -228,26 +237,26 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def bases(self) -> dict[str, str]:
-        """What each scheme is shown over, by label; none of those that are over nothing."""
+        """The base of each scheme's ratios, by label; schemes without a base are absent."""
         bases = {scheme.label: scheme.over or self.base for scheme in self.scheme}
         return {label: base for label, base in bases.items() if base}
 
     def cases(self, scale: str) -> list[Case]:
-        """The cases that are there at one size."""
+        """The cases of one scale."""
         return [case for case in self.case if case.only in ("", scale)]
 
     @property
     def needs_flows(self) -> bool:
-        """Whether it takes single flows, which runs themselves have, and no stored line of one."""
+        """Whether it needs single flows, which the folders of runs have, but not the store."""
         return self.chart == "sizes"
 
     def needs(self, scale: str) -> list[str]:
-        """The metrics that it shows or makes claims about, and those that may stand for them."""
+        """The metrics that it shows or that claims name, and those that may replace them."""
         claimed = (name for claim in self.claims(scale) for name in metrics_of(claim.value))
         return list(dict.fromkeys(each for name in (*self.metrics, *claimed) for each in tails(name)))
 
     def claims(self, scale: str) -> list[Claim]:
-        """The claims that are about something there at one size, each with the cases that are, and why."""
+        """The claims that apply at one scale, each with its cases at that scale and its explanation."""
         names = {case.name for case in self.cases(scale)} | {panel.name for panel in self.panel}
         claims = []
         for claim in self.claim:
@@ -264,7 +273,7 @@ def names() -> list[str]:
 
 
 def _natural(name: str) -> tuple[str, str, int, str]:
-    """Sorts fig7 before fig10, and figures before tables."""
+    """The key that sorts fig7 before fig10, and figures before tables."""
     paper, _, rest = name.partition("_")
     kind = rest.rstrip("0123456789_")
     number = rest[len(kind) :]
@@ -272,17 +281,18 @@ def _natural(name: str) -> tuple[str, str, int, str]:
 
 
 def paper_of(name: str) -> str:
-    """What the names of a paper's figures, and its page, begin with: flowcut."""
+    """The prefix of the names of a paper's figures and of its page, such as flowcut."""
     return name.partition("_")[0]
 
 
 def select(wanted: str) -> list[str]:
-    """The files that words mean, with commas between: `all`, a paper, a file, or a figure such as fig8.
+    """The files that a comma-separated list selects; an item is `all`, a paper, a file, or a figure like
+    fig8.
 
-    In the order of the papers, each file once.
+    Each file is selected once, in the order of the papers.
 
     Raises:
-        SpecError: a word means none.
+        SpecError: an item does not match any file.
     """
     chosen = set[str]()
     for item in wanted.split(","):
@@ -295,19 +305,19 @@ def select(wanted: str) -> list[str]:
 
 
 def read_paper(name: str) -> PaperFile:
-    """The file of a figure or table, checked.
+    """Reads and checks the file of a figure or table, by name.
 
     Raises:
-        FileError: it is not as it should be.
+        FileError: it is invalid.
     """
     return read_paper_file(FOLDER / f"{name}.toml")
 
 
 def read_paper_file(path: Path) -> PaperFile:
-    """A figure's or table's file, checked.
+    """Reads and checks the file of a figure or table.
 
     Raises:
-        FileError: it cannot be read, or a key or value is not what was expected.
+        FileError: it cannot be read, or has an unexpected key or value.
     """
     values = read_toml(path)
     try:
@@ -321,13 +331,13 @@ def read_paper_file(path: Path) -> PaperFile:
 
 
 def with_seeds(file: PaperFile, scale: str, seeds: Sequence[int]) -> PaperFile:
-    """The file with other seeds at one of its sizes."""
+    """The file with other seeds at one of its scales."""
     changed = msgspec.structs.replace(file.scale.of(scale), seeds=list(seeds))
     return msgspec.structs.replace(file, scale=msgspec.structs.replace(file.scale, **{scale: changed}))
 
 
 def _check(file: PaperFile) -> None:
-    """What the types cannot say."""
+    """Checks what the types cannot express; raises KeyProblemError."""
     for scale in SCALES:
         try:
             _ = file.scale.of(scale).each_seed
@@ -352,29 +362,29 @@ def _check(file: PaperFile) -> None:
         for option in file.grid.titles:
             _one_of("grid.titles", option, file.grid.options)
     if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
-        raise KeyProblemError("chart", f"{file.chart} shows no search")
+        raise KeyProblemError("chart", f"{file.chart} cannot show a search; expected no scheme with tune")
     _check_values(file)
     known = {case.name for case in file.case} | {panel.name for panel in file.panel}
     for number, claim in enumerate(file.claim):
         _check_claim(f"claim[{number}]", claim, known)
         _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
         if claim.reason and claim.why:
-            raise KeyProblemError(f"claim[{number}].reason", "there is a why, too; expected one of them")
+            raise KeyProblemError(f"claim[{number}].reason", "why is given, too; expected one of them")
 
 
 def _check_bases(file: PaperFile) -> None:
-    """Whether there is what ratios are to."""
+    """Checks that the bases of ratios are schemes of the file."""
     labels = [scheme.label for scheme in file.scheme]
     if file.base:
         _one_of("base", file.base, labels)
     for number, scheme in enumerate(file.scheme):
         _one_of(f"scheme[{number}].over", scheme.over, ("", *labels))
     if file.chart == "ratios" and not any((file.base, *(scheme.over for scheme in file.scheme))):
-        raise KeyProblemError("base", "missing; expected the scheme to which ratios are")
+        raise KeyProblemError("base", "missing; expected the scheme to which ratios are relative")
 
 
 def _check_values(file: PaperFile) -> None:
-    """Whether there are values of every option that is searched or of a grid, at each size."""
+    """Checks that there are values of every searched option and of the grid's options, at each scale."""
     options = list(file.grid.options) if file.grid else []
     options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
     for scale in SCALES:
@@ -402,11 +412,11 @@ def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
     except SpecError as error:
         raise KeyProblemError(f"{key}.expect", str(error)) from error
     if claim.kind == RANKING and expected.even is None:
-        raise KeyProblemError(f"{key}.expect", "expected a comparison with 1 or 0, of a ranking")
+        raise KeyProblemError(f"{key}.expect", "expected a comparison with 1 or 0, since kind is ranking")
     if expected.sense and claim.kind == NUMBER:
-        raise KeyProblemError(f"{key}.expect", "a bound is of a direction; expected a number or its range")
+        raise KeyProblemError(f"{key}.expect", "a bound needs kind direction; expected a number or a range")
     if expected.is_number and claim.kind != NUMBER:
-        raise KeyProblemError(f"{key}.expect", "one number is of claims whose kind is number")
+        raise KeyProblemError(f"{key}.expect", "a single number needs kind number; expected a bound or range")
 
 
 def _one_of(key: str, value: str, choices: Sequence[str]) -> None:
@@ -417,4 +427,4 @@ def _one_of(key: str, value: str, choices: Sequence[str]) -> None:
 def _unique(key: str, listed: Sequence[str]) -> None:
     for number, name in enumerate(listed):
         if name in listed[:number]:
-            raise KeyProblemError(f"{key}[{number}]", f"{name!r} is there twice")
+            raise KeyProblemError(f"{key}[{number}]", f"{name!r} is given twice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tail that replaces a 99th percentile where there are too few flows for one, over all seeds."""
+"""The percentile that replaces a 99th percentile if there are too few flows for one over all seeds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailrace.results.result import Result
 from tailrace.results.statistics import TAILS, tail_name, tail_percent
 
 P99 = ("fct_p99", "slowdown_p99", "ood_p99")
-"""Metrics that have another in their place, whose name is the same but for `p99`."""
+"""Metrics that may be replaced by one whose name differs only in `p99`."""
 
 
 def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
-    """The flows of each class, and by the empty name all that count, of the cell that has the fewest.
+    """The smallest number of flows in any cell, by class of flows; the empty name is for all measured flows.
 
     Args:
-        runs: of each cell, one a seed.
+        runs: the results of each cell, one per seed.
     """
     counts: dict[str, list[int]] = {}
     for results in runs:
@@ -30,7 +30,7 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
         for result in results:
             by_class = result.summary.classes
             classes.update(
-                {} if isinstance(by_class, UnsetType) else {name: of.flows for name, of in by_class.items()}
+                {} if isinstance(by_class, UnsetType) else {name: row.flows for name, row in by_class.items()}
             )
         for name, count in classes.items():
             counts.setdefault(name, []).append(count)
@@ -38,14 +38,14 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
 
 
 def tails(name: str) -> tuple[str, ...]:
-    """A metric, and those that may replace it."""
+    """A metric and those that may replace it."""
     if split_class(name)[0] not in P99:
         return (name,)
     return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
 
 
 def shown_metric(name: str, flows: Mapping[str, int]) -> str:
-    """The metric that is shown for one, given the flows of each class: itself, or that of another tail."""
+    """The metric to show: the metric itself or, with few flows in its class, that of another percentile."""
     base, flow_class = split_class(name)
     if base not in P99 or flow_class not in flows:
         return name

@@ -2,8 +2,8 @@
 """The search for a scheme's parameter: the best mean FCT that keeps reordering below a limit.
 
 Flowcut §III-C2 compares with flowlet switching at three such limits, 20, 5 and 2 % of packets out of order;
-its Fig. 1 shows the best gap without any. Where no value keeps the limit, the one that comes closest counts,
-and the result says so.
+its Fig. 1 shows the best gap without a limit. If no value meets the limit, the one with the least reordering
+is chosen, and the result has a note.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ Measured = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The value that was chosen, and what a reader must know about it; empty where it is as it should be."""
+    """The chosen value, and a note about it for the reader; empty if there is nothing special."""
 
     value: str
     note: str = ""
 
 
 def choose(tune: Tune, measured: Mapping[str, Measured]) -> Choice | None:
-    """The best of the searched values; None where none has a mean FCT.
+    """The best of the searched values; None if no value has a mean FCT.
 
     Args:
-        tune: the limit.
+        tune: the search, with its limit.
         measured: the metrics of each value's runs, in the order of the values.
     """
-    able = {value: metrics for value, metrics in measured.items() if "fct_mean" in metrics}
-    if not able:
+    complete = {value: metrics for value, metrics in measured.items() if "fct_mean" in metrics}
+    if not complete:
         return None
     limit = tune.below
     allowed = {
         value: metrics
-        for value, metrics in able.items()
+        for value, metrics in complete.items()
         if limit is None or metrics.get("out_of_order_raw_share", 1.0) < limit
     }
     if not allowed:
-        closest = min(able, key=lambda value: able[value].get("out_of_order_raw_share", 1.0))
+        closest = min(complete, key=lambda value: complete[value].get("out_of_order_raw_share", 1.0))
         return Choice(closest, f"no {tune.option} keeps below {limit:.3g} out of order; the closest is shown")
     best = min(allowed, key=lambda value: allowed[value]["fct_mean"])
     values = list(measured)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page of a folder of results: opens anywhere, needs no network."""
+"""The report of a folder of results: one self-contained HTML page that needs no network connection."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies below a folder of results: single runs, results of grids, figures of papers."""
+"""Collects all results below a folder: single runs, results of grids, figures of papers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.limits import refuse_above
 
 MOST_FOLDERS = 1 << 18
-"""That are looked through for results."""
+"""Most folders that are searched for results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Runs that belong together; `folder` as the user named it."""
+    """A grid of runs or a single run, with its folder as the user named it."""
 
     folder: Path
     results: Results
@@ -31,7 +31,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """All that a report is about; documents with their files, and what cannot be read."""
+    """All results of a report: studies, documents with their files, and messages about unreadable files."""
 
     studies: tuple[Study, ...]
     documents: tuple[tuple[Path, Document], ...]
@@ -39,11 +39,11 @@ class Collected:
 
 
 def collect(folder: Path) -> Collected:
-    """Everything below a folder. A file that is not what its name says is a problem, and the rest is there.
+    """Collects all results below a folder. An invalid file becomes a problem; the others are still collected.
 
     Raises:
-        SpecError: there is nothing that can be read.
-        FileError: nothing can be read because of one file.
+        SpecError: there are no results.
+        FileError: no result can be read; the error is that of the first invalid file.
     """
     if not folder.is_dir():
         raise SpecError(f"{folder}: not a folder")
@@ -51,13 +51,13 @@ def collect(folder: Path) -> Collected:
     documents: list[tuple[Path, Document]] = []
     errors: list[FileError] = []
     folders = _walk(folder)
-    for place in _studies(folders):
+    for study_folder in _studies(folders):
         try:
-            studies.append(_study(place))
+            studies.append(_study(study_folder))
         except FileError as error:
             errors.append(error)
-    for place in folders:
-        file = place / RESULT
+    for each in folders:
+        file = each / RESULT
         if file.exists():
             try:
                 documents.append((file, read_document(file)))
@@ -67,23 +67,23 @@ def collect(folder: Path) -> Collected:
         if errors:
             raise errors[0]
         raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
-    documents.sort(key=lambda entry: _place(entry[1]))
+    documents.sort(key=lambda entry: _order(entry[1]))
     return Collected(tuple(studies), tuple(documents), tuple(map(str, errors)))
 
 
-def _place(document: Document) -> tuple[str, str, str, int]:
-    """Sorts figures before tables, and Fig. 7 before Fig. 10."""
+def _order(document: Document) -> tuple[str, str, str, int]:
+    """The key that sorts figures before tables, and Fig. 7 before Fig. 10."""
     digits = "".join(letter if letter.isdigit() else " " for letter in document.name).split()
     name = document.name.rstrip("0123456789_")
     return document.scale, document.paper, name, int(digits[0]) if digits else 0
 
 
 def _walk(folder: Path) -> list[Path]:
-    """A folder and all below it, in order; links to folders are not followed, for they may lead anywhere.
+    """A folder and all folders below it, sorted; links are not followed, since they may lead anywhere.
 
     Raises:
-        FileError: one cannot be read.
-        SpecError: there are too many.
+        FileError: a folder cannot be read.
+        SpecError: there are too many folders.
     """
 
     def refuse(error: OSError) -> None:
@@ -91,9 +91,9 @@ def _walk(folder: Path) -> list[Path]:
 
     folders = []
     try:
-        for place, below, _ in os.walk(folder, onerror=refuse):
+        for path, below, _ in os.walk(folder, onerror=refuse):
             below.sort()
-            folders.append(Path(place))
+            folders.append(Path(path))
             refuse_above(f"report {folder}", "folders", len(folders), MOST_FOLDERS)
     except RecursionError:
         raise SpecError(f"{folder}: folders are nested too deeply") from None
@@ -101,9 +101,7 @@ def _walk(folder: Path) -> list[Path]:
 
 
 def _studies(folders: Sequence[Path]) -> Iterator[Path]:
-    """The folders of studies and of single runs; those within a study belong to it, and the runs of papers to
-    their figures.
-    """
+    """The folders of studies and of single runs, without runs within a study and those of papers' figures."""
     done: Path | None = None
     for folder in folders:
         if done is not None and folder.is_relative_to(done):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of a topology: layers for trees, a ring of groups for Dragonfly and Slim Fly.
 
-Links that something happens to are red. Networks with many hosts are drawn without them.
+Links with faults are red. Networks with many hosts are drawn without hosts.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tailrace.results.sampled import links_to_hosts
 from tailrace.topology import Topology
 
 MOST_HOSTS = 64
-"""Hosts that are drawn; more would only be a black line."""
+"""Most hosts that are drawn; more would merge into a black line."""
 
 _ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
 _HOST = "host"
 _FAULTY = "#D55E00"
 _RINGS = ("dragonfly", "slim-fly")
 
-Place = tuple[float, float]
+Position = tuple[float, float]
 
 
 def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -> Figure:
-    """The picture; `faulty` are the ends of the links that something happens to."""
+    """The picture; `faulty` has the two ends of each link that has a fault."""
     hurt = set(faulty)
     places = _ring(topology) if topology.kind in _RINGS else _layers(topology)
     with_hosts = len(topology.hosts) <= MOST_HOSTS
@@ -75,8 +75,8 @@ def _rank(role: str) -> int:
     return -1 if role == _HOST else _ROLES.index(role) if role in _ROLES else len(_ROLES)
 
 
-def _layers(topology: Topology) -> dict[str, Place]:
-    """Switches by their distance from a host, spread over the width."""
+def _layers(topology: Topology) -> dict[str, Position]:
+    """Positions of switches: the height is the distance from hosts; a layer is spread over the width."""
     levels, layers = links_to_hosts(topology), dict[int, list[str]]()
     for switch in topology.switches:
         layers.setdefault(levels[switch.name], []).append(switch.name)
@@ -87,8 +87,8 @@ def _layers(topology: Topology) -> dict[str, Place]:
     }
 
 
-def _ring(topology: Topology) -> dict[str, Place]:
-    """Groups around a circle, the switches of each around one of its own."""
+def _ring(topology: Topology) -> dict[str, Position]:
+    """Positions of switches: groups on a circle, and the switches of each group on a smaller circle."""
     groups: dict[int, list[str]] = {}
     for switch in topology.switches:
         groups.setdefault(switch.group, []).append(switch.name)
@@ -96,19 +96,19 @@ def _ring(topology: Topology) -> dict[str, Place]:
     places = {}
     for number, names in enumerate(groups.values()):
         centre = _on_circle(number, len(groups), 1.0)
-        for place, name in enumerate(names):
-            x, y = _on_circle(place, len(names), radius)
+        for index, name in enumerate(names):
+            x, y = _on_circle(index, len(names), radius)
             places[name] = (centre[0] + x, centre[1] + y)
     return places
 
 
-def _on_circle(number: int, count: int, radius: float) -> Place:
+def _on_circle(number: int, count: int, radius: float) -> Position:
     angle = 2 * math.pi * number / count + math.pi / 2
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-def _hosts(topology: Topology, places: Mapping[str, Place]) -> dict[str, Place]:
-    """Hosts beside their switch: below it in a tree, further out in a ring."""
+def _hosts(topology: Topology, places: Mapping[str, Position]) -> dict[str, Position]:
+    """Positions of hosts: below their switch in a tree, outside of it in a ring."""
     positions = {}
     ring = topology.kind in _RINGS
     width = 0.8 / max(1, len(topology.leaves))

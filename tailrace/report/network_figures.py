@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the network over time, from samples: throughput, of all flows and of some, how evenly uplinks
-are used, how long queues are. Of runs whose words still describe their network (networks.py).
+"""Figures of the network over time, from samples of ports: throughput of all and of followed flows, imbalance
+of uplinks, queue lengths. They need runs whose specs still describe their network (networks.py).
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _KIB = 1 << 10
 _GBPS = 1e9
 _MOST_FLOWS = 8
 _MOST_POINTS = 2000
-"""Of a distribution: more lie on one another."""
+"""Most points of a distribution; more would overlap."""
 
 
 def throughput_figure(results: Sequence[Result]) -> Figure | None:
-    """What switches send to hosts, over time: a panel a case, a line a scheme; None where nobody looked."""
+    """The rate from switches to hosts over time: a panel a case, a line a scheme; None without samples."""
     return _by_case(results, "throughput (Gb/s)", _rates, over_time=True)
 
 
 def imbalance_figure(results: Sequence[Result]) -> Figure | None:
-    """The distribution of the imbalance of uplinks, over switches and intervals; None where nobody looked."""
+    """The distribution of the imbalance of uplinks over switches and intervals; None without samples."""
     return _by_case(results, "imbalance of uplinks, (max - min) / mean", _imbalance, over_time=False)
 
 
 def queue_cdf_figure(results: Sequence[Result]) -> Figure | None:
-    """The distribution of the lengths of queues, over ports and samples; None where nobody looked."""
+    """The distribution of queue lengths over ports and samples; None without samples."""
     return _by_case(results, "queue (KiB)", _lengths, over_time=False)
 
 
 def flow_throughput_figure(result: Result) -> Figure | None:
-    """Payload of followed flows that reaches their last switch, over time; None where none were followed."""
+    """The payload rate of followed flows at their last switch over time; None if no flow was followed."""
     mtu_bytes = result.summary.mtu_bytes
     if result.timelines.paths is None or isinstance(mtu_bytes, UnsetType):
         return None
@@ -85,7 +85,7 @@ def _lengths(series: Series, _topology: Topology) -> list[float]:
 
 
 def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_time: bool) -> Figure | None:
-    """A panel a case, a line a scheme: of an item an interval, or of the distribution of all items."""
+    """A panel per case, a line per scheme: values over time, or with `over_time` False their distribution."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     runs = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of runs, made anew from their words, which may name a file that has changed since."""
+"""The networks of runs, built again from their specs, which may name a file that has changed since."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ def network(spec: str) -> Topology:
     """The network of a spec.
 
     Raises:
-        SpecError: they describe none, or the file is not here any more.
+        SpecError: the spec is invalid, or a file that it names is missing.
     """
     return parse_topology(spec)
 
 
 def misfit(result: Result) -> str:
-    """Why the network of a run is unknown; empty where its spec still describes it."""
+    """Why the network of a run is unknown; empty if its spec still describes the network."""
     spec = result.summary.topology
     try:
-        unlike = _unlike(result, network(spec))
+        missing = _missing(result, network(spec))
     except SpecError as error:
         return str(error)
-    return f"{spec}: another network than that of the run, which had {unlike}" if unlike else ""
+    return f"{spec}: another network than that of the run, which had {missing}" if missing else ""
 
 
-def _unlike(result: Result, topology: Topology) -> str:
-    """Something that a run saw and its network does not have; empty where there is nothing."""
+def _missing(result: Result, topology: Topology) -> str:
+    """A host or link that a run recorded and the topology does not have; empty if there is none."""
     hosts = {host.name for host in topology.hosts}
     for name in sorted({name for row in result.rows for name in (row.src, row.dst)} - hosts):
         return f"a host {name}"
@@ -41,7 +41,7 @@ def _unlike(result: Result, topology: Topology) -> str:
         columns = {} if table is None else values_of(table)
         seen = set(zip(*(columns.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
         for switch, port, peer in sorted(seen):
-            there = topology.ports_of(switch).get(port) if switch in switches else None
-            if there is None or there.name != peer:
+            known = topology.ports_of(switch).get(port) if switch in switches else None
+            if known is None or known.name != peer:
                 return f"{peer} on port {port} of {switch}"
     return ""

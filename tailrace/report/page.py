@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a report: a section for each figure of a paper, as on that paper's page, and for each study."""
+"""The page of a report: a section for each figure of a paper, as on the paper's page, and for each study."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _FACTS = (
 )
 _HASH_DIGITS = 12
 _MOST_ROWS = 24
-"""Of a table that is not folded."""
+"""Most rows of a table that is not collapsed."""
 
 _Figures = Iterable[tuple[Figure | None, str]]
-"""Figures, where there is something to draw, with their captions."""
+"""Figures with their captions; None if there is nothing to draw."""
 
 
 def render(collected: Collected, title: str) -> str:
-    """The whole page.
+    """The page as HTML.
 
     Raises:
         FileError: results that cannot be shown.
     """
-    # files may have changed since the last page
+    # files of topologies may have changed since the last page
     network.cache_clear()
-    environment = templates({**FUNCTIONS, "place": _place})
+    environment = templates({**FUNCTIONS, "place": _anchor_of})
     svgs: dict[str, str] = {}
 
     def draw(figures: _Figures) -> Iterator[tuple[str, str]]:
-        """The captions and names of the figures, whose ids are unique in the page."""
+        """Converts figures to SVG; yields their captions and names, which are unique in the page."""
         for figure, caption in figures:
             if figure is not None:
                 name = f"f{len(svgs)}"
@@ -86,7 +86,7 @@ def render(collected: Collected, title: str) -> str:
                 facts=_facts(study.results.results),
                 table=Markup(study.results.markdown()),  # noqa: S704 - it is escaped
                 misfits=[text for text in dict.fromkeys(misfits) if text],
-                # the table has them below it
+                # if there is a table, it lists them in its caption
                 left_out=() if study.results.results else study.results.left_out,
                 pictures=draw(_study_figures(study, misfits)),
                 command=_command(study.results),
@@ -96,25 +96,25 @@ def render(collected: Collected, title: str) -> str:
 
 
 @contextmanager
-def _located(place: Path) -> Iterator[None]:
-    """Within the block whatever is wrong with results that can be read becomes a line that says where they
-    are: files that others wrote can contradict each other in more ways than are looked for.
+def _located(path: Path) -> Iterator[None]:
+    """Within the block every error becomes a FileError of `path`: files of others may contradict each other
+    in more ways than are checked.
     """
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
-        raise FileError(place, "", f"cannot be shown: {type(error).__name__}: {error}") from error
+        raise FileError(path, "", f"cannot be shown: {type(error).__name__}: {error}") from error
 
 
-def _place(document: Document) -> Markup:
-    """Where the page has a document."""
+def _anchor_of(document: Document) -> Markup:
+    """The anchor of a document's section in the page."""
     return anchor(f"{document.scale}-{document.name}")
 
 
 def _badge(verdict: str) -> Markup:
-    """A verdict, with the class of the style sheet that it looks like."""
+    """A verdict as a badge; an image in Markdown whose URL is the badge's class in the style sheet."""
     look = "good" if verdict in GOOD else "fair" if verdict in (*FAIR, NOT_MEASURED) else "differs"
     return Markup("![{}]({})").format(inline(verdict), look)
 
@@ -125,7 +125,7 @@ def _paper_figures(document: Document) -> _Figures:
 
 
 def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
-    """Those of all runs, then those of each group's first run; misfits are without those of the network."""
+    """The figures of all runs, then those of each group's first run; misfits get no network figures."""
     results = study.results.results
     if not results:
         return
@@ -155,14 +155,14 @@ def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
 
 
 def _map(results: Sequence[Result]) -> Figure:
-    """The network of the first run."""
+    """The picture of the first run's network, with the faulty links of all runs."""
     topology = network(results[0].summary.topology)
     faulty = {pair for result in results for pair in _faulty(result.summary, topology)}
     return topology_figure(topology, faulty)
 
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
-    """What all runs have in common; where they differ, every value."""
+    """The settings of the runs by title; if runs differ in a setting, all of its values."""
     facts = {}
     for name in _FACTS:
         values = [getattr(result.summary, name) for result in results]
@@ -172,7 +172,7 @@ def _facts(results: Sequence[Result]) -> dict[str, str]:
 
 
 def _texts(name: str, value: object) -> Sequence[str]:
-    """The texts of a value of a summary; none where it has none."""
+    """The value of a key of a summary as a list of strings; empty if it has no value."""
     if isinstance(value, tuple):
         return value
     if value is None or isinstance(value, UnsetType):
@@ -183,13 +183,13 @@ def _texts(name: str, value: object) -> Sequence[str]:
 
 
 def _command(results: Results) -> str:
-    """A command that runs the same again; where no single one can say it, one for each run."""
+    """The command that repeats all runs; if no single one can express that, a command for each run."""
     runs = (checked(f"{PROGRAM} {RUN} {result.summary.option_string}") for result in results.results)
     return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
 
 def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
-    """The ends of the links that the faults of a run hit, drawn as the run has drawn them."""
+    """The ends of the faulty links of a run; random ones are drawn with the same generator as in the run."""
     for number, fault in enumerate(summary.faults):
         try:
             hits = parse_fault(fault).resolve(topology, random.Random(f"fault {number} {summary.seed}"))

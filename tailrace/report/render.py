@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages are Markdown, from templates; the page of a report is that Markdown as HTML.
+"""Renders pages as Markdown from templates; the page of a report is converted from that Markdown to HTML.
 
-What templates are given was written by others: it is text and never markup, unless a filter says otherwise.
+Values that templates insert may come from other people's files: they are escaped as text, never interpreted
+as markup, unless a filter marks them.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from tailrace.tables.markdown import escape, escape_line, table_row
 _CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")
 _RULES = ("backticks", "code", "emphasis", "escape", "heading", "image", "link", "list", "newline", "table")
 _TAGS = re.compile(r'<a id="([\w.-]+)"></a>|(<details><summary>[\w ]+</summary>|</details>)')
-"""The HTML that our templates have: each on a line of its own."""
+"""The HTML tags that our templates contain, each on a line of its own."""
 
 
 def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
-    """The templates of pages and their parts, and the functions that these call."""
+    """The Jinja environment of the templates, with the functions that they call."""
     environment = Environment(
         loader=PackageLoader("tailrace.report", ""),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        # marks what is Markdown already; `finalize` sees a value first, so nothing is escaped for HTML here
+        # makes Jinja use Markup; `finalize` converts every value to Markup first, so none is escaped as HTML
         autoescape=True,
         finalize=_text,
     )
@@ -48,17 +49,17 @@ def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
 
 
 def _text(value: object) -> Markup:
-    """A value as text that may begin a line."""
+    """A value escaped as text that may start a line of Markdown."""
     return value if isinstance(value, Markup) else Markup(escape_line(str(value)))  # noqa: S704
 
 
 def inline(value: object) -> Markup:
-    """A value as text that begins no line."""
+    """A value escaped as text that does not start a line of Markdown."""
     return value if isinstance(value, Markup) else Markup(escape(str(value)))  # noqa: S704
 
 
 def _prose(text: str) -> Markup:
-    """Sentences of a paper's file: they keep the ends of their lines, and the names that are set as code."""
+    """Sentences of a paper's file, escaped except for their line breaks and names in backticks."""
     lines = [
         "".join(
             part if number % 2 and part.isprintable() else escape_line(part)
@@ -71,35 +72,35 @@ def _prose(text: str) -> Markup:
 
 
 def _code(text: str) -> Markup:
-    """A text as code, unless it would end the code or a cell."""
+    """A string as code; as text if it has characters that would end the code or a table cell."""
     fits = text.strip() and text.isprintable() and not set(text) & set("`|")
     return Markup(f"`{text}`") if fits else _text(text)  # noqa: S704
 
 
 def _verbatim(text: str) -> Markup:
-    """Lines as a block of code."""
+    """Lines as an indented code block."""
     return Markup("\n".join(f"    {line}" for line in text.splitlines()))  # noqa: S704
 
 
 def anchor(text: str) -> Markup:
-    """A name as a link to it has it."""
+    """A name as an anchor, without characters that links do not allow."""
     return Markup(re.sub(r"[^\w.-]+", "-", text))  # noqa: S704
 
 
 def _cells(values: Iterable[object]) -> Markup:
-    """A row of a table."""
+    """A row of a Markdown table."""
     return Markup(table_row(ABSENT if value is None else inline(value) for value in values))  # noqa: S704
 
 
 def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
-    """Our Markdown as a page of HTML with everything in it.
+    """Converts our Markdown to a self-contained HTML page.
 
     Args:
-        markdown: where it has an image it names one of the pictures, or a class of the style sheet.
-        title: of the page.
+        markdown: the URL of an image is the name of a picture, or the class of a badge in the style sheet.
+        title: the title of the page.
         pictures: SVG elements by their names.
     """
-    # everything that our templates do not use stays text
+    # Markdown syntax that our templates do not use stays text
     parser = MarkdownIt("zero", {"html": False}).enable(list(_RULES))
     parser.block.ruler.before("paragraph", "tags", _tags)
     parser.core.ruler.push("figures", _figures)
@@ -111,7 +112,7 @@ def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
 
 
 def _tags(state: StateBlock, start: int, _: int, silent: bool) -> bool:
-    """Anchors begin sections, and details are what they are in HTML."""
+    """A rule of markdown-it: an anchor starts a section; <details> tags are passed through."""
     line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
     match = None if state.is_code_block(start) else _TAGS.fullmatch(line)
     if match is None or silent:
@@ -123,7 +124,7 @@ def _tags(state: StateBlock, start: int, _: int, silent: bool) -> bool:
 
 
 def _figures(state: StateCore) -> None:
-    """Paragraphs of pictures alone are rows of figures, which HTML has in no paragraph."""
+    """A rule of markdown-it: a paragraph of pictures becomes a <div>, since <p> cannot contain <figure>."""
     for start, line, end in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         kinds = {child.type for child in line.children or ()}
         if start.type == "paragraph_open" and kinds <= {"image", "softbreak"}:
@@ -134,7 +135,7 @@ def _figures(state: StateCore) -> None:
 def _image(
     self: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: EnvType
 ) -> str:
-    """A picture with its caption, or a badge."""
+    """Renders an image: a picture with its caption, or a badge."""
     token = tokens[number]
     text = escapeHtml(self.renderInlineAsText(token.children, options, env))
     name = str(token.attrs["src"])

@@ -22,11 +22,11 @@ _KIB = 1 << 10
 _BINS = 8
 _MOST_LINES = 8
 _MOST_SIZES = 6
-"""With more different sizes than that, slowdowns are shown by ranges of sizes."""
+"""Most distinct flow sizes that are shown separately; with more, slowdowns are shown by ranges of sizes."""
 
 
 def completion_figure(results: Sequence[Result]) -> Figure:
-    """The share of flows that had finished after some time: a panel a case, a line a scheme."""
+    """The share of flows that had finished after a time: a panel per case, a line per scheme."""
     cases, labels = _names(results)
     groups = comparison_groups(results)
     with plot.style():
@@ -38,8 +38,8 @@ def completion_figure(results: Sequence[Result]) -> Figure:
 
 
 def slowdown_figure(results: Sequence[Result]) -> Figure:
-    """Mean and p99 slowdown by flow size, or another tail where there are few flows of a size; where all
-    flows have one size, the distribution of slowdowns.
+    """Mean and p99 slowdown by flow size (p95 or maximum if there are few flows of a size); if all flows have
+    the same size, the distribution of slowdowns.
     """
     cases, labels = _names(results)
     edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
@@ -71,7 +71,7 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
 
 
 def _edges(sizes: Sequence[int]) -> list[int]:
-    """Upper ends of the ranges of sizes: all sizes where they are few, else some of even ratio."""
+    """Upper ends of the ranges of sizes: all sizes if they are few, else ends with a constant ratio."""
     if len(sizes) <= _MOST_SIZES:
         return list(sizes)
     ratio = (sizes[-1] / sizes[0]) ** (1 / _BINS)
@@ -79,7 +79,7 @@ def _edges(sizes: Sequence[int]) -> list[int]:
 
 
 def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
-    """The finished flows of the range of sizes and the group that have the fewest."""
+    """The smallest number of finished flows in any range of sizes of any group, not counting empty ones."""
     counts = [
         sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
         for group in comparison_groups(results)
@@ -89,7 +89,7 @@ def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
 
 
 def _flows(group: Group) -> list[FlowRow]:
-    """The flows that count, of all seeds."""
+    """The measured flows of all seeds."""
     return [row for result in group.results for row in measured_rows(result.rows)]
 
 
@@ -108,7 +108,7 @@ def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percen
 
 
 def order_figure(results: Sequence[Result]) -> Figure | None:
-    """Share of packets that arrived out of order: a group of bars a case; None where it was not measured."""
+    """Share of packets that arrived out of order: a group of bars per case; None if it was not measured."""
     cases, labels = _names(results)
     with plot.style():
         figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
@@ -120,7 +120,7 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
 
 
 def queue_figure(result: Result) -> Figure | None:
-    """The longest queues over time; None where nobody looked, or nothing ever waited."""
+    """The longest queues over time; None without samples."""
     table = result.timelines.queues
     if table is None or not table.num_rows:
         return None
@@ -152,7 +152,7 @@ def queue_figure(result: Result) -> Figure | None:
 
 
 def path_figure(result: Result) -> Figure | None:
-    """Which switches the packets of watched flows passed, and when; None where none were watched."""
+    """Which switches the packets of followed flows passed, and when; None if no flow was followed."""
     table = result.timelines.paths
     if table is None or not table.num_rows:
         return None
@@ -166,7 +166,7 @@ def path_figure(result: Result) -> Figure | None:
         figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
         for axis, flow in zip(axes, flows, strict=True):
             points = sorted(seen[flow])
-            # switches in the order in which packets pass them
+            # switches in the order in which the flow's packets first passed them
             switches = list(dict.fromkeys(switch for _, switch in points))
             axis.plot(
                 [time_ns / unit_ns for time_ns, _ in points],
@@ -184,7 +184,7 @@ def path_figure(result: Result) -> Figure | None:
 
 
 def _names(results: Sequence[Result]) -> tuple[list[str], list[str]]:
-    """Cases and labels, in their order."""
+    """The cases and the labels of the results, in the order of their first appearance."""
     cases = list(dict.fromkeys(result.case for result in results))
     return cases, list(dict.fromkeys(result.label for result in results))
 

@@ -90,7 +90,7 @@ def test_lists_need_a_function() -> None:
     """A list is no number, and lists of different lengths do not go together."""
     with pytest.raises(SpecError, match="is a list"):
         evaluate("fct['*']", VALUES, "a")
-    with pytest.raises(SpecError, match="do not go together"):
+    with pytest.raises(SpecError, match="cannot be combined"):
         evaluate("max(fct['*'] + gap['*', 'e*'] + fct['*', '*'])", VALUES, "a")
 
 

@@ -202,14 +202,14 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         ('title = "t"', 'title = "t"\nsubtitle = "u"', "key 'subtitle': unknown key; did you mean title"),
         ('name = "one"', 'name = "one"\ncolour = 1', r"key 'case\[0\]\.colour': unknown key; expected name"),
         ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),
-        ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is there twice"),
-        ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' means nothing here"),
+        ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is given twice"),
+        ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' is not supported"),
         ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a text such as"),
         ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
         ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
         ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),
-        ('kind = "direction"', 'kind = "number"', r"key 'claim\[0\]\.expect': a bound is of a direction"),
-        ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': one number is of claims whose kind"),
+        ('kind = "direction"', 'kind = "number"', r"key 'claim\[0\]\.expect': a bound needs kind direction"),
+        ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': a single number needs kind number"),
         (
             'expect = "> 0"',
             'expect = "> 0"\ncounts = ["two"]',
@@ -247,7 +247,7 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         (
             'expect = "> 0"',
             'expect = "> 0"\nreason = "a"\nwhy = "b"\n[reasons]\na = "c"',
-            r"key 'claim\[0\]\.reason': there is a why, too",
+            r"key 'claim\[0\]\.reason': why is given, too",
         ),
         (
             "[[scheme]]",

@@ -220,7 +220,7 @@ def test_options_that_contradict_the_scheme(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"options of one flowlet: .*gap=1us and gap=3us contradict"):
         paper_grid(read_paper_file(path), "small")
     path = changed(tmp_path, ('metrics = ["fct_mean"]', 'metrics = ["fct_mean"]\nchart = "gaps"'))
-    with pytest.raises(SpecError, match="key 'chart': gaps shows no search"):
+    with pytest.raises(SpecError, match="key 'chart': gaps cannot show a search"):
         read_paper_file(path)
 
 

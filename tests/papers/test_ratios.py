@@ -97,7 +97,7 @@ def test_the_page_has_words_of_its_own(tmp_path: Path) -> None:
     ("change", "where", "problem"),
     [
         ('base = "none"', "base", "expected one of 'flowlet', found 'none'"),
-        ('chart = "ratios"', "base", "missing; expected the scheme to which ratios are"),
+        ('chart = "ratios"', "base", "missing; expected the scheme to which ratios are relative"),
     ],
 )
 def test_mistakes_are_told(change: str, where: str, problem: str, tmp_path: Path) -> None:

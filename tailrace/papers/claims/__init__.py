@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a paper claims, and whether what was measured agrees."""
+"""The claims of papers, and their comparison with measurements."""

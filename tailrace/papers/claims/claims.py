@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's claims against what was measured, each graded by its kind (kinds.py); and how many came out
-how.
-"""
+"""Compares a paper's claims with measurements, grades each by its kind (kinds.py), and counts verdicts."""
 
 from __future__ import annotations
 
@@ -31,19 +29,20 @@ from tailrace.results.estimates import Estimate
 from tailrace.results.units import UNITS
 
 _RATIO = "times"
-"""The unit of one of two over the other."""
+"""The unit of ratios."""
 
 UNEXPLAINED = "Unexplained."
-"""What stands where a claim differs, and nobody knows why."""
+"""The explanation of a claim that differs for an unknown reason."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A claim in one case.
+    """The verdict on a claim in one case.
 
-    `ours` is None where it was not measured; `shown` is it in the claim's unit, with its interval over
-    seeds if there is one, and `expect` is in that unit, too. `number` is what claims about one number of
-    the paper have in common; `counts` says whether this one is among the headlines, if its kind is; `rerun`
-    is what the paper's authors found when they ran it again, if they did.
+    `ours` is the measured value, None if it was not measured; `shown` is the value as text in the claim's
+    unit, with its interval over seeds if there is one; `expect` is in that unit, too. `number` is a name
+    shared by the claims about one number of the paper; `counts` is False if the claim is excluded from the
+    headline counts; `rerun` is the value that the paper's authors measured when they ran it again, if they
+    did.
     """
 
     text: str
@@ -63,15 +62,15 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(
     claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: str, of_seeds: OfSeeds | None = None
 ) -> tuple[Verdict, ...]:
-    """Every claim, in every case that it is about; `draws` has what other seeds would have given.
+    """The verdicts on every claim in each of its cases; `of_seeds` gives the intervals over seeds.
 
     Raises:
         SpecError: an expression that cannot be evaluated.
     """
     verdicts = []
     for claim in claims:
-        about = [""] if names_cases(claim.value) else claim.cases or list(cases)
-        verdicts += [_verdict(claim, values, case, scale, of_seeds) for case in about]
+        judged = [""] if names_cases(claim.value) else claim.cases or list(cases)
+        verdicts += [_verdict(claim, values, case, scale, of_seeds) for case in judged]
     return tuple(verdicts)
 
 
@@ -85,7 +84,7 @@ def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSe
 
 
 def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
-    """The verdict on the value of a claim's expression in a case."""
+    """The verdict on a claim in a case, given the measured value `ours` of its expression."""
     unit = UNITS[claim.unit]
     ends = None if ours.ends is None else (ours.ends[0] * unit.factor, ours.ends[1] * unit.factor)
     even = 1.0 if claim.unit == _RATIO else 0.0
@@ -115,11 +114,11 @@ def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str,
 
 
 Tally = dict[str, Counter[str]]
-"""How often each verdict was given on each kind."""
+"""By kind of claim, how often each verdict was given."""
 
 
 def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
-    """The verdicts on the claims of each figure; a number of the paper counts once in each."""
+    """Counts the verdicts of all figures; a number counts once per figure, with its worst verdict."""
     counts: Tally = {kind: Counter() for kind in KINDS}
     for verdicts in documents:
         numbers: dict[tuple[str, ...], list[str]] = {}
@@ -137,22 +136,22 @@ def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
 
 
 def headline(counts: Tally) -> str:
-    """Numbers and rankings in one line; empty where there are none."""
+    """The counts of numbers and rankings in one line; empty if there are none."""
     return "; ".join(filter(None, (_kind_text(kind, counts[kind]) for kind in (NUMBER, RANKING))))
 
 
 def other_kinds(counts: Tally) -> str:
-    """The other kinds in one line; empty where there are none."""
+    """The counts of the other kinds in one line; empty if there are none."""
     return "; ".join(filter(None, (_kind_text(kind, counts[kind]) for kind in KINDS[2:])))
 
 
 _NAMES = {"ours": ("of ours", "of ours"), "arithmetic": ("of arithmetic", "of arithmetic")}
 _VERBS = {HOLDS: ("holds", "hold"), DIFFERS: ("differs", "differ"), TIE: ("tie", "ties")}
-"""One of them, and several."""
+"""Singular and plural."""
 
 
 def _kind_text(kind: str, seen: Counter[str]) -> str:
-    """`12 numbers: 3 within 15 %, 9 beyond`."""
+    """The counts of one kind as text, such as `12 numbers: 3 within 15 %, 9 beyond`."""
     count = sum(seen.values())
     if not count:
         return ""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a claim expects of a value.
+"""The syntax of the value that a claim expects.
 
 < 0.5   <= 0.5   > 2   >= 2   == 0
 0.9..1.1                    from 0.9 to 1.1
-11.3                        the paper's number; how far ours is from it is graded
+11.3                        the paper's number; the grade depends on how close the measured value is
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The text, and what it means: a value from `low` to `high`, without the ends where `is_open`.
+    """The text, and its meaning: a value from `low` to `high`, excluding the ends if `is_open`.
 
-    sense: of a comparison -1 where less is expected and 1 where more is; else 0
+    sense: -1 for a comparison that expects less, 1 for one that expects more; 0 otherwise
     """
 
     text: str
@@ -33,25 +33,27 @@ class Expectation:
     sense: int = 0
 
     def test(self, value: float) -> bool:
-        """Whether a value is as expected."""
+        """Whether a value meets the expectation."""
         if self.is_open:
             return self.low < value < self.high
         return self.low <= value <= self.high
 
     @property
     def is_number(self) -> bool:
-        """Whether it is one number, without a comparison."""
+        """Whether it is a single number, without a comparison or a range."""
         return self.low == self.high and not self.text.strip().startswith("=")
 
     @property
     def even(self) -> float | None:
-        """Where what is compared is equal, of a comparison with 1 or 0; else None."""
+        """For a comparison with 1 or 0 that number, which means equality of the two schemes; else None."""
         end = self.high if self.sense < 0 else self.low
         return end if self.sense and end in (0.0, 1.0) else None
 
     def times(self, value: float, even: float = 0.0) -> float:
-        """A value over the nearest end of what is expected: 1 within; 0 where they are not on one side of
-        `even`, where what is compared is equal: a gain of 0, or one of two over the other of 1.
+        """The ratio of a value to the nearest end of the expected range; 1 if the value is within the range.
+
+        It is 0 if value and end are on different sides of `even`, the value that means equality: 0 for a
+        gain, 1 for a ratio.
         """
         if self.low <= value <= self.high:
             return 1.0
@@ -60,10 +62,10 @@ class Expectation:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """The expectation that a text means.
+    """Parses an expectation.
 
     Raises:
-        SpecError: it means none.
+        SpecError: the text is invalid.
     """
     stripped = text.strip()
     if match := _COMPARISON.fullmatch(stripped):

@@ -3,12 +3,12 @@
 
     fct_p99['flowcut'] / fct_p99['ecmp']                     in the case that is being checked
     max(gap['*', 'flowlet']) / min(gap['*', 'flowlet'])      over all cases
-    mean(fct_mean['rtt=1,*'])                                over all labels that begin so
+    mean(fct_mean['rtt=1,*'])                                over all labels with this prefix
     mean(slowdown_p99_by_size['letflow'])                    over all ranges of flow size (sizes.py)
 
-An index is a scheme's label, or a case's name and a label; `*` stands for any text and makes a list. Lists
-are taken element by element in arithmetic and become a number by min, max or mean. Read with Python's own
-parser; nothing but what is listed here is let through, and nothing is executed.
+An index is a scheme's label, or a case's name and a label; `*` matches any string and gives a list.
+Arithmetic on lists is element by element; min, max and mean reduce a list to a number. Expressions are parsed
+by Python's parser; only the syntax shown here is accepted, and no Python code is executed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Values = Mapping[tuple[str, str], Mapping[str, Any]]
 """Metrics by case and label."""
 
 BY_SIZE = "_by_size"
-"""What the names of metrics end in that are lists: `m_by_size` are the values of `m_by_size_1` and so on."""
+"""The suffix of metrics that are lists: `m_by_size` has the values of `m_by_size_1`, `m_by_size_2`, ..."""
 
 _MOST_CHARACTERS = 2000
 _DEEP = (RecursionError, MemoryError)
-"""What Python raises where parts are nested too deeply for it, by where it notices."""
+"""Exceptions that Python may raise for an expression that is nested too deeply."""
 
 _Result = Any
-"""A number, or an array of them, one for each choice of seeds (of_seeds.py); or a list of these."""
+"""A number, or an array with a number for each selection of seeds (of_seeds.py); or a list of these."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -47,7 +47,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 def _reduced(
     of_numbers: Callable[[Sequence[float]], float], of_arrays: str
 ) -> Callable[[Sequence[Any]], Any]:
-    """A function of numbers that takes arrays, too, element by element."""
+    """A function that applies `of_numbers` to numbers, and NumPy's `of_arrays` to arrays, elementwise."""
 
     def reduced(items: Sequence[Any]) -> Any:
         if not any(hasattr(item, "shape") for item in items):
@@ -67,11 +67,11 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 class NotMeasuredError(SpecError):
-    """An expression names something for which there is no value."""
+    """An expression names a metric, case or label without a value."""
 
 
 def check_expression(text: str) -> None:
-    """Raises SpecError where a text is no expression."""
+    """Raises SpecError if the text is not a valid expression."""
     _checked(text)
 
 
@@ -81,22 +81,22 @@ def metrics_of(text: str) -> list[str]:
 
 
 def names_cases(text: str) -> bool:
-    """Whether every index of an expression names its case, so that it need not be checked for each."""
+    """Whether every index of an expression names its case, so that the value does not depend on a case."""
     indices = [node.slice for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]
     return all(isinstance(index, ast.Tuple) for index in indices)
 
 
 def subtracts(text: str) -> bool:
-    """Whether an expression can be negative where no metric is."""
+    """Whether an expression can be negative although no metric is, since it subtracts."""
     return any(isinstance(node, ast.Sub | ast.USub) for node in ast.walk(_parsed(text)))
 
 
 def evaluate(text: str, values: Values, case: str) -> Any:
-    """The number that an expression means for a case; of values that are arrays, an array.
+    """The value of an expression in a case: a number, or an array if `values` has arrays.
 
     Raises:
-        NotMeasuredError: a metric, case or label has no value, or no finite number comes of them.
-        SpecError: it is no expression, or is a list.
+        NotMeasuredError: a metric, case or label has no value, or the result is not a finite number.
+        SpecError: the expression is invalid, or its value is a list.
     """
     tree = _checked(text)
     try:
@@ -108,7 +108,7 @@ def evaluate(text: str, values: Values, case: str) -> Any:
     if isinstance(value, list):
         raise SpecError(f"{text!r} is a list; expected min, max or mean of it")
     if type(value) is float and not math.isfinite(value):
-        raise NotMeasuredError(f"{text}: no finite number")
+        raise NotMeasuredError(f"{text}: not a finite number")
     return value
 
 
@@ -133,11 +133,11 @@ def _parsed(text: str) -> ast.expr:
     except _DEEP:
         raise _too_deep(text) from None
     except (SyntaxError, ValueError) as error:
-        raise SpecError(f"{text!r} is no expression: {error}") from None
+        raise SpecError(f"{text!r} is not an expression: {error}") from None
 
 
 def _check(node: ast.expr) -> None:
-    """Raises SpecError at the first thing that is not let through."""
+    """Raises SpecError at the first part that is not accepted."""
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         _check(node.left)
         _check(node.right)
@@ -145,13 +145,13 @@ def _check(node: ast.expr) -> None:
         for argument in node.args:
             _check(argument)
         if not node.args:
-            raise SpecError(f"{_name(node.func)}() of nothing")
+            raise SpecError(f"{_name(node.func)}(): expected at least one argument")
     elif isinstance(node, ast.Subscript) and _name(node.value):
         _index(node)
     elif not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
-        raise SpecError(f"{ast.unparse(node)!r} means nothing here; expected metric['label'] and arithmetic")
+        raise SpecError(f"{ast.unparse(node)!r} is not supported; expected metric['label'] and arithmetic")
     elif not math.isfinite(float(str(node.value))):
-        raise SpecError(f"{str(node.value)[:40]} is larger than any number here")
+        raise SpecError(f"{str(node.value)[:40]} is too large for a floating-point number")
 
 
 def _name(node: ast.expr) -> str:
@@ -159,7 +159,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _index(node: ast.Subscript) -> tuple[str | None, str]:
-    """Case, None where there is none, and label of an index."""
+    """The case (None if there is none) and the label of an index."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
     if len(texts) != len(parts) or not 1 <= len(texts) <= 2:
@@ -168,7 +168,7 @@ def _index(node: ast.Subscript) -> tuple[str | None, str]:
 
 
 class _Evaluation:
-    """Values of checked nodes."""
+    """Evaluates checked nodes of an expression in a case."""
 
     def __init__(self, values: Values, case: str) -> None:
         self._values = values
@@ -184,7 +184,7 @@ class _Evaluation:
             return _FUNCTIONS[_name(node.func)](items)
         if isinstance(node, ast.Subscript):
             return self._measured(_name(node.value), *_index(node))
-        assert isinstance(node, ast.Constant), "_check lets nothing else through"
+        assert isinstance(node, ast.Constant), "_check accepts nothing else"
         return float(str(node.value))
 
     def _measured(self, metric: str, case: str | None, label: str) -> _Result:
@@ -208,7 +208,7 @@ class _Evaluation:
 def _elementwise(compute: Callable[[Any, Any], Any], left: _Result, right: _Result) -> _Result:
     if isinstance(left, list) and isinstance(right, list):
         if len(left) != len(right):
-            raise SpecError(f"lists of {len(left)} and {len(right)} values do not go together")
+            raise SpecError(f"lists of {len(left)} and {len(right)} values cannot be combined")
         return [compute(a, b) for a, b in zip(left, right, strict=True)]
     if isinstance(left, list):
         return [compute(a, right) for a in left]

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds of claims there are, and how each is graded.
+"""The kinds of claims, and how each is graded.
 
-number      a number of the paper's evaluation: within 15 % of it, within a factor of 1.5, or beyond, which
-            is also what says that the other one of two is the better; not a bound, which anything may meet
-ranking     who is better: holds where the interval over seeds lies on the paper's side of equality, is
-            reversed where it lies on the other, else a tie; undecided where there are too few seeds for one
-direction   what is said without a number or an order: more or less, about the same, at least so much;
-            undecided where the interval over seeds reaches to both sides of what is expected
-invariant   what must always be: order, nothing lost
-arithmetic  the paper's own numbers, without a run
-ours        what no paper says, likewise
+number      a number of the paper's evaluation: ours is within 15 % of it, within a factor of 1.5, or beyond
+            (also if ours means that the other of two schemes is better); bounds are not numbers
+ranking     which of two is better: holds if the interval over seeds lies on the paper's side of equality, is
+            reversed if it lies on the other side, else a tie; undecided with too few seeds for an interval
+direction   a statement without a number or a ranking: more or less, about the same, at least a value;
+            undecided if the interval over seeds includes both values that meet it and values that do not
+invariant   what must always hold: packets in order, no losses
+arithmetic  the paper's own calculations, checked without a run
+ours        statements of this project, not of a paper; graded like directions
 
-Only numbers and rankings are headlines. A number of a paper counts once: where it is tested in several cases,
-or by several claims with one `number`, the worst of them counts, but those that do not count at all.
+Only numbers and rankings are in headlines. A number of a paper counts once: if it is tested in several cases,
+or by several claims with the same `number`, the worst verdict counts, without claims whose `counts` excludes
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NUMBER, RANKING = "number", "ranking"
 KINDS = (NUMBER, RANKING, "direction", "invariant", "arithmetic", "ours")
 
 _UNCERTAIN = ("direction", "ours")
-"""What an interval can leave open."""
+"""Kinds that an interval can leave undecided."""
 
 HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
 CLOSE, NEAR, BEYOND = "within 15 %", "within 1.5", "beyond"
@@ -37,11 +38,11 @@ GRADES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(KINDS[2:], (HOLDS, DIFFERS)),
     **dict.fromkeys(_UNCERTAIN, (HOLDS, UNDECIDED, DIFFERS)),
 }
-"""The verdicts on each kind, the best first; besides, anything may be not measured."""
+"""The verdicts on each kind, the best first; in addition, every claim may be not measured."""
 
 GOOD = (HOLDS, CLOSE)
 FAIR = (NEAR, TIE, UNDECIDED)
-"""Verdicts that are as the paper says, and those that do not contradict it; what is in neither does."""
+"""Verdicts that confirm the paper, and those that do not contradict it; all others contradict it."""
 
 _CLOSE, _NEAR, _ROUNDING = 0.15, 1.5, 1e-9
 
@@ -49,14 +50,14 @@ _CLOSE, _NEAR, _ROUNDING = 0.15, 1.5, 1e-9
 def grade(
     kind: str, expected: Expectation, value: float, ends: tuple[float, float] | None, even: float = 0.0
 ) -> str:
-    """The verdict on a value, in the unit of what is expected of it.
+    """The verdict on a measured value.
 
     Args:
         kind: one of KINDS.
-        expected: of a ranking a comparison with equality.
-        value: what was measured.
-        ends: its interval over seeds, if there is one.
-        even: where what a number compares is equal.
+        expected: the expectation; for a ranking a comparison with 1 or 0.
+        value: the measured value, in the unit of `expected`.
+        ends: the ends of its interval over seeds, if there is one.
+        even: for a number, the value that means equality of the compared schemes.
     """
     if kind == NUMBER:
         times = expected.times(value, even)
@@ -67,13 +68,13 @@ def grade(
         return _ranking(expected, ends)
     verdict = HOLDS if expected.test(value) else DIFFERS
     if kind in _UNCERTAIN and ends is not None and len({expected.test(each) for each in (value, *ends)}) > 1:
-        return UNDECIDED  # other seeds could say the other thing
+        return UNDECIDED  # other seeds could give the opposite verdict
     return verdict
 
 
 def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
     even = expected.even
-    assert even is not None, "model.py has seen to that"
+    assert even is not None, "model.py checks that"
     if ends is None:
         return UNDECIDED
     low, high = ends
@@ -83,6 +84,6 @@ def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
 
 
 def worst(kind: str, verdicts: Iterable[str]) -> str:
-    """The worst of some verdicts on one kind; not measured only where none was."""
+    """The worst of some verdicts on claims of one kind; `not measured` only if none was measured."""
     grades = GRADES[kind]
     return max((verdict for verdict in verdicts if verdict in grades), key=grades.index, default=NOT_MEASURED)

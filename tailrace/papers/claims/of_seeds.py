@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of claims over any of the seeds: the interval of a claim is that of its whole expression.
+"""Intervals of claims over seeds: the interval is computed for the expression, not for its single metrics.
 
-All that an expression names is taken from the same seeds, so runs on the same traffic stay together.
+All metrics in an expression are taken from the same seeds, so runs on the same traffic stay paired.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tailrace.papers.claims.expression import evaluate, subtracts
 from tailrace.results.estimates import Estimate, SeedValues, estimate
 
 Measures = Mapping[tuple[str, str], Mapping[str, SeedValues]]
-"""What was measured, by case and label, and then by metric."""
+"""The values of each seed, by case and label, and then by metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfSeeds:
-    """What was measured with each of so many seeds."""
+    """The measurements of all seeds; `seeds` is their number."""
 
     measures: Measures
     seeds: int
 
     def estimate(self, text: str, case: str) -> Estimate:
-        """What an expression means for a case, with its interval over seeds."""
+        """The value of an expression in a case, with its interval over seeds."""
 
         def statistic(seeds: Any) -> Any:
             chosen = {key: _Chosen(estimated, seeds) for key, estimated in self.measures.items()}
@@ -36,7 +36,7 @@ class OfSeeds:
 
 
 class _Chosen(Mapping[str, Any]):
-    """Metrics of some choice of seeds, computed when they are asked for."""
+    """Metrics over a selection of seeds, computed on access."""
 
     def __init__(self, measures: Mapping[str, SeedValues], seeds: Any) -> None:
         self._measures, self._seeds = measures, seeds

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured for a paper's figure beyond a run's summary."""
+"""Values of papers' figures that are not in a run's summary."""

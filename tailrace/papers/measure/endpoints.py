@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from a topology alone: the size of an endpoint's table (Spritz §III-C, Fig. 3), and the types
-and latencies of its paths (Table I). Nothing is simulated.
+"""Values computed from a topology without simulation: the size of an endpoint's table (Spritz §III-C, Fig.
+3), and the types and latencies of paths (Table I).
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, max_list_length
 
 MEMORY, PATHS = "memory", "paths"
-"""Panels of the figure."""
+"""The metrics of the figure, one panel each."""
 
 TYPES = "all"
-"""The label of the number of path types."""
+"""The label of the cell with the number of path types."""
 
 _SOURCES = 4
-"""Switches from which paths are listed, spread evenly: all switches of a kind look the same, and there are no
-more kinds than that."""
+"""Number of evenly spaced switches from which paths are listed: all switches of a kind have the same types of
+paths, and there are at most four kinds."""
 
 _PS_NS = 1_000
 
-Found = dict[tuple[str, str], dict[str, float]]
+Values = dict[tuple[str, str], dict[str, float]]
 
 
-def endpoint_values(file: PaperFile) -> tuple[Found, tuple[Curve, ...]]:
-    """Bytes of an endpoint's table and the longest list, by panel and topology; and the figure's lines."""
-    values: Found = {}
+def endpoint_values(file: PaperFile) -> tuple[Values, tuple[Curve, ...]]:
+    """Bytes of an endpoint's table and length of its longest path list, by panel and topology; and lines."""
+    values: Values = {}
     curves: list[Curve] = []
     for panel in file.panel:
         hosts, counts = [], []
@@ -46,9 +46,9 @@ def endpoint_values(file: PaperFile) -> tuple[Found, tuple[Curve, ...]]:
     return values, tuple(sorted(curves, key=lambda curve: curve.panel))
 
 
-def path_values(file: PaperFile) -> Found:
-    """Latencies by panel and path type, such as `minimal 1+0` (category, local and global links)."""
-    values: Found = {}
+def path_values(file: PaperFile) -> Values:
+    """Latencies in ns by panel and path type, such as `minimal 1+0` (category, local and global links)."""
+    values: Values = {}
     for panel in file.panel:
         types = _types(panel)
         values |= {(panel.name, label): {"latency": latency_ns} for label, latency_ns in types.items()}
@@ -57,7 +57,7 @@ def path_values(file: PaperFile) -> Found:
 
 
 def _types(panel: Panel) -> dict[str, float]:
-    """The latency in ns of each type, in the order of categories and latencies."""
+    """The latency in ns of each path type, sorted by category and latency."""
     longest_ps: dict[str, int] = {}
     for spec in panel.topologies:
         network = topology_of(spec)
@@ -66,7 +66,7 @@ def _types(panel: Panel) -> dict[str, float]:
             for target in network.leaves:
                 for path in paths.between(source, target):
                     label = f"{path.category} {path.local}+{path.global_}"
-                    # a type whose paths differ would show its longest
+                    # if paths of a type differed, the longest would be shown
                     longest_ps[label] = max(path.latency_ps, longest_ps.get(label, 0))
     ordered = sorted(longest_ps.items(), key=lambda item: (item[0].partition(" ")[0], item[1]))
     return {label: latency_ps / _PS_NS for label, latency_ps in ordered}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gaps between data packets as curves (HF2T Fig. 1): how they are spread, and how many are that long.
+"""The gaps between data packets as curves (HF2T Fig. 1): their distribution, and the share of longer gaps.
 
-Bins are put together to PARTS ranges for each factor of two, so that a line can be seen as one.
+Bins are merged into PARTS ranges per factor of two, so that lines are smooth enough to read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ TAIL = "share of gaps at least as long"
 
 
 def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple[Curve, ...]:
-    """Two panels a case, a line a scheme; x is a gap in ns, the lower end of a range. Seeds count together.
+    """Two panels per case, a line per scheme; x is the lower end of a range of gaps in ns. Seeds are added
+    up.
 
     Args:
-        runs: of each cell, one a seed; without gaps it has no line.
+        runs: the results of each cell, one per seed; a cell without gaps has no line.
     """
     curves = []
     for cell, results in zip(cells, runs, strict=True):
@@ -33,7 +34,7 @@ def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple
             continue
         counts = _ranges(gaps)
         x = tuple(2 ** (number / PARTS) for number in counts)
-        # from the longest on, all that are at least so long
+        # summed from the longest range on: the number of gaps that are at least as long
         tail = tuple(accumulate(reversed(counts.values())))[::-1]
         for title, y in ((SPREAD, tuple(counts.values())), (TAIL, tail)):
             panel = ": ".join(filter(None, (cell.case, title)))
@@ -42,7 +43,7 @@ def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple
 
 
 def _ranges(gaps: Gaps) -> dict[int, int]:
-    """Gaps by range, ascending, with the empty ones in between; range n begins at 2 ** (n / PARTS) ns."""
+    """Counts of gaps by range, ascending, including empty ranges; range n starts at 2 ** (n / PARTS) ns."""
     counts: Counter[int] = Counter()
     for low_ns, count in gaps.bins:
         counts[math.floor(PARTS * math.log2(max(low_ns, 1)))] += count

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Flowcut costs in bytes: the packets' extra bytes, the state of a flow, and how many flows have state.
+"""The cost of Flowcut in bytes: extra bytes of packets, the state of a flow, and how many flows have state.
 
-Exact arithmetic after Flowcut §III-A. A flow has state while it has a packet in flight; if the f flows of a
-host share its rate B and a round trip takes l, then with packets of M bytes (Eq. 1)
+Exact arithmetic after Flowcut §III-A. A flow has state while it has a packet in flight. If the f flows of a
+host share its rate B, and a round trip takes l, then with packets of M bytes (Eq. 1)
 
-    active flows a host = f             where B·l / (f·M) >= 1: each flow has a packet in flight
-                        = B·l / M       else: that many packets are in flight, each of another flow
+    active flows per host = f             if B·l / (f·M) >= 1: each flow has a packet in flight
+                          = B·l / M       else: this many packets are in flight, each of a different flow
 
-The full variant may have to hold the flows of all hosts, the ingress variant those of its own hosts, a NIC
-its own. Flowlet and flowcell switching know no end of a flow, so they hold all f flows of all hosts.
+A switch of the full variant may have to store the flows of all hosts, one of the ingress variant those of its
+own hosts, a NIC its own. Flowlet and flowcell switching do not detect the end of a flow, so they store all f
+flows of all hosts.
 """
 
 from __future__ import annotations
@@ -32,25 +33,25 @@ from tailrace.spec.units import parse_rate_bps, parse_time_ns
 
 MTU_BYTES = 2048
 SWITCH_PORTS = 64
-"""Of the switches in Fig. 4: a switch is the ingress of as many hosts at most."""
+"""Ports of the switches in Fig. 4; a switch is the ingress of at most this many hosts."""
 
 _TIMESTAMP_BYTES, _HOPS_BYTES, _PREAMBLE_BYTES, _FLOW_KEY_BYTES = 2, 1, 1, 13
-"""§III-A1: hop count with its reserved bits; the byte that tells an ACK from data; the 5-tuple."""
+"""Fields of §III-A1: timestamp, hop count with reserved bits, the byte that marks ACKs, the 5-tuple."""
 
 _PORT_BYTES, _IN_FLIGHT_BYTES, _AVERAGE_BYTES, _LAST_RTT_BYTES, _GROWTH_BYTES = 1, 3, 2, 2, 2
-"""§III-A2: a port number each, bytes in flight, the two averages and the newest RTT."""
+"""Fields of §III-A2: a port number, bytes in flight, an average, the newest RTT, and the other average."""
 
 FAT_TREE_SWITCHES = 5
-"""On the longest path of a fat tree."""
+"""Number of switches on the longest path of a fat tree."""
 
 OVERHEAD_PACKET_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCost:
-    """Extra bytes of a packet on the wire, and of a flow in memory; None where nobody keeps any.
+    """Extra bytes of a packet on the wire, and bytes of state of a flow; None if there is no such state.
 
-    `state_bytes`: of all that a switch of ours keeps for as many flows as it has room for.
+    `state_bytes` is the size of all Flowcut registers of a switch of this project.
     """
 
     packet_bytes: int
@@ -59,7 +60,7 @@ class MemoryCost:
 
 
 def _flowcut_packet_bytes() -> int:
-    """Both the data packet and its ACK carry time and hops; the ACK is nothing but extra."""
+    """Data packets and ACKs carry timestamp and hop count; all bytes of an ACK are extra."""
     stamp = _TIMESTAMP_BYTES + _HOPS_BYTES
     return stamp + _PREAMBLE_BYTES + _FLOW_KEY_BYTES + stamp
 
@@ -76,13 +77,13 @@ COSTS: Mapping[str, MemoryCost] = {
     "ingress": MemoryCost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
     "nic": MemoryCost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
 }
-"""Table III, the Flowcut rows summed up from their fields."""
+"""Table III; the rows of Flowcut are computed from their fields."""
 
 
 def tailrace_cost(stamps: int) -> MemoryCost:
-    """What our own packets carry more where so many switches put their stamp on them.
+    """The cost of this project's implementation if `stamps` switches on a path push a stamp on each packet.
 
-    An ACK is an Ethernet frame of its own, and each switch that holds the flow finds its own stamp in it.
+    An ACK is a separate Ethernet frame with all stamps, in which each switch that has the flow finds its own.
     """
     stack = [Stamp()] * stamps
     data = bytes(LocalHeader() / DataShim(stack=stack))
@@ -91,26 +92,28 @@ def tailrace_cost(stamps: int) -> MemoryCost:
 
 
 def _tailrace_state_bytes() -> tuple[int, int]:
-    """Of an entry of the flow table, and of all registers that a switch has for Flowcut and not for ECMP.
+    """The bytes of a flow table entry, and of all registers that the P4 program flowcut has and ecmp has not.
 
-    Beside the entries these are the history of flows, what keeps untracked flows in order, and what keeps the
-    order of flows that left a dead path.
+    Besides entries, the latter include the history of flows, and the state that keeps untracked flows, and
+    flows that left a dead path, in order.
     """
     of_ecmp = load("ecmp").register_bits()
-    registers = {name: of for name, of in load("flowcut").register_bits().items() if name not in of_ecmp}
+    registers = {
+        name: shape for name, shape in load("flowcut").register_bits().items() if name not in of_ecmp
+    }
     entries, _ = registers["flow_key"]
     bits = sum(width for cells, width in registers.values() if cells == entries)
     return -(-bits // 8), sum(-(-cells * width // 8) for cells, width in registers.values())
 
 
 def active_flows(flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
-    """Flows of a host that have a packet in flight (Eq. 1, for one host)."""
+    """The number of flows of a host that have a packet in flight (Eq. 1, for one host)."""
     in_flight = Fraction(rate_bps * rtt_ns, NS_BITS * MTU_BYTES)
     return Fraction(flows) if in_flight >= flows else in_flight
 
 
 def memory_bytes(algorithm: str, hosts: int, flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
-    """State that one switch, or one NIC, has to hold at most."""
+    """The most bytes of state that one switch, or one NIC, has to store."""
     cost = COSTS[algorithm]
     assert cost.flow_bytes is not None, "every algorithm of the paper keeps state"
     if algorithm in ("flowcell", "flowlet"):
@@ -120,9 +123,9 @@ def memory_bytes(algorithm: str, hosts: int, flows: int, rate_bps: int, rtt_ns: 
 
 
 def curves_of(panel: Panel) -> Iterator[Curve]:
-    """A line for every combination of a panel's parameters: bytes of memory by flows a host.
+    """A line for every combination of a panel's parameters: bytes of memory by flows per host.
 
-    What has one value only is not named in the label.
+    The label omits parameters with a single value.
     """
     for algorithm in panel.algorithms:
         for hosts, rate, rtt in itertools.product(panel.hosts, panel.rate, panel.rtt):
@@ -142,13 +145,13 @@ def curves_of(panel: Panel) -> Iterator[Curve]:
 
 
 def memory_values(file: PaperFile) -> tuple[dict[tuple[str, str], dict[str, float]], tuple[Curve, ...]]:
-    """The `memory` metric by panel and line, the most that any number of flows needs; and the lines."""
+    """The metric `memory` by panel and line, the maximum over the numbers of flows; and the lines."""
     curves = tuple(curve for panel in file.panel for curve in curves_of(panel))
     return {(curve.panel, curve.label): {"memory": max(curve.y)} for curve in curves}, curves
 
 
 def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:
-    """Table III, and what our own format needs."""
+    """The values of Table III, and those of this project's packet format."""
     occupancy = {}
     ours = {"tailrace ingress": tailrace_cost(1), "tailrace full": tailrace_cost(FAT_TREE_SWITCHES)}
     for label, cost in {**COSTS, **ours}.items():

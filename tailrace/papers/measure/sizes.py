@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slowdown by size of flow (HF2T Fig. 6): a line a scheme, and lists of numbers for claims.
+"""Slowdown by flow size (HF2T Fig. 6): a line per scheme, and lists of numbers for claims.
 
-The flows of a case are put into ranges of size that hold equally many of them, the same for all schemes,
-which send the same flows. The flows of all seeds count together: a percentile of few flows says little. Where
-a range has too few for a p99, a p95 or the largest stands for it, and the panel says so.
+The flows of a case are divided into ranges of size with equally many flows. The ranges are the same for all
+schemes, which send the same flows. Percentiles are over the flows of all seeds, since a percentile of few
+flows is unreliable. If a range has too few flows for a p99, the p95 or the maximum is used, and the panel's
+title says so.
 """
 
 from __future__ import annotations
@@ -23,36 +24,36 @@ from tailrace.results.statistics import percentile, tail_percent
 RANGES = 10
 PERCENTS = (50, 99)
 NAMES = {percent: f"slowdown_p{percent}{BY_SIZE}" for percent in PERCENTS}
-"""Metrics that are lists, one number a range, as claims name them (expression.py)."""
+"""Names in claims of metrics that are lists, with one number per range (expression.py)."""
 
 TITLES = {50: "median", 95: "95th percentile", 99: "99th percentile", 100: "largest"}
 
 
 @dataclass(frozen=True)
 class PooledPercentile(SeedValues):
-    """A percentile of the flows of all seeds together; `values` are how many flows each seed has."""
+    """A percentile over the flows of all seeds together; `values` has the number of flows of each seed."""
 
     flows: tuple[tuple[float, ...], ...]
     percent: int
 
     @classmethod
     def of(cls, flows: tuple[tuple[float, ...], ...], percent: int) -> PooledPercentile:
-        """The percentile of the values of each seed's flows."""
+        """The percentile over `flows`, the values of each seed's flows."""
         return cls(tuple(float(len(values)) for values in flows), flows, percent)
 
-    def select(self, places: Sequence[int]) -> PooledPercentile:
-        """The flows of some seeds, by their places."""
-        return PooledPercentile.of(tuple(self.flows[place] for place in places), self.percent)
+    def select(self, indices: Sequence[int]) -> PooledPercentile:
+        """The percentile over the flows of some seeds, by their indices."""
+        return PooledPercentile.of(tuple(self.flows[index] for index in indices), self.percent)
 
     @cached_property
     def value(self) -> float:
-        """Over all seeds."""
+        """The percentile over all seeds."""
         return percentile([value for values in self.flows for value in values], self.percent)
 
     @cached_property
     def statistic(self) -> Statistic:
-        """The same of any choice of seeds; of one without flows no number."""
-        import numpy as np  # whoever computes no interval does not wait for it
+        """The percentile as a function of the selected seeds; nan if these have no flows."""
+        import numpy as np  # imported late, since it is slow and only needed for intervals
 
         of_seed = [np.asarray(values, dtype=float) for values in self.flows]
 
@@ -65,7 +66,7 @@ class PooledPercentile(SeedValues):
 
 
 def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
-    """The largest size of each range, ascending; fewer than RANGES where many flows have one size."""
+    """The largest size of each range, ascending; fewer than RANGES if many flows have the same size."""
     sizes = [row.bytes for result in results for row in measured_rows(result.rows)]
     if not sizes:
         return ()
@@ -73,7 +74,7 @@ def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
 
 
 def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> tuple[PooledPercentile, ...]:
-    """The percentile of the slowdowns in each range; none where flows did not finish."""
+    """The percentile of the slowdowns in each range; empty if a flow did not finish."""
     rows = [measured_rows(result.rows) for result in results]
     if any(row.slowdown is None for rows_of_run in rows for row in rows_of_run):
         return ()
@@ -94,21 +95,21 @@ def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> t
 
 
 def _fewest(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
-    """The flows of the range and scheme that have the fewest."""
+    """The smallest number of flows in any range of any scheme."""
     return min((sum(map(len, each.flows)) for cell in runs for each in slowdowns(cell, ends, 50)), default=0)
 
 
 def by_size(
     cells: Sequence[Cell], runs: Sequence[Sequence[Result]]
 ) -> tuple[list[dict[str, SeedValues]], tuple[Curve, ...]]:
-    """The slowdowns of each cell by size, and the curves of these: a panel a case and percentile.
+    """The slowdowns of each cell by flow size, and their curves: a panel per case and percentile.
 
     Args:
-        runs: of each cell, one a seed.
+        runs: the results of each cell, one per seed.
     """
     by_cell, curves = [], []
     for cell, results in zip(cells, runs, strict=True):
-        # of all schemes of the case, so that none decides the ranges
+        # the ranges follow from the flows of all schemes of the case
         of_case = [
             results_of_cell
             for other, results_of_cell in zip(cells, runs, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures beside results that are there already: one that cannot be drawn costs none of them."""
+"""Draws figures after results have been written; a figure that cannot be drawn does not affect them."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ FORMATS = ("svg", "png")
 
 
 def files_of(folder: Path, name: str) -> list[Path]:
-    """The files of a figure, one a format."""
+    """The files of a figure, one for each format."""
     return [folder / f"{name}.{kind}" for kind in FORMATS]
 
 
 def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[str], None]) -> None:
-    """Draws a figure whose results are written; whatever goes wrong is told in a line.
+    """Draws a figure of results that have been written; any error becomes a warning.
 
     Args:
-        files: what is drawn; those of earlier results are taken away, which would be taken for these.
-        draw: imports matplotlib, too, which a user's configuration can keep from being imported.
-        warn: takes the line.
+        files: the files to draw; existing ones are removed first, so that none shows earlier results.
+        draw: draws the files; it also imports matplotlib, which a user's configuration may prevent.
+        warn: is called with the warning, one line.
     """
     for file in files:
         with suppress(OSError):
             file.unlink()
     try:
         draw()
-    except Exception as error:  # noqa: BLE001 - whatever a library that draws may raise
+    except Exception as error:  # noqa: BLE001 - matplotlib may raise anything
         warn(one_line(f"{files[0].with_suffix('')}: no figure: {type(error).__name__}: {error}"))
 
 
 def draw_comparison(results: Sequence[Result], folder: Path, warn: Callable[[str], None]) -> None:
-    """Draws the figure of a comparison into the folder of its results; a warning where it cannot."""
+    """Draws the figure of a comparison into the folder of its results; any error becomes a warning."""
     if results:
         files = files_of(folder, FIGURE)
         draw_beside(files, lambda: _draw(results, files), warn)
 
 
 def _draw(results: Sequence[Result], files: Sequence[Path]) -> None:
-    from tailrace.report.figures.figure import draw  # only who draws waits for matplotlib
+    from tailrace.report.figures.figure import draw  # imported late, since matplotlib is slow to import
 
     draw(results, files)

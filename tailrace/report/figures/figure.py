@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison: distributions of completion times, shares of packets out of order, and, where
-the network is lossless, pauses and what is done about them.
+"""The figure of a comparison: distributions of completion times, shares of packets out of order and, in
+lossless networks, PFC pauses, warnings and recirculations.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 MOST_LINES = len(plot.COLOURS)
 
 LOSSLESS = ("pauses", "warnings", "recirculations")
-"""Metrics of lossless networks that are drawn together."""
+"""Metrics of lossless networks that share a panel."""
 
 MOST_METRICS = 4
-"""From outside, each with a panel of its own; tables have all of them."""
+"""Most metrics of plug-ins that are drawn, each in its own panel; tables have all of them."""
 
 
 def draw(results: Sequence[Result], files: Iterable[Path]) -> None:
@@ -42,14 +42,14 @@ def draw(results: Sequence[Result], files: Iterable[Path]) -> None:
 
 def comparison_figure(results: Sequence[Result]) -> Figure:
     """A panel of completion times for each case, one of shares out of order, one of pauses, if any, and one
-    of each metric from outside.
+    for each metric of a plug-in.
 
-    Of more than MOST_LINES schemes a row each: ranking.py.
+    With more than MOST_LINES schemes the figure has a row for each scheme instead: ranking.py.
     """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     figure = ranking_figure(results) if len(labels) > MOST_LINES else _panels(results, cases, labels)
-    # what is seen on a dark page, too
+    # readable on a dark page, too
     figure.set_facecolor("white")
     return figure
 
@@ -74,7 +74,7 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
 
 
 def completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str]) -> None:
-    """One line a scheme: the share of all measured flows, of all seeds, that had finished after some time."""
+    """One line per scheme: the share of the measured flows of all seeds that had finished after a time."""
     unit_ns, unit = time_unit(max_fct_ns([result for group in groups for result in group.results]))
     for group in groups:
         number = labels.index(group.label)
@@ -106,9 +106,9 @@ def bars(
     *,
     highest: float = 0.0,
 ) -> None:
-    """A metric: a bar a case and scheme, with its value above it; no bar where it was not observed.
+    """Draws a metric: a bar for each case and scheme, with the value above it; no bar if it was not observed.
 
-    The axis reaches to `highest` at least, which is in the metric's unit; 0: as far as it needs to.
+    The y axis reaches at least to `highest`, in the metric's unit; with 0 it is scaled automatically.
     """
     width = 0.8 / max(1, len(labels))
     top = highest
@@ -125,7 +125,7 @@ def bars(
 
 
 def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: int) -> float:
-    """A bar with its value above it, and its interval if there is one; returns how high it reaches."""
+    """Draws a bar with its value above it, and its interval if there is one; returns their upper end."""
     if name not in group.measured:
         return 0.0
     unit = UNITS[metric(name).unit]
@@ -135,20 +135,21 @@ def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: in
 
 
 def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]) -> None:
-    """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
+    """Draws pauses, warnings and recirculations: a bar for each scheme, with the value above it."""
     width = 0.8 / max(1, len(labels))
-    places = [(case, name) for case in cases for name in LOSSLESS]
+    positions = [(case, name) for case in cases for name in LOSSLESS]
     highest = 1.0
     for group in groups:
         number = labels.index(group.label)
         for name in LOSSLESS:
-            x = places.index((group.case, name)) + (number - (len(labels) - 1) / 2) * width
+            x = positions.index((group.case, name)) + (number - (len(labels) - 1) / 2) * width
             highest = max(highest, _bar(axis, x, group, name, width * 0.9, number))
     axis.set_title("Pauses, and what is done about them")
     axis.set_ylabel("number")
     names = [
-        metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}" for case, name in places
+        metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}"
+        for case, name in positions
     ]
-    axis.set_xticks(range(len(places)), names)
+    axis.set_xticks(range(len(positions)), names)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How figures look, and how they become SVG: in files of their own, or inline in a page.
+"""The style of figures, and their conversion to SVG: as files, or inline in a page.
 
-Colours are those of Okabe and Ito, which people with any colour vision tell apart; line styles and hatches
-differ too, so that figures survive grey printing.
+Colours are those of Okabe and Ito, which people with any colour vision can distinguish; line styles and
+hatches differ, too, so that figures can be printed in grey.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ HATCHES = ("", "//", "..", "xx")
 DOTS_PER_INCH = 150
 
 _PIXELS_PER_INCH = 112
-"""Of a page: text in figures is then a little smaller than that around them."""
+"""Resolution of figures in a page; it makes text in figures slightly smaller than the text around them."""
 
 _LETTER_INCHES = 0.066
 _SAMPLE_INCHES = 0.5
 _LINE_INCHES = 0.19
 _LEGEND_LINES = 2
 _MOST_ENTRIES = 24
-"""Of a legend: about how wide a letter and the sample before a name are, how high a line is, how many lines a
-panel has room for, and how many names a reader takes in."""
+"""Dimensions of a legend: approximate width of a letter, width of the sample before a name, height of a line,
+number of lines that fit into a panel's height, and most entries."""
 
 _INK = "#0a0b0c"
-"""Colour of text and axes, which nothing else has: a page puts its own in its place."""
+"""Colour of text and axes; nothing else has it, so that a page can replace it by its own text colour."""
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -61,20 +61,20 @@ _STYLE: dict[Any, Any] = {
     "legend.labelcolor": _INK,
     "savefig.facecolor": "none",
     "text.color": _INK,
-    # names of files and of schemes are no formulas
+    # `$` in names of files and schemes does not start a formula
     "text.parse_math": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
-    # the same results give the same file
+    # equal results give byte-identical files
     "svg.hashsalt": "tailrace",
     "svg.fonttype": "path",
 }
 
 _OF_PROCESS = ("backend", "backend_fallback")
-"""Settings of matplotlib that say nothing about a figure, and that a block cannot have for itself."""
+"""Settings of matplotlib that do not affect a figure, and that cannot be set for a block only."""
 
 _EPOCH = "SOURCE_DATE_EPOCH"
-"""An environment variable that matplotlib reads for a date even where a figure has none."""
+"""An environment variable from which matplotlib reads a date even if a figure has none."""
 
 _ID = re.compile(r' id="([^"]+)"')
 _FONT = re.compile(r"font: (?:[a-z0-9]+ )*([\d.]+)px [^;\"]*")
@@ -83,9 +83,9 @@ _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
 
 @contextmanager
 def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
-    """Within the block matplotlib draws as we do, whatever a user has configured, and warns of nothing.
+    """Within the block matplotlib uses our style, whatever the user has configured, and shows no warnings.
 
-    `changes` are of our style.
+    `changes` override settings of the style.
     """
     epoch = os.environ.pop(_EPOCH, None)
     try:
@@ -102,7 +102,7 @@ def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
 def panels(
     count: int, *, width: float = 4.2, height: float = 3.4, columns: int = 3
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels of that size in inches, in rows of at most `columns`; call it in `style`."""
+    """A figure of `count` panels of this size in inches, in rows of at most `columns`; call it in `style`."""
     across = min(count, columns)
     down = -(-count // across)
     figure = Figure(figsize=(width * across, height * down))
@@ -124,7 +124,7 @@ def line(number: int) -> str:
 def logarithmic(
     axes: Axes, which: str, text: Callable[[float], str] = "{:,.10g}".format, *, base: int = 10
 ) -> None:
-    """Makes the x or the y axis logarithmic to a base, with its numbers as `text` writes them."""
+    """Makes the axis `which` ("x" or "y") logarithmic to a base; `text` formats its numbers."""
     (axes.set_xscale if which == "x" else axes.set_yscale)("log", base=base)
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
@@ -143,8 +143,9 @@ def bar(
     ends: tuple[float, float] | None,
     **style: Any,
 ) -> float:
-    """One bar of the scheme with a number, and a text above it and its interval, which has a style; returns
-    how high they reach. Hatches begin where colours are used up.
+    """Draws the bar of the scheme with the index `number`, its interval, and `text`, in `style`, above both.
+
+    Returns the upper end of bar and interval. Once all colours are used, bars are hatched.
     """
     axis.bar(
         x,
@@ -164,7 +165,7 @@ def bar(
 
 
 def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y: float = 0.0) -> None:
-    """An error bar between the ends of an interval: upright at `x`, or level at `y`."""
+    """Draws an error bar between the ends of an interval: vertical at `x`, or horizontal at `y`."""
     middle, half = (ends[0] + ends[1]) / 2, abs(ends[1] - ends[0]) / 2
     where = (middle, y, None, half) if x is None else (x, middle, half, None)
     axis.errorbar(
@@ -180,7 +181,7 @@ def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y
 
 
 def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
-    """One legend below all panels, with one entry a label, in as many columns as there is room for."""
+    """Draws one legend below all panels, with one entry per label, in at most `columns` columns."""
     entries: dict[str, Any] = {}
     for axis in axes:
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -198,9 +199,7 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure on white to a file of the format that its suffix says, whole or not at all; returns the
-    path.
-    """
+    """Write a figure on white atomically to a file in the format of its suffix; returns the path."""
     kind = path.suffix.removeprefix(".")
     metadata = {"Date": None} if kind == "svg" else None
     out = io.BytesIO()
@@ -215,8 +214,8 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
 
     Args:
         figure: drawn in `style`.
-        name: unique in the page; begins every id in the element.
-        title: what a screen reader says.
+        name: unique in the page; the prefix of every id in the element.
+        title: the description for screen readers.
     """
     out = io.StringIO()
     with style({"svg.fonttype": "none", "svg.hashsalt": name}):
@@ -230,7 +229,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     head, _, body = text.partition(">")
     width = round(figure.get_figwidth() * _PIXELS_PER_INCH)
     head = re.sub(r' (width|height|xmlns:xlink|version)="[^"]*"', "", head)
-    # matplotlib names its font in every text; the page has one of its own
+    # matplotlib names its font in every text element; the page's own font replaces it
     body = _FONT.sub(r"font-size: \1px", body)
     body = body.replace("xlink:href", "href")
     return f'{head} style="width: {width}px" role="img" aria-label="{_escaped(title)}">{body}'.strip()

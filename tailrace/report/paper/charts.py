@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory.
+"""Draws the figures of papers from their documents: bars, heat maps, curves of searches, memory.
 
-Charts of lines that show runs are in line_charts.py, those of ratios in ratio_chart.py.
+line_charts.py draws runs as lines, ratio_chart.py draws ratios.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
 
 _BAR_WIDTH = 0.14
-"""Inches for a bar, so that a number fits above it."""
+"""Width of a bar in inches, so that a number fits above it."""
 
 _WIDE = 8.0
-"""Inches from which a panel has a row of its own."""
+"""Width in inches from which on a panel has a row of its own."""
 
 _MAP = "YlGnBu"
 _DARK = 0.55
-"""Share of the range from which text on a heat map is white."""
+"""Share of the value range from which on text on a heat map is white."""
 
 
 def draw_document(document: Document, files: Iterable[Path]) -> None:
-    """Draw a document's figure into each of the files; into none where it has none."""
+    """Draw a document's figure, if it has one, into each of the files."""
     figure = document_figure(document)
     if figure is not None:
         for path in files:
@@ -44,7 +44,7 @@ def draw_document(document: Document, files: Iterable[Path]) -> None:
 
 
 def document_figure(document: Document) -> Figure | None:
-    """The figure of a document; None where there is nothing to draw."""
+    """The figure of a document; None if there is nothing to draw."""
     if document.chart == "none" or not any(cell.metrics for cell in document.cells):
         return None
     draw = _DRAW.get(document.chart, _bars)
@@ -53,7 +53,7 @@ def document_figure(document: Document) -> Figure | None:
 
 
 def search_figure(document: Document) -> Figure | None:
-    """Mean FCT against the searched value, a panel a case; None where nothing was searched."""
+    """Mean FCT against the searched value, a panel per case; None without a search."""
     searched = document.kind == "runs" and document.chart not in LINES
     curves = [curve for curve in document.curves if curve.x] if searched else []
     if not curves:
@@ -62,7 +62,7 @@ def search_figure(document: Document) -> Figure | None:
     with plot.style():
         figure, axes = plot.panels(len(cases), height=3.0)
         for axis, case in zip(axes, cases, strict=True):
-            # schemes that differ in their limit only have the same curve
+            # schemes that differ only in the limit of their search have the same curve
             shown = {(curve.x, curve.y): curve for curve in curves if curve.panel == case}
             for number, curve in enumerate(shown.values()):
                 _line(axis, curve, number, 1e-3, 1e-3)
@@ -77,7 +77,7 @@ def search_figure(document: Document) -> Figure | None:
 
 
 def _bars(document: Document) -> Figure:
-    """A panel a metric: a group of bars a case, a bar a scheme."""
+    """A panel per metric, with a group of bars per case and a bar per scheme."""
     labels = list(dict.fromkeys(cell.label for cell in document.cells))
     cases = list(document.cases) or [""]
     width = max(4.2, 1.4 * len(cases), _BAR_WIDTH * len(cases) * len(labels))
@@ -104,13 +104,13 @@ def _bars(document: Document) -> Figure:
                 unit.without_name(cell.metrics[name]),
                 label=cell.label,
                 ends=ends,
-                va="bottom",  # else a number that stands upright lies on its interval
+                va="bottom",  # otherwise a vertical number would overlap its interval
                 fontsize=7,
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
         axis.set_title(entry.title)
         axis.set_ylabel(metric(name).titled)
-        # a word a line, so that the names of neighbours keep apart
+        # one word per line, so that adjacent names do not overlap
         names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
         axis.set_xticks(range(len(cases)), names)
         axis.margins(y=0.18)
@@ -124,7 +124,7 @@ def _bars(document: Document) -> Figure:
 
 
 def _heatmaps(document: Document) -> Figure:
-    """A panel a case and metric that is to be drawn: it at every combination of two options."""
+    """A panel per case and drawn metric: its value at every combination of two options."""
     (across, columns), (down, rows) = document.axes.items()
     cases = list(document.cases) or [""]
     names = document.drawn or document.metrics[:1]
@@ -152,7 +152,7 @@ def _heatmaps(document: Document) -> Figure:
 
 
 def _beside(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
-    """What the schemes have that are not of the grid, for comparison."""
+    """The values of the schemes outside the grid, for comparison."""
     (across, columns), (down, rows) = document.axes.items()
     of_grid = {grid_label([across, down], values) for values in itertools.product(columns, rows)}
     unit = UNITS[metric(name).unit]
@@ -169,7 +169,7 @@ def _value(cells: dict[str, Cell], label: str, name: str, factor: float) -> floa
 
 
 def _heatmap(axis: Axes, values: list[list[float]]) -> None:
-    """Coloured cells with their values; larger is darker."""
+    """Draws coloured cells with their values; larger values are darker."""
     known = [value for row in values for value in row if not math.isnan(value)]
     low, high = min(known, default=0.0), max(known, default=1.0)
     axis.imshow(values, cmap=mpl.colormaps[_MAP], aspect="auto", vmin=low, vmax=high)
@@ -184,7 +184,7 @@ def _heatmap(axis: Axes, values: list[list[float]]) -> None:
 
 
 def _memory(document: Document) -> Figure:
-    """A panel for each of the model's: lines against flows a host, or bars where there is one number only."""
+    """The memory model's panels: lines against flows per host, or bars if each has a single number."""
     panels = list(document.cases)
     figure, axes = plot.panels(len(panels), width=5.2, height=3.2, columns=2)
     for axis, panel in zip(axes, panels, strict=True):
@@ -210,7 +210,7 @@ def _memory(document: Document) -> Figure:
 
 
 def _endpoints(document: Document) -> Figure:
-    """A panel for each metric: a line a kind of topology, against endpoints."""
+    """A panel per metric: a line per kind of topology, against the number of endpoints."""
     names = list(dict.fromkeys(curve.panel for curve in document.curves))
     figure, axes = plot.panels(len(names), width=4.6, height=3.2, columns=2)
     for axis, name in zip(axes, names, strict=True):
@@ -226,7 +226,7 @@ def _endpoints(document: Document) -> Figure:
 
 
 def _by_algorithm(axis: Axes, curves: list[Curve]) -> None:
-    """Colours for what is varied, line styles for the algorithms, and a legend of both."""
+    """Draws curves: a colour for each varied value, a line style for each algorithm, and a legend of both."""
     algorithms = list(dict.fromkeys(curve.label.partition(" ")[0] for curve in curves))
     varied = list(dict.fromkeys(curve.label.partition(" ")[2] for curve in curves))
     for curve in curves:
@@ -266,4 +266,4 @@ _DRAW = {
     "sizes": sizes_chart,
     "gaps": gaps_chart,
 }
-"""How the charts of files are drawn that are no bars."""
+"""The functions that draw the kinds of charts, except bars."""

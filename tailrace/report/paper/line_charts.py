@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of lines from a document's curves, a panel each: slowdown by flow size, and gaps between packets."""
+"""Line charts of a document's curves: slowdown by flow size, and gaps between packets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.results.units import UNITS
 from tailrace.spec.units import format_bytes
 
 _STEPS = (1, 1.5, 2, 3, 4, 6, 8)
-"""Slowdowns are seldom ten times each other."""
+"""Ticks of the slowdown axis within a decade, since slowdowns rarely span several decades."""
 
 
 def sizes_chart(document: Document) -> Figure:
@@ -38,7 +38,7 @@ def sizes_chart(document: Document) -> Figure:
 
 
 def gaps_chart(document: Document) -> Figure:
-    """Shares of gaps against their length, with one, two and three base RTTs."""
+    """Shares of gaps against their length, with vertical lines at one, two and three base RTTs."""
     panels = _panels(document)
     factor = UNITS["us"].factor
     rtts = {cell.metrics["rtt"] * factor for cell in document.cells if "rtt" in cell.metrics}
@@ -64,7 +64,7 @@ def _style(number: int) -> dict[str, Any]:
 
 
 def _panels(document: Document) -> dict[str, list[tuple[int, Curve]]]:
-    """The curves of each panel, each with the number of its scheme."""
+    """The curves of each panel, each with the index of its scheme."""
     labels = list(dict.fromkeys(cell.label for cell in document.cells))
     curves: dict[str, list[tuple[int, Curve]]] = {}
     for curve in document.curves:

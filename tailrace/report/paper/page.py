@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a paper's figures as one page of Markdown, with the figures and the trace hashes beside it.
+"""Writes the results of a paper's figures as a page of Markdown, with pictures, numbers and trace hashes.
 
 PAGE.md, and a folder PAGE/ with a picture of each figure, its numbers as JSON (document.py), and
-`traces.csv`: a row a run, with the words by which `tailrace run` repeats it and the hash that shows that it
-was repeated bit by bit.
+`traces.csv`: one row per run, with the options with which `tailrace run` repeats it, and the trace hash,
+which is equal if the repeated run is identical.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
     """Writes the page of some figures of one paper.
 
     Args:
-        documents: what came of the figures, in the order in which they are to be shown.
-        out: the folder in which their results are, one folder a figure, with the runs beside them.
-        page: the file to write; its folder has its name without the suffix.
+        documents: the results of the figures, in the order in which the page shows them.
+        out: the folder of the results, with one folder per figure; the folder of runs is beside it.
+        page: the file to write; its folder has the same name without the suffix.
 
     Raises:
-        FileError: a result is not there, or the page cannot be written.
+        FileError: a result is missing, or the page cannot be written.
     """
     folder = page.with_suffix("")
     try:
@@ -88,7 +88,7 @@ def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str, ..
 
 
 def shown_by(document: Document) -> Document:
-    """What a page shows of a figure: its own metrics, and not where the runs lie."""
+    """The part of a document that a page stores: only the figure's metrics, and no folders of runs."""
     cells = tuple(
         msgspec.structs.replace(
             cell,
@@ -101,11 +101,11 @@ def shown_by(document: Document) -> Document:
 
 
 def page_text(documents: Sequence[Document], folder: Path) -> str:
-    """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
+    """The text of the page, from documents as `shown_by` returns them; `folder` has the pictures."""
     shown = [document.name for document in documents]
     paper = paper_of(documents[0].name)
     every = select(paper)
-    # a page of its own has its own words before the figures
+    # a paper may have its own template, with an introduction before the figures
     template = templates(FUNCTIONS).select_template([f"paper/{paper}.md.j2", "paper/page.md.j2"])
     return template.render(
         wanted=paper if set(shown) == set(every) else ",".join(shown),
@@ -126,22 +126,22 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
 
 
 def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
-    """The first drawn metric of a cell over the base's, as a page's own words have it.
+    """The ratio of the first drawn metric of a cell to that of the base, for sentences in templates.
 
     Args:
-        figure: its name, or what the paper calls it, if all documents are of one.
+        figure: the document's name, or the paper's name of the figure if all documents are of one paper.
     """
     cell = _cell(documents, figure, case, label)
     return table.ratio_text(cell, next(iter(cell.ratios)))
 
 
 def metric_of(documents: Sequence[Document], figure: str, case: str, label: str, name: str) -> str:
-    """A metric of a cell in its unit, without it, as a page's own words have it; the rest as for ratios."""
+    """A metric of a cell in its unit, without the unit's name, for sentences in templates; see `ratio_of`."""
     return table.cell_text(_cell(documents, figure, case, label), name)
 
 
 def claim_of(documents: Sequence[Document], figure: str, text: str, case: str) -> str:
-    """What a claim of a figure came to in a case, with its unit, as a page's own words have it."""
+    """The measured value of a claim of a figure in a case, with its unit, for sentences in templates."""
     claims = next(document.claims for document in documents if document.name == figure)
     return next(claim.shown for claim in claims if (claim.text, claim.case) == (text, case))
 
@@ -152,7 +152,7 @@ def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> 
 
 
 def _cost(documents: Iterable[Document]) -> str:
-    """What runs took together, where it is known; those of several figures count in each."""
+    """The total cost of runs as text, if it is known; runs that several figures share count for each."""
     costs = [document.cost for document in documents if document.cost]
     if not costs:
         return ""
@@ -164,7 +164,7 @@ def _cost(documents: Iterable[Document]) -> str:
 
 
 def quoted(command: str) -> str:
-    """A command of a file, so that a shell takes it for one command; empty if it is none of ours."""
+    """A command from a file, quoted so that a shell runs only it; empty if it is not a `tailrace` command."""
     try:
         arguments = shlex.split(command)
     except ValueError:
@@ -173,14 +173,14 @@ def quoted(command: str) -> str:
 
 
 def _pictures(document: Document, folder: Path) -> list[tuple[str, str]]:
-    """The caption and the place of its picture, if there is one."""
+    """The caption and the relative path of a document's picture, if it has one."""
     name = document.name + PICTURE
     caption = f"{document.figure}: {document.title}"
     return [(caption, f"{folder.name}/{name}")] if (folder / name).exists() else []
 
 
 def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """What all runs of a figure have in common, and what each of several cases has of its own."""
+    """The common settings of all runs of a figure, and, if there are several cases, those of each case."""
     common, by_case = {}, {case: dict[str, str]() for case in document.cases}
     for name, value in document.setting.items():
         case, _, key = name.rpartition(": ")
@@ -202,7 +202,7 @@ def _verdict(text: str) -> str:
 
 
 def _measured(document: Document) -> list[list[Value]]:
-    """The titles of what was measured, and a row a case and scheme."""
+    """The table of measurements: a row of titles, then one row per case and scheme."""
     listing = table.measured_table(document)
     names = [column.name for column in listing.columns]
     return [
@@ -224,4 +224,4 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "settings": _settings,
     "tally": lambda documents: tally(document.claims for document in documents),
 }
-"""What templates call."""
+"""Functions that templates call, by their names there."""

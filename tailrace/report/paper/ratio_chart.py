@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes over a base: a panel a metric, a row a scheme, a point and its interval for each case."""
+"""The chart of ratios to a base scheme: a panel per metric, a row per scheme, a point and interval a case."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TICKS = (
     (40.0, (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20)),
     (math.inf, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)),
 )
-"""Numbers below an axis on which the largest value is at most so many times the least."""
+"""Ticks of an axis, by the greatest quotient of its largest and its smallest value."""
 
 
 def ratios_chart(document: Document) -> Figure:
-    """Less than 1 is better than the base where the metric is a time. The axis is logarithmic: a ratio of 0
-    has no point on it, and stands in the table alone.
+    """The chart. If the metric is a time, less than 1 is better than the base. The axis is logarithmic, so a
+    ratio of 0 is not drawn; only the table shows it.
     """
     labels = list(
         dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)

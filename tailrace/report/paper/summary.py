@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of each paper, and README.md: what all pages of a folder say together, in numbers that they have."""
+"""Writes a page for each paper, and README.md, which summarises all pages of a folder with their numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEFORE: Mapping[str, str] = {
     "rlb": "48 numbers: 1 within 15 %, 5 within 1.5, 42 beyond; 16 rankings: 16 undecided",
     "spritz": "21 numbers: 7 within 15 %, 8 within 1.5, 6 beyond; 29 rankings: 29 undecided",
 }
-"""How the claims of a paper came out in November 2026, with one seed to three."""
+"""The verdicts on each paper's claims in November 2026, when runs had one to three seeds."""
 
 _CITED = (
     "common_1_all",
@@ -42,19 +42,19 @@ _CITED = (
     "spritz_fig7",
     "spritz_fig9",
 )
-"""The figures of which conclusions speak; without one of them there are none."""
+"""The figures that the conclusions cite; if one of them is missing, the summary has no conclusions."""
 
 
 def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
-    """Writes the page of each paper, and README.md about these and those that are in the folder already.
+    """Writes the page of each paper, and README.md about these pages and those that the folder has already.
 
     Args:
-        documents: what came of the figures at one scale, those of a paper together.
-        out: the folder in which their results are, one folder a figure, with the runs beside them.
-        folder: of the pages.
+        documents: the results of the figures at one scale, grouped by paper.
+        out: the folder of the results, with one folder per figure; the folder of runs is beside it.
+        folder: the folder of the pages.
 
     Raises:
-        FileError: a result is not there or none, or a page cannot be written.
+        FileError: a result is missing or invalid, or a page cannot be written.
     """
     for stem, those in _by_paper(documents):
         write_page(those, out, folder / f"{stem}.md")
@@ -67,7 +67,7 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
 
 
 def documents_in(folder: Path, scale: str) -> list[Document]:
-    """What the pages of a folder show at one scale, in the order of the figures.
+    """The documents of the pages of a folder at one scale, in the order of the figures.
 
     Raises:
         FileError: numbers of a figure cannot be read.
@@ -78,7 +78,7 @@ def documents_in(folder: Path, scale: str) -> list[Document]:
 
 
 def summary_text(documents: Sequence[Document]) -> str:
-    """README.md, for which `shown_by` of each figure is enough; those of a paper together."""
+    """The text of README.md, from documents as `shown_by` returns them, grouped by paper."""
     at_paper_scale = documents[0].scale == "paper"
     shown = {document.name for document in documents}
     values = {
@@ -101,7 +101,9 @@ def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Documen
 
 
 def _causes(documents: Iterable[Document]) -> list[tuple[str, list[str], int, str]]:
-    """The paper, figures and number of claims that are beyond or reversed for one cause, and the cause."""
+    """For each cause of differing claims: the paper, its figures, the number of claims that are beyond or
+    reversed for this cause, and the cause.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for document in documents:
         for claim in document.claims:

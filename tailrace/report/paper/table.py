@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure or table of a paper as listings: what was measured, and each claim beside the paper's number."""
+"""Tables of a paper's figure or table: the measurements, and the claims with the paper's numbers and ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES = {
     for verdict in dict.fromkeys(each for grades in GRADES.values() for each in grades)
     if not verdict.startswith("within")
 }
-"""Of verdicts by their first word, which those within a factor have in common."""
+"""Styles of verdicts by their first word; "within 15 %" and "within 1.5" have the default style."""
 
 _CLAIMS = (
     *(Column(name) for name in ("claim", "case")),
@@ -30,13 +30,13 @@ _CLAIMS = (
 
 
 def measured_table(document: Document) -> Listing:
-    """A row a case and scheme; ratios, then a column a metric, of which a narrow terminal drops the last."""
+    """One row per case and scheme: ratios, then metrics, of which a narrow terminal drops the last ones."""
     seeds = f", seeds {seeds_text(document.seeds)}" if document.seeds else ""
     several = len(document.cases) > 1
     ratios = ratio_names(document)
     columns = [Column("case", key=True, grouped=True, title="case")] if several else []
     columns.append(Column("scheme", key=True, title="scheme"))
-    # `show` aligns what is text already as numbers are
+    # with `show` the formatted strings are aligned like numbers
     columns += [Column(f"{name}/", title=ratio_title(document, name), show=str) for name in ratios]
     columns += [
         Column(name, title=metric(name).titled, show=str, rank=rank)
@@ -61,12 +61,12 @@ def measured_table(document: Document) -> Listing:
 
 
 def cell_notes(document: Document) -> list[str]:
-    """The notes of cells, once each; a star marks the schemes that have one."""
+    """The notes of cells without duplicates; a star marks the schemes that have a note."""
     return list(dict.fromkeys(cell.note for cell in document.cells if cell.note))
 
 
 def claims_table(document: Document) -> Listing:
-    """A row a claim and case."""
+    """The table of claims: one row per claim and case."""
     notes = explanations(document)
     columns = tuple(column for column in _CLAIMS if column.name != "rerun" or reran(document))
     rows = tuple(
@@ -86,7 +86,7 @@ def claims_table(document: Document) -> Listing:
 
 
 def reran(document: Document) -> bool:
-    """Whether it is known of a claim what the paper's authors found when they ran it again."""
+    """Whether any claim has the result of a re-run by the paper's authors."""
     return any(claim.rerun for claim in document.claims)
 
 
@@ -101,17 +101,17 @@ def cell_text(cell: Cell, name: str) -> str:
 
 
 def ratio_names(document: Document) -> list[str]:
-    """The metrics that are shown over those of a base, in the order of the figure."""
+    """The metrics whose ratios to a base are shown, in the order of the figure."""
     return list(dict.fromkeys(name for cell in document.cells for name in cell.ratios))
 
 
 def ratio_title(document: Document, name: str) -> str:
-    """What such a ratio is called."""
+    """The title of a metric's ratio to the base."""
     return f"{metric(name).title} / {document.base}"
 
 
 def ratio_text(cell: Cell, name: str) -> str:
-    """Such a ratio of a cell, with its interval if there is one."""
+    """The ratio of a cell's metric to the base, with its interval if there is one."""
     if name not in cell.ratios:
         return ABSENT
     text, *ends = map("{:.2f}".format, cell.ratios[name])
@@ -119,5 +119,5 @@ def ratio_text(cell: Cell, name: str) -> str:
 
 
 def explanations(document: Document) -> list[str]:
-    """What explains the claims that differ or could not be measured, once each; tables count them from 1."""
+    """The explanations of claims that differ or were not measured, without duplicates; numbered from 1."""
     return list(dict.fromkeys(claim.why for claim in document.claims if claim.why))
