@@ -126,9 +126,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `frames` and `bytes` passed to others. `sampled` summarises samples of ports
     (tailrace/results/sampled.py); `fair` has the times of the same flows under fluid max-min fairness
     (fair.py there). `metrics` has those of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with
-    its SHA-256 or version. `deadlock` is present if the run was ended
-    because switches paused each other in a cycle: the queues, each of which waits for the next one, and the
-    last for the first.
+    its SHA-256 or version. `deadlock` is present if the run was ended because switches paused each other in a
+    cycle: the queues, each of which waits for the next one, and the last for the first.
     """
 
     format: int = FORMAT

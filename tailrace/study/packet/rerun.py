@@ -139,7 +139,7 @@ def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
 
 
 class _ObservedError(Exception):
-    """Ends the repeated run once all tracked packets have been observed."""
+    """Raised to stop the repeated run once all tracked packets have been observed."""
 
 
 class _SwitchWatcher:
