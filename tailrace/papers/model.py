@@ -107,7 +107,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The search for the option's value with the least mean FCT whose share out of order is under `below`."""
+    """The search for an option's value: the least mean FCT with fewer packets out of order than `below`."""
 
     option: str
     below: Annotated[float, Meta(description="a share of packets over 0 and up to 1", gt=0, le=1)] | None = (

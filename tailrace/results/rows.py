@@ -30,7 +30,7 @@ class FlowRow:
     changes of path between packets in the order of sending.
     `overtaken` counts first transmissions that arrived after a later one, `timeouts` retransmission timeouts,
     `ce_marked` data packets that arrived with an ECN mark, `trimmed` those that arrived without their
-    payload, `nacks` the NACKs that told the sender so. `explored` counts packets whose path was random,
+    payload, `nacks` the NACKs that report these to senders. `explored` counts packets whose path was random,
     `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
     `cnps_sent` counts DCQCN's CNPs from the receiver, `cnps_received` those that reached the sender.
     `stretched` counts gaps between packets that the NIC stretched, by `stretched_ns` in total, and `natural`

@@ -35,7 +35,7 @@ CASE, SCHEME, SEED = "case", "scheme", "seed"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 MOST_RUNS = 100_000
-"""At most so many runs in a sweep, and values on an axis."""
+"""Most runs in a sweep, and most values on an axis."""
 
 _MOST_NAME = 237
 """Longest folder name in bytes: file systems allow 255, and temporary names add 18 (atomic_folder.py)."""

@@ -78,7 +78,7 @@ def packet_history(run: FinishedRun, number: int, psn: int, reporting: Reporting
 
 
 def _received(sent: Sequence[WirePath]) -> list[WireTransit]:
-    """The wire transits of a packet at whose end it was received."""
+    """The wire transits of a packet that ended with its reception."""
     return [
         transit for transmission in sent for transit in transmission.transits if transit.fate is Fate.RECEIVED
     ]

@@ -137,7 +137,7 @@ def without_seed(specs: Mapping[str, Any]) -> bytes:
 
 
 def differences(old: Record, new: Record) -> list[str]:
-    """The names of metrics and keys whose value changed or is missing in the newer of two runs of same specs.
+    """The metrics and keys whose value changed or is missing in the newer of two runs of the same specs.
 
     A metric that was computed for only one of the two is ignored, since the registry of metrics changes.
     """
