@@ -24,7 +24,7 @@ SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutati
     ("refused", "more", "reason"),
     [
         ("minimal", [], "scheme minimal: minimal paths are those of a Dragonfly"),
-        ("rlb:pfc=64KiB", ["--pfc", "xoff=128KiB"], "pfc: xoff is 131072 bytes, expected those"),
+        ("rlb:pfc=64KiB", ["--pfc", "xoff=128KiB"], "pfc: xoff is 131072 bytes, expected the scheme"),
         ("flowcut:queue=0", [], "age must be given where queue=0"),
     ],
 )

@@ -58,7 +58,7 @@ def test_on_bmv2_the_program_brings_it_along() -> None:
 @pytest.mark.parametrize(
     ("scheme", "pfc", "message"),
     [
-        ("rlb:pfc=300KB", "xoff=200KB", "pfc: xoff is 200000 bytes, expected those of the scheme"),
+        ("rlb:pfc=300KB", "xoff=200KB", "pfc: xoff is 200000 bytes, expected the scheme"),
         ("rlb:pfc=20KB", "default", "scheme rlb: no qth is possible"),
     ],
 )
