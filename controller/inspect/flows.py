@@ -71,7 +71,7 @@ def read_flows(node: InspectedSwitch, queries: QueryClient) -> Listing:
         SwitchError: the switch cannot be read.
     """
     if not keeps_flows(node):
-        raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
+        raise NotOfferedError(node.name, f"{node.title} has no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
     responses = query_all(queries, node.name, _OP, _occupied(node, queries, buckets))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `tailrace`: one thin module a subcommand."""
+"""The command `tailrace`: one thin module per subcommand."""

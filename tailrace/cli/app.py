@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace` and its subcommands; tailrace/cli/main.py runs it.
 
-The module that declares a subcommand is imported when the subcommand is called or completed. It imports
-nothing heavy at its top; a test holds it to that.
+The module that declares a subcommand is imported when the subcommand is called or completed. At its
+top it imports nothing that takes long to load; a test checks this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMANDS = {
         "compare": ("compare", "Compare schemes on the same traffic, also with faults."),
         "sweep": ("sweep", "Run an experiment at every combination of some keys' values."),
         "paper": ("paper", "Repeat the papers' figures and tables, and grade their claims."),
-        "results": ("results", "Show finished runs that were kept, by spec."),
+        "results": ("results", "Show stored results of finished runs, chosen by spec."),
         "report": ("report", "Make one HTML page of a folder of results."),
     },
     "Look": {
@@ -33,7 +33,7 @@ COMMANDS = {
         "queues": ("inspect.queues", "Show the bytes that are queued at every port."),
         "counters": ("inspect.counters", "Show counters and their rates."),
         "registers": ("inspect.registers", "Show register cells."),
-        "diff": ("inspect.diff", "Compare the state of switches with the intended one."),
+        "diff": ("inspect.diff", "Compare the state of switches with the intended state."),
         "shell": ("inspect.shell", "Open p4runtime-shell on a switch."),
         "push": ("inspect.push", "Load a program and its entries into a running switch."),
         "trace": ("inspect.trace", "Show what a switch does with a packet, step by step."),
@@ -45,11 +45,11 @@ COMMANDS = {
         "workloads": ("explain.registries", "List workloads with their keys."),
         "faults": ("explain.registries", "List faults with their keys."),
         "transports": ("explain.registries", "List transports with their keys."),
-        "resources": ("explain.resources", "Count what compiled programs ask of a switch."),
-        "coverage": ("explain.coverage", "Show what of P4 programs packets have used."),
+        "resources": ("explain.resources", "Count the resources that compiled programs use in a switch."),
+        "coverage": ("explain.coverage", "Show which parts of P4 programs packets have executed."),
     },
 }
-"""By heading and name, in the order of the help: the module of this package, and what the command does."""
+"""By heading and command, in the order of the help: the module in this package, and what the command does."""
 
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> None:
 
     Raises:
         SpecError: bad input.
-        SystemExit: the arguments cannot be used, or nothing more is to be done.
+        SystemExit: the arguments are invalid (status 2), or the help was printed (status 0).
     """
     parser = _program_parser()
     at = next((at for at, argument in enumerate(arguments) if not argument.startswith("-")), len(arguments))
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def complete(line: str) -> None:
-    """Answers a shell that completes a line, and ends the process."""
+    """Prints the completions of a command line for the shell, and ends the process."""
     import argcomplete
     from argcomplete.completers import SuppressCompleter
 
@@ -115,7 +115,7 @@ def _program_parser() -> CommandParser:
         (
             flag("--version", help="Show the version and end."),
             flag("--debug", help=f"Show the traceback of an internal error, as {DEBUG}=1 does."),
-            flag("--show-completion", help='For eval "$(…)" in the start file of bash, zsh or fish.'),
+            flag("--show-completion", help='Print code for eval "$(…)" in the start-up file of your shell.'),
         ),
         prog=PROGRAM,
         usage="%(prog)s [OPTIONS] COMMAND ...",
@@ -129,7 +129,7 @@ def _parser(name: str, command: Command) -> CommandParser:
 
 
 def _load(name: str) -> Command:
-    """The command of a name. Raises SpecError where there is none."""
+    """The command with this name. Raises SpecError if there is none."""
     if name not in _MODULES:
         from tailrace.spec.suggest import unknown
 
@@ -148,7 +148,7 @@ def _version() -> str:
 
 
 def _completion_code() -> str:
-    """What the user's shell evaluates to have completion."""
+    """The code that the user's shell evaluates to enable completion."""
     from argcomplete.shell_integration import shellcode
 
     shell = os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119

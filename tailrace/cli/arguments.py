@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as data, and the parser of command lines: a command is a function with a table of its arguments,
-which stands before it in `@command(…)`.
+"""Commands as data, and the parser of command lines: a command is a function, decorated with the table of
+its arguments, `@command(…)`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = ("store_true", argparse.BooleanOptionalAction)
 
 
 class CommandArgument(NamedTuple):
-    """Names and settings, as argparse's `add_argument` takes them, and what completes the value."""
+    """An argument: its names and settings, as argparse's `add_argument` takes them, and a completer."""
 
     names: tuple[str, ...]
     settings: Mapping[str, Any]
@@ -29,7 +29,7 @@ class CommandArgument(NamedTuple):
 
     @property
     def has_value(self) -> bool:
-        """Whether it takes the next word, as an option."""
+        """Whether this, as an option, takes a value."""
         return self.settings.get("action") not in _FLAGS
 
     @property
@@ -41,14 +41,14 @@ class CommandArgument(NamedTuple):
 
 
 class OptionGroup(NamedTuple):
-    """Options below a heading of the help."""
+    """Options that the help lists below a heading."""
 
     title: str
     options: tuple[CommandArgument, ...]
 
 
 class Command(NamedTuple):
-    """A command: its arguments, what it does with their values, and its help."""
+    """A command: its arguments, the function that runs it, and its help."""
 
     arguments: tuple[CommandArgument | OptionGroup, ...]
     run: Callable[[Namespace], None]
@@ -56,25 +56,25 @@ class Command(NamedTuple):
 
 
 def command(*arguments: CommandArgument | OptionGroup) -> Callable[[Callable[[Namespace], None]], Command]:
-    """Makes a command of a function, whose docstring is the help."""
+    """Makes a function a command; its docstring becomes the help."""
     return lambda run: Command(arguments, run, inspect.getdoc(run) or "")
 
 
 def argument(*names: str, help: str, complete: Completer | None = None, **settings: Any) -> CommandArgument:  # noqa: A002
-    """Declares an argument; its help ends with its default. Paths complete as files."""
+    """Declares an argument; its default is appended to its help. Paths are completed as file names."""
     text = help.replace("%", "%%") + (" [default: %(default)s]" if "default" in settings else "")
     if settings.get("type") is Path:
         complete = complete or complete_file
     return CommandArgument(names, {"help": text, **settings}, complete)
 
 
-def flag(*names: str, help: str) -> CommandArgument:  # noqa: A002 - so argparse calls it
+def flag(*names: str, help: str) -> CommandArgument:  # noqa: A002 - argparse's name
     """Declares an option without a value."""
     return CommandArgument(names, {"help": help, "action": "store_true"})
 
 
 def number(kind: type[int] | type[float], least: float, most: float | None = None) -> Callable[[str], float]:
-    """The type of an argument that is a number in a range."""
+    """The argparse type of a number from `least` to `most`."""
 
     def parsed(text: str) -> float:
         try:
@@ -100,7 +100,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 class CommandParser(ArgumentParser):
-    """Reads the words of a command."""
+    """Parses the arguments of a command."""
 
     def __init__(self, arguments: Sequence[CommandArgument | OptionGroup], **settings: Any) -> None:
         """Takes the arguments, and settings of argparse's parser."""
@@ -118,11 +118,11 @@ class CommandParser(ArgumentParser):
         if action.option_strings:
             self._has_value.update(dict.fromkeys(argument.names, argument.has_value))
         if (complete := argument.complete) is not None:
-            # argcomplete looks for it there
+            # the attribute that argcomplete reads
             action.completer = lambda prefix, **_: complete(prefix)  # type: ignore[attr-defined]
 
     def read(self, arguments: Sequence[str]) -> Namespace:
-        """Reads the arguments; exits with status 2 where they cannot be used, with 0 after help."""
+        """Parses the arguments; exits with status 2 if they are invalid, with 0 after help."""
         args, extra = self.parse_known_args(list(self._arranged(arguments)))
         if extra:
             from tailrace.spec.suggest import close
@@ -132,15 +132,15 @@ class CommandParser(ArgumentParser):
         return args
 
     def _arranged(self, arguments: Sequence[str]) -> Iterator[str]:
-        """Options first, joined to their values, then the other arguments: argparse takes no argument with a
-        dash for a value, and no optional arguments on both sides of an option.
+        """Options first, joined to their values, then positional arguments: argparse refuses a separate value
+        that begins with a dash, and optional positional arguments on both sides of an option.
         """
         positional: list[str] = []
-        left = iter(arguments)
-        for argument in left:
+        remaining = iter(arguments)
+        for argument in remaining:
             if argument == "--":
-                positional += left
-            elif self._has_value.get(argument) and (value := next(left, None)) is not None:
+                positional += remaining
+            elif self._has_value.get(argument) and (value := next(remaining, None)) is not None:
                 yield f"{argument}={value}" if argument.startswith("--") else f"{argument}{value}"
             elif argument.startswith("-") and argument != "-":
                 yield argument
@@ -151,5 +151,5 @@ class CommandParser(ArgumentParser):
         yield from positional
 
     def print_help(self, file: IO[str] | None = None) -> None:  # type: ignore[override]
-        """Prints the help; raises OSError where argparse would say nothing."""
+        """Prints the help; raises OSError if it cannot be written, which argparse would ignore."""
         (file or sys.stdout).write(self.format_help())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion on the command line: names of the running network, of registries, columns and files.
+"""Completion on the command line: names in the running network, in registries, of columns and of files.
 
-Names of what specs name, and their keys, are cached: to ask what registers them imports most of the program.
+Registered names (schemes, workloads, …) and their keys are cached: to list them imports most of the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tailrace.spec.registry import Registry
 
 Completer = Callable[[str], Collection[str]]
-"""Gives the words that an incomplete one may become."""
+"""Returns the possible completions of an incomplete argument."""
 
 Names = dict[str, list[str]]
 
@@ -32,10 +32,10 @@ _REGISTRIES = {
     "fault": "experiments.faults.parse:FAULTS",
     "transport": "hosts.options.transports:TRANSPORTS",
 }
-"""Where the names of each kind of specs are registered."""
+"""By kind of spec, the registry of its names: module and variable."""
 
 _PLUGINS = "TAILRACE_PLUGINS"
-"""spec.plugins.VARIABLE, whose import would take as long as all the rest."""
+"""spec.plugins.VARIABLE; importing it would take as long as the rest of a completion."""
 
 KINDS = {
     "schemes": "scheme",
@@ -44,21 +44,21 @@ KINDS = {
     "faults": "fault",
     "transports": "transport",
 }
-"""What the commands that explain specs explain."""
+"""By command that lists registered names, the kind of spec that it lists."""
 
 
 # ---- names of specs ----
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """What is registered of a kind of specs."""
+    """The registry of a kind of spec."""
     module, name = _REGISTRIES[kind].split(":")
     registry: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
     return registry
 
 
 def names_of(kind: str) -> Names:
-    """All names of a kind of specs, in order, with the keys of each."""
+    """All names of a kind of spec, in order, with the keys of each."""
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)
@@ -74,7 +74,7 @@ def _registered(kind: str) -> Names:
 
 
 def _state(kind: str) -> Iterator[str]:
-    """Changes with our sources and, by the folders of the search path, with what is installed."""
+    """The cache key: it changes with our sources and, by the folders of sys.path, with installed packages."""
     yield from (kind, sys.version)
     for path in [*_sources(str(ROOT / "tailrace")), *sys.path]:
         with contextlib.suppress(OSError):
@@ -95,7 +95,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def complete_switch(incomplete: str) -> list[str]:
-    """Names of switches; none where no network runs."""
+    """Names of switches; empty if no network runs."""
     from tailrace.controller import runfile
     from tailrace.spec import SpecError
 
@@ -106,7 +106,7 @@ def complete_switch(incomplete: str) -> list[str]:
 
 
 def complete_host(incomplete: str) -> list[str]:
-    """Names of hosts; none where no network runs."""
+    """Names of hosts; empty if no network runs."""
     from tailrace.controller import runfile
     from tailrace.spec import SpecError
     from tailrace.topology import parse_topology
@@ -118,7 +118,7 @@ def complete_host(incomplete: str) -> list[str]:
 
 
 def complete_column(module: str) -> Completer:
-    """The COLUMNS of a module, also behind a minus."""
+    """Completes the COLUMNS of a module, also after a minus (descending order)."""
 
     def complete(incomplete: str) -> list[str]:
         minus = "-" if incomplete.startswith("-") else ""
@@ -129,7 +129,7 @@ def complete_column(module: str) -> Completer:
 
 
 def complete_columns(module: str) -> Completer:
-    """The same behind the last comma."""
+    """Completes the COLUMNS of a module after the last comma."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -139,14 +139,14 @@ def complete_columns(module: str) -> Completer:
 
 
 def complete_specs(kind: str, ending: str = "") -> Completer:
-    """Names of a kind of specs, then keys behind the colon; files that end so, too."""
+    """Completes names of a kind of spec, keys after the colon, and files with this ending if one is given."""
 
     def complete(incomplete: str) -> list[str]:
         cut = max(incomplete.rfind(","), incomplete.rfind(":")) + 1
         before, last = incomplete[:cut], incomplete[cut:]
         known = names_of(kind)
         names = [] if before.endswith(":") else list(known)
-        # what has options stands before the last colon
+        # the name whose keys are wanted precedes the last colon
         name = before.rpartition(":")[0].rpartition(",")[2]
         names += [f"{key}=" for key in known.get(name, ())]
         matching = [before + each for each in _beginning(names, last)]
@@ -156,12 +156,12 @@ def complete_specs(kind: str, ending: str = "") -> Completer:
 
 
 def complete_names(kind: str) -> Completer:
-    """Names of a kind of specs."""
+    """Completes names of a kind of spec."""
     return lambda incomplete: _beginning(names_of(kind), incomplete)
 
 
 def complete_experiment(incomplete: str) -> list[str]:
-    """Presets, and files of experiments."""
+    """Presets and experiment files."""
     from tailrace.experiments.plan.experiment_file import PRESETS
 
     presets = sorted(path.stem for path in PRESETS.glob("*.toml"))
@@ -169,7 +169,7 @@ def complete_experiment(incomplete: str) -> list[str]:
 
 
 def complete_paper(incomplete: str) -> list[str]:
-    """Papers, and figures and tables of papers behind the last comma."""
+    """Papers, and after the last comma their figures and tables."""
     from tailrace.papers.model import names, paper_of
 
     before, comma, last = incomplete.rpartition(",")
@@ -178,7 +178,7 @@ def complete_paper(incomplete: str) -> list[str]:
 
 
 def one_of(*names: str) -> Completer:
-    """Names that are known beforehand."""
+    """Completes a fixed list of names."""
     return lambda incomplete: _beginning(names, incomplete)
 
 

@@ -9,12 +9,12 @@ import os
 from pathlib import Path
 
 _FILE = "matplotlibrc"
-"""Where matplotlib looks first: in the folder in which it is imported."""
+"""The configuration file that matplotlib reads first, from the current folder when it is imported."""
 
 
 def draw_alone() -> None:
-    """Has matplotlib read no configuration of the user's, and write no lines of its own; call it before
-    matplotlib is imported.
+    """Keeps matplotlib from reading the user's configuration and from logging; call this before matplotlib
+    is imported.
     """
     os.environ.pop("MPLBACKEND", None)
     os.environ["MATPLOTLIBRC"] = os.devnull
@@ -24,7 +24,7 @@ def draw_alone() -> None:
 
 
 def _import_elsewhere() -> None:
-    """Imports matplotlib where its own defaults lie: no variable keeps it from reading a file here."""
+    """Imports matplotlib in the folder of its defaults: no variable stops it from reading ./matplotlibrc."""
     spec = importlib.util.find_spec("matplotlib")
     assert spec is not None
     assert spec.origin is not None

@@ -4,22 +4,22 @@
 spec.SpecError                   bad input: one line, exit status 2
 spec.Error,  all others          the command failed: one line, exit status 1
 cli.errors.FailedError           the same
-cli.errors.StoppedError          a signal ended it: one line, exit status 128 and the number of the signal
+cli.errors.StoppedError          a signal ended it: one line, exit status 128 + signal number
 """
 
 from __future__ import annotations
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses; the last one is that of a shell for what SIGINT has ended: 128 and the signal's number."""
+"""Exit statuses; the last one is what a shell reports after SIGINT: 128 + signal number."""
 
 PROGRAM = "tailrace"
 
 DEBUG = "TAILRACE_DEBUG"
-"""The environment variable that shows tracebacks; the option --debug is the same."""
+"""The environment variable that shows tracebacks, as the option --debug does."""
 
 
 class FailedError(RuntimeError):
-    """The command failed; the text is one line for the user, empty where the output is complete."""
+    """The command failed; the text is one line for the user, empty if the output already says why."""
 
     status = FAILED
 
@@ -27,7 +27,7 @@ class FailedError(RuntimeError):
 class StoppedError(FailedError):
     """SIGINT, SIGTERM or SIGHUP ended the command."""
 
-    def __init__(self, number: int, text: str) -> None:
-        """Name the signal, and what becomes of what was done."""
+    def __init__(self, signal_number: int, text: str) -> None:
+        """Takes the number of the signal, and a text that says which results are kept."""
         super().__init__(text)
-        self.status = 128 + number
+        self.status = 128 + signal_number

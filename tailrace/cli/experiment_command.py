@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `tailrace run`, `compare` and `sweep` after their options are parsed."""
+"""What `tailrace run`, `compare` and `sweep` do after their options are parsed."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ from tailrace.study.signals import Interrupted, stoppable
 from tailrace.tables.listing import Listing
 
 NOTHING_KEPT = "no results were written"
-RUNS_KEPT = "finished runs are kept, and need not be run again"
+RUNS_KEPT = "finished runs are kept, and are not repeated next time"
 
 _RANK_DIGITS = 9
 
 _COMMON = "common"
-"""The preset of all schemes."""
+"""The preset that compares all schemes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOutput:
-    """Where results go: the folder, how they are shown on standard output, captures of every link."""
+    """Where results go: the folder, the view on standard output, and whether every link is captured."""
 
     folder: Path
     view: View = field(default_factory=View)
     pcap: bool = False
 
     def check(self, *axes: str) -> None:
-        """Looks before anything runs whether --columns and --sort-by name what there can be; `axes` are those
-        of a sweep.
+        """Checks before a run that --columns and --sort-by name possible columns; `axes` are the keys that a
+        sweep varies.
 
         Raises:
             SpecError: there is no such column.
@@ -70,7 +70,7 @@ class ResultOutput:
             arranged(Listing("results", possible_columns(axes or (CASE, SCHEME)), ()), self.view)
 
     def show(self, listing: Listing, document: str) -> None:
-        """The table on standard output, or a JSON document instead, which has everything.
+        """Prints the table to standard output, or instead the JSON document, which has all results.
 
         Raises:
             SpecError: there is no such column.
@@ -83,12 +83,12 @@ class ResultOutput:
 
 @contextmanager
 def with_ranks(text: str) -> Iterator[int | World]:
-    """The processes that are asked for: a number, or those that mpiexec has started.
+    """The processes that --ranks asks for: their number, or the MPI world that mpiexec has started.
 
-    Of these only the first tells of errors, for all: its exit status is that of mpiexec.
+    Under MPI only rank 0 reports errors, for all ranks: its exit status is that of mpiexec.
 
     Raises:
-        SpecError: neither is asked for, or there is no MPI.
+        SpecError: the text is neither a number nor `mpi`, or there is no MPI.
     """
     if text != NAME:
         if not text.isascii() or not text.isdigit() or len(text) > _RANK_DIGITS:
@@ -112,7 +112,7 @@ def run_one(
     Args:
         experiment: what to run.
         output: where results go.
-        stop_at: virtual times at full speed, such as 50us, at which the run stops to be looked at.
+        stop_at: virtual times before time scaling, such as 50us, at which the run pauses for inspection.
         ranks: processes that run the network in virtual time.
 
     Raises:
@@ -154,15 +154,15 @@ def run_study(
     ran: str = "",
     **settings: Any,
 ) -> None:
-    """Run several experiments; write their folder, show the table, and judge what came of each run.
+    """Run several experiments, write their folder, show the table, and report problems of each run.
 
     Args:
         study: api.compare, repeat or sweep.
-        what: its positional arguments: what is run, and what is varied.
+        what: positional arguments of `study`: the experiment, and the axes or schemes.
         output: where results go.
         axes: the keys that a sweep varies.
         ran: the file or preset that was compared.
-        settings: its other arguments.
+        settings: keyword arguments of `study`.
 
     Raises:
         SpecError: specs that do not fit together, a target that cannot do what they say, or a cluster that
@@ -184,8 +184,8 @@ def run_study(
 
 
 def _say_where(folder: Path, display: Display, ran: str) -> None:
-    """Where the figure and everything else is, and what to try next."""
-    # after `make run` the command is on nobody's path
+    """Tells the user where the figure and the results are, and which commands may come next."""
+    # after `make run` the command is not on the user's PATH
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
     figure = files_of(folder, FIGURE)[-1]
@@ -193,7 +193,7 @@ def _say_where(folder: Path, display: Display, ran: str) -> None:
         display.say(f"figure: {figure}")
     display.say(f"results: {folder}")
     display.say("next:")
-    # a folder may be called like an option
+    # the name of a folder may look like an option
     shown = f"./{folder}" if str(folder).startswith("-") else str(folder)
     commands = [
         (("report", shown), f"all of it on one page: {folder / PAGE}"),
@@ -206,7 +206,7 @@ def _say_where(folder: Path, display: Display, ran: str) -> None:
 
 
 def _shown(path: Path) -> Path:
-    """A path from here, if it is below."""
+    """The path relative to the current folder if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
@@ -230,10 +230,10 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
     label = labels([experiment.scheme])[0]
 
     def keep(outcome: Outcome) -> None:
-        # whatever is wrong with one result, the fabric stays up
+        # an error in one result must not end the fabric
         try:
             result = result_of(planned, outcome, label)
-            # before it is written, which may fail
+            # shown first, as writing may fail
             output.show(make_table(comparison_groups([result])), to_json(result.summary))
             sys.stdout.flush()
             with atomic_folder(output.folder) as folder:
@@ -251,7 +251,7 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
 
 
 def _judge(results: Sequence[Result], failures: Sequence[str], display: Display) -> None:
-    """Says what is wrong with the results; raises RunError unless all flows of all runs finished."""
+    """Reports problems of the results; raises RunError unless all flows of all runs finished."""
     failed = list(failures)
     for result in results:
         for text in result.problems:
@@ -269,7 +269,7 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 @contextmanager
 def interruptible(then: str = NOTHING_KEPT) -> Iterator[None]:
-    """Turns SIGINT, SIGTERM and SIGHUP into the end of the command, once everything inside is cleaned up."""
+    """Turns SIGINT, SIGTERM and SIGHUP into StoppedError, after the body has cleaned up."""
     try:
         with stoppable():
             yield

@@ -25,7 +25,7 @@ EXPERIMENT = OptionGroup(
             help="permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv",
             complete=complete_specs("workload", ".csv"),
         ),
-        argument("--flows", metavar="N", type=int, help="number of flows, where the workload leaves it open"),
+        argument("--flows", metavar="N", type=int, help="number of flows, if the workload does not set it"),
         argument(
             "--target",
             metavar="NAME",
@@ -35,21 +35,21 @@ EXPERIMENT = OptionGroup(
         argument(
             "--seed",
             metavar="N",
-            help="decides everything random; of several, such as 1..10 or 1,3,5, there are means",
+            help="seed of all random choices; several, such as 1..10 or 1,3,5, give means over them",
         ),
         argument(
             "--fault",
             metavar="SPEC",
             action="append",
-            help="link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: none of the "
-            "file's",
+            help="link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: without the "
+            "file's faults",
             complete=complete_specs("fault"),
         ),
         argument(
             "--time-scale",
             metavar="X",
             type=float,
-            help="how many times slower than stated everything runs; by target without it",
+            help="factor by which rates are divided and times multiplied; default: depends on the target",
         ),
         argument(
             "--transport",
@@ -63,7 +63,7 @@ EXPERIMENT = OptionGroup(
             "--reorder",
             metavar="N",
             type=int,
-            help="packets after which selective repeat takes a late one for lost",
+            help="later packets after which selective repeat takes a missing packet for lost",
         ),
         argument(
             "--pfc",
@@ -74,41 +74,41 @@ EXPERIMENT = OptionGroup(
         argument(
             "--controller",
             metavar="NAME",
-            help="in virtual time: ideal (notified of all failures), or real: the one of real time",
+            help="in virtual time: ideal (notified of all failures), or real (the one that real time uses)",
             complete=one_of("ideal", "real"),
         ),
-        argument("--sample", metavar="TIME", help="look at queues so often, such as 10us; for the report"),
+        argument("--sample", metavar="TIME", help="interval of queue samples, such as 10us; for the report"),
         argument(
             "--follow",
             metavar="N",
             action="append",
             type=int,
-            help="number of a flow whose path is recorded; may be repeated",
+            help="id of a flow whose path is recorded; may be repeated",
         ),
         argument(
             "--gaps", action=BooleanOptionalAction, help="measure the gaps between data packets of a flow"
         ),
     ),
 )
-"""Options that are keys of an experiment file, too."""
+"""Options that are also keys of an experiment file."""
 
 KEYS = tuple(option.names[0].removeprefix("--").replace("-", "_") for option in EXPERIMENT.options)
-"""Of an experiment file: all but those of schemes."""
+"""The keys of an experiment file, except those of schemes."""
 
 OUT = argument("--out", metavar="DIR", type=Path, default=Path("out"), help="folder for the results")
 SCHEMES = argument(
     "--scheme",
     metavar="SPEC",
     action="append",
-    help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or several "
-    "with commas between them",
+    help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or be a list "
+    "separated by commas",
     complete=complete_specs("scheme"),
 )
 PCAP = flag("--pcap", help="capture every link to OUT/pcap")
 SCALE = argument(
     "--scale",
     metavar="NAME",
-    help="small or paper: a size that the file knows",
+    help="small or paper: a size that the file defines",
     complete=one_of("small", "paper"),
 )
 FILE = argument(
@@ -120,23 +120,23 @@ FILE = argument(
     complete=complete_experiment,
 )
 WORKERS = argument(
-    "--workers", metavar="N", type=number(int, 1), default=1, help="so many processes at a time"
+    "--workers", metavar="N", type=number(int, 1), default=1, help="number of parallel processes"
 )
-CLUSTER = argument("--cluster", metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead")
-AGAIN = flag("--again", help="also run what an earlier call has finished")
-STORE = argument("--store", metavar="DIR", type=Path, help="folder of finished runs, a line each")
+CLUSTER = argument("--cluster", metavar="ADDRESS", help="run on a Dask cluster; ADDRESS of its scheduler")
+AGAIN = flag("--again", help="repeat runs that an earlier call has finished")
+STORE = argument("--store", metavar="DIR", type=Path, help="folder of finished runs, stored as one line each")
 
 PAGE = "report.html"
-"""What `tailrace report` makes of a folder of results, in that folder."""
+"""The page that `tailrace report` writes into a folder of results."""
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Those values that are there."""
+    """The values that are not None."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def values_of(args: Namespace) -> dict[str, Any]:
-    """The values of EXPERIMENT that the user gave, by the keys of an experiment file; loads plug-ins."""
+    """The values of EXPERIMENT that the user gave, by key of an experiment file; loads the plug-ins first."""
     if args.plugin:
         from tailrace.spec.plugins import use
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command `tailrace`: errors are one line and an exit status.
+"""Runs the command `tailrace`: errors become one line and an exit status.
 
-Nothing but the standard library is imported before `main` is entered, so that Ctrl-C is told in one line from
-then on, also while the rest is being imported.
+Only the standard library is imported before `main` is entered: Ctrl-C gives one line also while the rest is
+being imported.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
 
 _YOUNG = 100_000
-"""New objects between two looks for cycles: imports and large networks make many objects and few cycles, and
-Python's own 700 would take a tenth of the time of a short run.
+"""Threshold of the youngest generation of Python's garbage collector: imports and large networks create many
+objects and few cycles, and the default, 700, would cost a tenth of the time of a short run.
 """
 
 _AGAIN_S = 0.005
-"""How long it takes until an exception of a signal is raised again that was lost."""
+"""Delay until a lost exception of a signal handler is raised again."""
 
 _COMPLETING = "_ARGCOMPLETE"
-"""The environment variable of a shell that wants a line completed, which it has in COMP_LINE."""
+"""The environment variable that a shell sets to ask for completion of the line in COMP_LINE."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
-    # gRPC writes lines of its own about servers that do not answer
+    # else gRPC itself logs unreachable servers
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.set_threshold(_YOUNG)
     _make_streams()
@@ -52,18 +52,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, _TerminationSignal) as error:
         status = _fail("interrupted", error.status if isinstance(error, _TerminationSignal) else INTERRUPTED)
     except BrokenPipeError:
-        # who read our output has seen enough
+        # the reader of our output has closed the pipe
         status = FAILED
     except OSError as error:
         status = _fail(f"standard output: {error.strerror or error}", FAILED)
-    _let_go(sys.stdout)
-    _let_go(sys.stderr)
+    _flush_finally(sys.stdout)
+    _flush_finally(sys.stderr)
     return status
 
 
 @contextlib.contextmanager
 def _named_output() -> Iterator[None]:
-    """Within the block errors of writing to standard output name it, as those of files do."""
+    """Within the block, errors of writing to standard output name it, as errors of files name the file."""
     stream = sys.stdout
     before = stream.write, stream.flush
 
@@ -86,7 +86,7 @@ def _named_output() -> Iterator[None]:
 
 
 class _TerminationSignal(BaseException):
-    """SIGTERM or SIGHUP came. As an exception, so that what must be cleaned up is."""
+    """SIGTERM or SIGHUP came; it is an exception so that blocks clean up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -96,10 +96,10 @@ class _TerminationSignal(BaseException):
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
     """Raises _TerminationSignal at the first SIGTERM or SIGHUP within the block; not outside the main thread,
-    and not at a SIGHUP that is ignored, as below nohup.
+    and not if SIGHUP is ignored, as under nohup.
 
-    What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
-    is raised again then, a moment later.
+    Python drops exceptions in some places, such as callbacks of weak references. An exception of a signal
+    that was dropped there is raised again a moment later.
     """
     lost: list[BaseException] = []
     original_hook = sys.unraisablehook
@@ -154,7 +154,7 @@ def _guarded(arguments: list[str]) -> int:
             raise
         place = f"{error.filename}: " if error.filename else ""
         return _fail(f"{place}{error.strerror or error}", FAILED)
-    except BaseException as error:  # noqa: BLE001 - the net below all others
+    except BaseException as error:  # noqa: BLE001 - the last resort
         # libraries written in Rust panic with an exception that is no Exception
         import traceback
 
@@ -186,7 +186,7 @@ def _run(arguments: list[str]) -> int:
     except ImportError as error:
         if error.name is not None:
             raise
-        # hosts refuses a TAILRACE_HOSTS that makes no sense, and says why
+        # tailrace.hosts refuses an invalid TAILRACE_HOSTS in this way
         return _fail(str(error), BAD_INPUT)
     return DONE
 
@@ -204,7 +204,7 @@ def _call(arguments: list[str]) -> None:
             app.complete(os.environ.get("COMP_LINE", ""))
         app.run(arguments)
     except BaseException as error:
-        # loaded by now, if anything of a plug-in is; its import takes as long as help does
+        # if a plug-in was loaded, this module was; importing it here would double the time of --help
         plugins = sys.modules.get("tailrace.spec.plugins")
         cause = "" if plugins is None else plugins.blame(error)
         if not cause:
@@ -215,7 +215,7 @@ def _call(arguments: list[str]) -> None:
 
 
 def _place(error: BaseException) -> str:
-    """The last place of ours that an error went through."""
+    """File and line of the innermost frame of an error that is in our code."""
     import traceback
 
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -230,7 +230,7 @@ def _fail(message: str, status: int) -> int:
         from tailrace.spec.errors import MOST_CHARACTERS
         from tailrace.spec.text import one_line
 
-        # nobody can be told that standard error is closed
+        # standard error may be closed
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{PROGRAM}: {one_line(message, MOST_CHARACTERS)}\n")
             sys.stderr.flush()
@@ -238,22 +238,23 @@ def _fail(message: str, status: int) -> int:
 
 
 def _make_streams() -> None:
-    """Sees to it that standard output and error are there and take every character."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    """Opens standard streams that are closed, and makes output and error accept every character."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            # else the next file that is opened would get its number, and what is printed
-            opened = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
-            if opened != number:
-                os.dup2(opened, number)
+            # else the next file that is opened would get this descriptor, and the output
+            opened = os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
                 os.close(opened)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+            mode = "w" if descriptor else "r"
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _let_go(stream: object) -> None:
-    """Flushes a stream; if that fails, what is left goes nowhere, so that Python does not fail at the end."""
+def _flush_finally(stream: object) -> None:
+    """Flushes a stream; if that fails, drops the rest, so that Python's own flush at exit does not fail."""
     try:
         stream.flush()  # type: ignore[attr-defined]
     except (OSError, ValueError):

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make run`: variables of the environment become a preset and options of `tailrace compare` or `run --cli`.
+"""`make run`: environment variables become a preset and options of `tailrace compare` or `run --cli`.
 
     TARGET     auto, bmv2, native or virtual
-    SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L, rlb with the selector that it
-               builds on, in a network with PFC, what has HF2T with the same scheme without; several separated
-               by commas; ecmp, letflow and flowcut without it
-    VARIANT    of flowcut, letflow, spritz or rlb; hf2t is letflow's
-    TOPO       topology; without it the small leaf-spine, for spritz a small Dragonfly, for HF2T a fat tree
-    WORKLOAD   a permutation between the leaves without it; for rlb a congested host beside other flows
+    SCHEME     schemes, separated by commas; default: ecmp, letflow and flowcut. A baseline is added: ecmp;
+               for spritz minimal routing and UGAL-L; for rlb the selector that it extends, in a network with
+               PFC; for a scheme with HF2T the same scheme without it
+    VARIANT    of flowcut, letflow, spritz or rlb; hf2t is a variant of letflow
+    TOPO       topology; default: a small leaf-spine, for spritz a small Dragonfly, for HF2T a fat tree
+    WORKLOAD   default: a permutation between the leaves; for rlb a congested host beside other flows
     FLOWS      number of flows, for workloads that have it as an option
-    FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its
-               rate, for spritz one that fails for a while, and for rlb and HF2T none
-    SEED       of everything random; of several, such as 1..10, there are means
+    FAULT      fault of the second run of each scheme; none: only one run each; default: one link at a tenth
+               of its rate, for spritz a link that fails for a while, for rlb and HF2T none
+    SEED       seed of all random choices; several, such as 1..10, give means
     OUT        folder for the results
-    CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the one that runs
+    CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the only one that runs
 
-An empty variable is as good as none. `command` is pure; `main` calls the command line with what it returns.
+An empty variable counts as not set. `command` is pure; `main` runs the command line that it returns.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.spec import SpecError, parse
 
 BASIC, STEERED, LOSSLESS, STRETCHED = "basic", "spritz", "rlb", "hf2t"
-"""Presets; where no SCHEME is named, and SCHEMEs that have one."""
+"""Presets: BASIC is the default; the others belong to the scheme of that name."""
 
 FLOWLETS = "letflow"
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
-"""And FLOWLETS, the only scheme with such variants."""
+"""Schemes with variants, besides FLOWLETS, which has others."""
 
 TAGGED, TAGGED_TRANSPORT = "hermes", "dcqcn:clamp=no"
-"""Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
+"""Hermes needs ECN marks, and so DCQCN; other schemes use the default transport, go-back-N."""
 
 
 def command(environment: Mapping[str, str]) -> list[str]:
     """The arguments of `tailrace`.
 
     Raises:
-        SpecError: a variable that cannot be used.
+        SpecError: a variable has an invalid value.
     """
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
     prompt = given.get("CLI", "0") not in ("0", "no", "false")
@@ -71,7 +71,7 @@ def command(environment: Mapping[str, str]) -> list[str]:
 
 
 def _preset(schemes: Sequence[str]) -> str:
-    """The preset that suits some schemes."""
+    """The preset for these schemes."""
     names = [_name(spec) for spec in schemes]
     if LOSSLESS in names:
         return LOSSLESS
@@ -81,7 +81,7 @@ def _preset(schemes: Sequence[str]) -> str:
 
 
 def _lossless(schemes: Sequence[str]) -> dict[str, str]:
-    """Options that follow from RLB's spec: its threshold is that of the switches, too."""
+    """Options that follow from RLB's spec: its PFC threshold also becomes that of the switches."""
     values = {}
     pauses = [parse(spec).options.get("pfc") for spec in schemes if _name(spec) == LOSSLESS]
     if pauses[0] is not None:
@@ -92,12 +92,12 @@ def _lossless(schemes: Sequence[str]) -> dict[str, str]:
 
 
 def _of(preset: str) -> dict[str, dict[str, str]]:
-    """The options of a preset's schemes, by the scheme's name; of two with one name those of the last."""
+    """The options of a preset's schemes, by the scheme's name; if a name occurs twice, of the last one."""
     return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 
 def _with_flowlets(spec: str) -> str:
-    """A scheme as it is compared where NICs stretch gaps, with defaults of the preset."""
+    """A scheme's spec, with the preset's defaults for comparisons in which NICs stretch gaps (HF2T)."""
     usual = _of(STRETCHED)[FLOWLETS]
     keys = ["gap"] if _name(spec) == FLOWLETS else []
     if _stretches(spec) and "t" not in parse(spec).options:
@@ -106,7 +106,7 @@ def _with_flowlets(spec: str) -> str:
 
 
 def _with_defaults(spec: str, usual: Mapping[str, str]) -> str:
-    """A scheme with options that it does not have yet."""
+    """A scheme's spec, with these defaults for options that it does not set."""
     for key, value in usual.items():
         if key not in parse(spec).options:
             spec = str(parse(spec).setting(key, value))
@@ -114,7 +114,7 @@ def _with_defaults(spec: str, usual: Mapping[str, str]) -> str:
 
 
 def _stretches(spec: str) -> bool:
-    """Whether NICs stretch gaps under a scheme."""
+    """Whether a scheme's spec has HF2T, with which NICs stretch gaps."""
     return stretches(parse(spec).options)
 
 
@@ -134,22 +134,22 @@ def _name(spec: str) -> str:
 
 
 def _variant(spec: str) -> str:
-    """The selector that RLB builds on."""
+    """The selector that RLB extends."""
     return parse(spec).options.get("variant") or _of(LOSSLESS)[LOSSLESS]["variant"]
 
 
 def _completed(spec: str) -> str:
-    """A scheme in a network with PFC, with defaults of the preset."""
+    """A scheme's spec, with the preset's defaults for comparisons with PFC."""
     usual = _of(LOSSLESS)[LOSSLESS]
     keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
     return _with_defaults(spec, {key: usual[key] for key in keys})
 
 
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
-    """The schemes to run; without a prompt a baseline comes first, since ratios are against it.
+    """The schemes to run; without a prompt a baseline comes first, since ratios are to the first scheme.
 
     Raises:
-        SpecError: none of them has the variant.
+        SpecError: none of them has the variant that was asked for.
     """
     variant = given.get("VARIANT")
     names = given.get("SCHEME", FLOWLETS if variant == HF2T else None)
@@ -170,7 +170,7 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
 
 
 def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
-    """The schemes, those that have it in the variant."""
+    """The schemes, with the variant set in those that can have it."""
     if variant is None:
         return list(schemes)
     having = [FLOWLETS] if variant in LETFLOW_VARIANTS else WITH_VARIANTS
@@ -182,7 +182,7 @@ def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
 
 
 def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
-    """What schemes are compared with."""
+    """The baselines that schemes are compared with."""
     selectors = [_variant(spec) for spec in schemes if _name(spec) == LOSSLESS]
     if selectors:
         return tuple(dict.fromkeys(selectors))
@@ -193,7 +193,7 @@ def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Run `tailrace` as the environment says. Returns its exit status."""
+    """Runs `tailrace` with arguments from the environment. Returns its exit status."""
     from tailrace.cli.main import main as tailrace
 
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that many commands share, declared once, and what their values mean together.
+"""Arguments that many commands share, declared once, and the values computed from them.
 
-Nothing heavy is imported here, so that `tailrace COMMAND --help` and completion are fast.
+Nothing that loads slowly is imported here, so that `tailrace COMMAND --help` and completion are fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailrace.cli.complete import complete_column, complete_columns, complete_sw
 
 
 class OutputFormat(str, enum.Enum):
-    """What -o takes."""
+    """The output formats of -o."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -25,17 +25,17 @@ class OutputFormat(str, enum.Enum):
     CSV = "csv"
 
 
-SWITCH = argument("switch", metavar="SWITCH", help="Its name.", complete=complete_switch)
+SWITCH = argument("switch", metavar="SWITCH", help="Name of the switch.", complete=complete_switch)
 
 
 def switch_names(kind: str = "") -> CommandArgument:
-    """The argument that names switches, and objects of a kind of their programs."""
+    """The argument that names switches, and P4 objects of this kind (table, counter, register)."""
     return argument(
         "switches",
         nargs="*",
         metavar=f"SWITCH|{kind.upper()}" if kind else "SWITCH",
-        help="Names or patterns such as 'leaf*'; none: all."
-        + (f" Another argument is the name of a {kind}." if kind else ""),
+        help="Names of switches or patterns such as 'leaf*' (default: all)."
+        + (f" An argument that matches no switch is the name of a {kind}." if kind else ""),
         complete=complete_switch,
     )
 
@@ -47,7 +47,7 @@ ELECTION_ID = argument(
     metavar="N",
     type=number(int, 1, MOST_ELECTION_ID),
     default=1,
-    help="The highest election id may write.",
+    help="P4Runtime election id; only the highest one may write.",
 )
 PLUGIN = argument(
     "--plugin",
@@ -55,7 +55,7 @@ PLUGIN = argument(
     action="append",
     type=Path,
     help="Load the Python files in DIR, or one file, which add schemes, topologies, workloads, metrics; "
-    "repeatable, and as TAILRACE_PLUGINS=DIR:DIR.",
+    "may be repeated; also as TAILRACE_PLUGINS=DIR:DIR.",
 )
 
 
@@ -64,7 +64,7 @@ PLUGIN = argument(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How listings are shown: output format, columns (none: all), and the column to sort by."""
+    """How listings are shown: output format, columns (empty: all), and the column to sort by."""
 
     format: OutputFormat = OutputFormat.TABLE
     columns: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class View:
 
 
 def view_options(module: str | None) -> OptionGroup:
-    """The options of `view_of`; columns complete where they are the COLUMNS of a module of tailrace."""
+    """The options that `view_of` reads; names of columns are completed from the COLUMNS of a module."""
     return OptionGroup(
         "How to show it",
         (
@@ -81,7 +81,7 @@ def view_options(module: str | None) -> OptionGroup:
                 choices=[each.value for each in OutputFormat],
                 metavar="FORMAT",
                 default=OutputFormat.TABLE.value,
-                help="table, json, jsonl, csv, or wide: a table with all columns, however wide.",
+                help="table, json, jsonl, csv, or wide (a table with all columns, however wide).",
             ),
             flag("--json", help="The same as -o json."),
             argument(
@@ -93,7 +93,7 @@ def view_options(module: str | None) -> OptionGroup:
             argument(
                 "--sort-by",
                 metavar="NAME",
-                help="Order rows by this column; -NAME: the largest first.",
+                help="Order rows by this column; -NAME: in descending order.",
                 complete=complete_column(module) if module else None,
             ),
         ),
@@ -101,7 +101,7 @@ def view_options(module: str | None) -> OptionGroup:
 
 
 def view_of(args: Namespace) -> View:
-    """What the options of `view_options` say.
+    """The view that the options of `view_options` ask for.
 
     Raises:
         SpecError: --json and another output format.
@@ -125,45 +125,45 @@ SOURCE = OptionGroup(
             "--run",
             metavar="FILE",
             type=Path,
-            help="Run file of a running network; none: the latest of this user.",
+            help="Run file of a running network (default: the latest of this user).",
         ),
         argument(
             "--address",
             metavar="[NAME=]HOST:PORT[@ID]",
             action="append",
-            help="A P4Runtime server, with any program; repeatable, instead of --run.",
+            help="A P4Runtime server, with any program, instead of --run; may be repeated.",
         ),
         argument("--device-id", metavar="N", type=int, default=0, help="P4Runtime device id with --address."),
         argument(
-            "--p4info", metavar="FILE", type=Path, help="P4Info of the program; default: from the switch."
+            "--p4info", metavar="FILE", type=Path, help="P4Info of the program (default: from the switch)."
         ),
         argument(
             "--topology",
             metavar="SPEC",
-            help="Names neighbours: leaf-spine:… or FILE.json; default: the run file's, with --run.",
+            help="Topology, for names of neighbours: leaf-spine:… or FILE.json (default: the run file's).",
         ),
-        argument("--ca", metavar="PEM", type=Path, help="Use TLS, and trust this authority."),
-        argument("--cert", metavar="PEM", type=Path, help="Use TLS with this certificate of ours."),
-        argument("--key", metavar="PEM", type=Path, help="Its key."),
+        argument("--ca", metavar="PEM", type=Path, help="Use TLS, and trust this certificate authority."),
+        argument("--cert", metavar="PEM", type=Path, help="Use TLS with this client certificate."),
+        argument("--key", metavar="PEM", type=Path, help="Private key of --cert."),
     ),
 )
 
 
 def inspect_options(module: str) -> tuple[OptionGroup, OptionGroup, OptionGroup]:
-    """The options of commands that show listings of switches; the columns are the COLUMNS of a module."""
+    """The options of commands that show listings of switches, with the columns COLUMNS of a module."""
     what = OptionGroup(
         "What to show",
         (
             argument(
                 "--where",
                 metavar="EXPR",
-                help='Only rows that pass, such as "port == spine1 and dst in 10.0.0.0/8".',
+                help='Only rows that match, such as "port == spine1 and dst in 10.0.0.0/8".',
             ),
             argument(
                 "--watch",
                 metavar="SEC",
                 type=number(float, 0.01, 86400),
-                help="Repeat every SEC seconds, until Ctrl-C; changes stand out, counters get rates.",
+                help="Repeat every SEC seconds, until Ctrl-C; highlights changes, adds rates to counters.",
             ),
             argument("--rounds", metavar="N", type=number(int, 1), help="Stop --watch after N readings."),
         ),

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 AT = "at"
-"""Key of the time of a reading, which is there when readings are repeated."""
+"""Key of the time of a reading; present only when readings are repeated."""
 
 TABLES = (OutputFormat.TABLE, OutputFormat.WIDE)
-"""What people read."""
+"""The formats for people."""
 
 _CHOSEN = -1
-"""Rank of a column that was asked for."""
+"""Rank of a column that --columns names."""
 
 
 def show(listing: Listing, view: View) -> None:
-    """Write a listing to standard output; a table as wide as the terminal, if it is one.
+    """Write a listing to standard output; on a terminal a table is fitted to its width.
 
     Raises:
         SpecError: --columns or --sort-by names no column.
@@ -55,12 +55,12 @@ def print_notes(listing: Listing) -> None:
 
 
 def nothing(listing: Listing) -> str:
-    """The sentence that stands for a table without rows."""
+    """The sentence shown instead of a table without rows."""
     return listing.nothing or f"there are no {listing.kind}"
 
 
 def terminal_width(view: View) -> int | None:
-    """How wide a table may be; None: as wide as it needs to be."""
+    """The width that a table may have, in columns of characters; None: unlimited."""
     return None if view.format is OutputFormat.WIDE else shutil.get_terminal_size().columns
 
 
@@ -70,7 +70,7 @@ def print_table(table: TextTable) -> None:
 
 
 def console() -> Console:
-    """Standard output as rich writes to it."""
+    """Rich's console on standard output."""
     from rich.console import Console
 
     return Console(highlight=False)
@@ -80,17 +80,17 @@ def console() -> Console:
 
 
 def arranged(listing: Listing, view: View) -> Listing:
-    """The listing with the columns and in the order that were asked for.
+    """The listing with the columns and the order of rows that the view asks for.
 
     Raises:
         SpecError: there is no such column.
     """
     if view.sort_by is not None:
         name = _column(listing, view.sort_by.removeprefix("-"), "--sort-by").name
-        there = [row for row in listing.rows if row.get(name) is not None]
+        present = [row for row in listing.rows if row.get(name) is not None]
         absent = [row for row in listing.rows if row.get(name) is None]
-        there.sort(key=lambda row: sort_key(row[name]), reverse=view.sort_by.startswith("-"))
-        listing = listing.replace_rows([*there, *absent])
+        present.sort(key=lambda row: sort_key(row[name]), reverse=view.sort_by.startswith("-"))
+        listing = listing.replace_rows([*present, *absent])
     if view.columns:
         columns = [replace(_column(listing, name, "--columns"), rank=_CHOSEN) for name in view.columns]
         keys = tuple(column.name for column in listing.columns if column.key)
@@ -114,8 +114,8 @@ def render(listing: Listing, output: OutputFormat, at: str | None = None, *, hea
 
     Args:
         listing: what to show.
-        output: how; a table as wide as it needs to be, and none where there are no rows.
-        at: time of the reading, where readings are repeated: JSON then becomes one line a reading.
+        output: the format; a table is not limited in width, and empty without rows.
+        at: time of the reading, if readings are repeated: JSON then becomes one line per reading.
         header: whether CSV begins with the names of the columns.
     """
     if output is OutputFormat.CSV:

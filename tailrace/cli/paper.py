@@ -18,20 +18,20 @@ from tailrace.cli.options import view_of, view_options
         nargs="?",
         metavar="NAME",
         default="list",
-        help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)",
+        help="list, all, a paper such as flowcut, or figures such as flowcut_fig8,flowcut_fig9",
         complete=complete_paper,
     ),
     argument(
         "--scale",
         metavar="NAME",
         default="small",
-        help="small (seconds a figure) or paper (the paper's own size)",
+        help="small (seconds per figure) or paper (the paper's size)",
         complete=one_of("small", "paper"),
     ),
     argument(
         "--seed",
         metavar="N",
-        help="seeds instead of those of the papers' files, such as 1..10; rankings take three",
+        help="seeds such as 1..10, instead of those of the papers' files; rankings need at least three",
     ),
     *(WORKERS, CLUSTER, AGAIN),
     argument("--out", metavar="DIR", type=Path, default=Path("out") / "paper", help="folder for the results"),
@@ -39,8 +39,8 @@ from tailrace.cli.options import view_of, view_options
         "--page",
         metavar="FILE.md",
         type=Path,
-        help="also write a page of Markdown, figures beside it; into a folder: a page of each paper, and "
-        "README.md about all pages there",
+        help="also write a page of Markdown, with its figures beside it; if it is a folder: one page per "
+        "paper, and README.md about all pages there",
     ),
     STORE,
     view_options("cli.paper_command"),
@@ -48,11 +48,11 @@ from tailrace.cli.options import view_of, view_options
 def paper(args: Namespace) -> None:
     """Repeat the papers' experiments: a table, a figure, and every claim with its verdict.
 
-    Numbers of a paper are within 15 %, within a factor of 1.5, or beyond; a ranking holds where the 95 %
-    interval over seeds lies on the paper's side of equality.
+    A number is graded as within 15 % of the paper's, within a factor of 1.5, or beyond; a ranking holds if
+    the 95 % interval over seeds lies on the paper's side of equality.
 
-    What an earlier call has finished is not run again, nor what stands in a folder of finished runs (--store,
-    else that of --page). `tailrace report OUT` makes one page of it all.
+    Runs that an earlier call has finished are not repeated, nor runs in a folder of finished runs (--store,
+    by default that of --page). `tailrace report OUT` makes one page of all results.
 
         tailrace paper flowcut_fig8 --scale small
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tailrace paper` does once its options are read."""
+"""What `tailrace paper` does after its options are parsed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", r
 
 
 def list_papers(view: View) -> None:
-    """Show which figures and tables there are.
+    """Lists the figures and tables that can be repeated.
 
     Raises:
         SpecError: there is no such column.
@@ -49,17 +49,17 @@ def list_papers(view: View) -> None:
 
 
 def _is_file(page: Path) -> bool:
-    """Whether --page means one page; else a folder, of a page for each paper."""
+    """Whether --page names one page; else it is a folder for one page per paper."""
     return bool(page.suffix) and not page.is_dir()
 
 
 def folder_of(page: Path | None) -> Path | None:
-    """The folder of what --page means, which holds finished runs, too."""
+    """The folder of --page, which also stores finished runs."""
     return page.parent if page is not None and _is_file(page) else page
 
 
 def _check_page(page: Path, wanted: str, chosen: Sequence[str]) -> None:
-    """Raises SpecError where what --page means could not be written once everything has run."""
+    """Raises SpecError if the pages of --page cannot be written; checked before the runs."""
     papers = {read_paper(name).paper for name in chosen}
     if _is_file(page) and len(papers) > 1:
         raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one, or a folder")
@@ -72,7 +72,7 @@ def _check_page(page: Path, wanted: str, chosen: Sequence[str]) -> None:
 
 
 def seeds_of(seed: str | None) -> tuple[int, ...]:
-    """What --seed says; none where it is not given. Raises SpecError where it says no seeds."""
+    """The seeds of --seed; empty if it is not given. Raises SpecError if it is invalid."""
     try:
         return () if seed is None else parse_seeds(seed)
     except SpecError as error:
@@ -80,14 +80,13 @@ def seeds_of(seed: str | None) -> tuple[int, ...]:
 
 
 def run_papers(args: Namespace) -> None:
-    """Run every figure and table that a name means, one after the other, and show what came of each.
+    """Run every figure and table that a name selects, one after the other, and show their results.
 
     Args:
         args: the command line of cli.paper.
 
     Raises:
-        SpecError: no such name, scale, seed or form, a file that is not as it should be, or one page of
-            several papers.
+        SpecError: an invalid name, scale, seed, output format or file, or one page for several papers.
         RunError: runs failed.
         StoppedError: they were interrupted.
     """
@@ -102,13 +101,13 @@ def run_papers(args: Namespace) -> None:
         _check_page(page, args.name, chosen)
     documents = []
     folder = args.store or folder_of(page)
-    kept = Store(folder) if folder else None
+    store = Store(folder) if folder else None
     out, where = args.out / args.scale, Where(args.workers, args.cluster)
-    with interruptible("what is finished is kept, and need not be run again"):
+    with interruptible("finished runs are kept, and are not repeated next time"):
         for name, (file, grid) in zip(chosen, prepare(chosen, args.scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(
-                name, file, grid, args.scale, args.out, where, display, again=args.again, store=kept
+                name, file, grid, args.scale, args.out, where, display, again=args.again, store=store
             )
             documents.append(document)
             _draw(document, files_of(out / name, name), display)
@@ -125,7 +124,7 @@ def run_papers(args: Namespace) -> None:
 
 def _draw(document: Document, files: list[Path], display: Display) -> None:
     def draw() -> None:
-        # only who draws waits for matplotlib
+        # imported only where it is needed: matplotlib loads slowly
         from tailrace.report.paper.charts import draw_document
 
         draw_document(document, files)
@@ -138,8 +137,8 @@ def _show(document: Document, view: View) -> None:
     sys.stdout.write("\n")
     if document.claims:
         show(claims_table(document), view)
-    for number, text in enumerate(explanations(document), start=1):
-        sys.stdout.write(f"({number}) {text}\n")
+    for index, text in enumerate(explanations(document), start=1):
+        sys.stdout.write(f"({index}) {text}\n")
     for text in document.reductions:
         sys.stdout.write(f"reduced: {text}\n")
     sys.stdout.write("\n")
@@ -147,9 +146,9 @@ def _show(document: Document, view: View) -> None:
 
 def _conclude(documents: list[Document], display: Display) -> None:
     counts = tally(document.claims for document in documents)
-    display.say(headline(counts) or "no number and no ranking of a paper")
+    display.say(headline(counts) or "no numbers or rankings of papers were graded")
     if rest := other_kinds(counts):
-        display.say(f"beside them: {rest}")
+        display.say(f"other claims: {rest}")
     failed = [f"{document.name}: {text}" for document in documents for text in document.failed]
     if failed:
         raise RunError("; ".join(failed))

@@ -18,7 +18,7 @@ from tailrace.cli.experiment_options import OUT, PAGE
         metavar="DIR",
         type=Path,
         default=OUT.settings["default"],
-        help="folder of run, compare, sweep or paper",
+        help="folder of results of run, compare, sweep or paper",
     ),
     argument("--out", metavar="FILE", type=Path, help=f"file to write [default: DIR/{PAGE}]"),
     argument("--title", metavar="TEXT", help="title of the page"),
@@ -26,7 +26,7 @@ from tailrace.cli.experiment_options import OUT, PAGE
 def report(args: Namespace) -> None:
     """Make one HTML page of all results below a folder: figures, tables, claims, seeds and commands.
 
-    The page holds everything that it shows, and opens without a network.
+    The page contains everything that it shows, and opens without a network.
     """
     from tailrace.cli.drawing import draw_alone
 
@@ -35,7 +35,7 @@ def report(args: Namespace) -> None:
 
 
 def _write(folder: Path, out: Path | None, title: str | None) -> Path:
-    """Makes the page, and returns its file; what is not as a run wrote it is reported, and left out.
+    """Makes the page, and returns its file; invalid result files are reported, and left out.
 
     Raises:
         SpecError: there are no results, or the page cannot be written.
@@ -50,7 +50,7 @@ def _write(folder: Path, out: Path | None, title: str | None) -> Path:
     collected = collect(folder)
     for problem in collected.problems:
         Display(sys.stderr).warn(problem)
-    # names of files need not be text
+    # names of files may contain bytes that are no valid text
     content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
     path = folder / PAGE if out is None else out
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace results`: finished runs that a repository keeps, by spec."""
+"""`tailrace results`: stored results of finished runs, chosen by spec."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tailrace.cli.options import view_of, view_options
         "filters",
         nargs="*",
         metavar="KEY=SPEC",
-        help="such as scheme=flowcut topology=fat-tree:k=8 seed=1..3: runs with these specs, and others",
+        help="only runs with these specs, such as scheme=flowcut topology=fat-tree:k=8 seed=1..3",
     ),
-    flag("--over-seeds", help="one row for all seeds: the means of what each measured"),
+    flag("--over-seeds", help="one row for all seeds, with the means of their metrics"),
     STORE,
     view_options("cli.results_command"),
 )
 def results(args: Namespace) -> None:
-    """Show finished runs that were kept as lines of DIR/*.jsonl; with --json whole.
+    """Show finished runs that are stored as lines of DIR/*.jsonl; with --json complete.
 
     tailrace results scheme=flowcut topology=fat-tree:k=8
     """

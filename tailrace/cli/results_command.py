@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tailrace results` does once its options are read."""
+"""What `tailrace results` does after its options are parsed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.study.store.store import Store, usual_folder
 from tailrace.tables.listing import Column, Listing
 
 _MOST_ERRORS = 20
-"""Invalid lines that are reported singly."""
+"""The most invalid lines that are reported one by one."""
 
 _KEYS = (
     Column("scheme", key=True),
@@ -57,20 +57,20 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     """Show the runs of a folder that pass all filters, and report each invalid line.
 
     Args:
-        filters: as find.py has them.
-        folder: None: that of this checkout.
-        view: how.
-        over_seeds: one row, of means, for all seeds.
+        filters: KEY=SPEC, as study/store/find.py parses them.
+        folder: folder of finished runs; None: docs/results of this checkout.
+        view: how they are shown.
+        over_seeds: whether all seeds share one row, with means.
 
     Raises:
-        SpecError: a filter that cannot be used, no folder, or a line that is no run.
+        SpecError: an invalid filter, no folder, or a line that is no finished run.
     """
-    passed = tests(filters)
+    conditions = tests(filters)
     folder = folder or usual_folder()
     if folder is None:
         raise SpecError("results: this is no checkout with docs/results; expected --store DIR")
     records, bad = Store(folder).every()
-    chosen = [record for record in records if all(test(record) for test in passed)]
+    chosen = [record for record in records if all(test(record) for test in conditions)]
     rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
     if view.format is OutputFormat.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
@@ -118,7 +118,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _over_seeds(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """A row for runs that differ in their seeds only: the means of what each seed measured."""
+    """One row for runs that differ in their seeds only, with the means of their metrics."""
     groups: dict[bytes, list[Record]] = {}
     for record in records:
         groups.setdefault(without_seed(record.specs), []).append(record)

@@ -19,7 +19,9 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
         help="ecmp, spray, letflow, flowcut, …, with options",
         complete=complete_specs("scheme"),
     ),
-    argument("--variant", metavar="NAME", help="of flowcut, rlb, spritz or letflow: see tailrace schemes"),
+    argument(
+        "--variant", metavar="NAME", help="variant of flowcut, rlb, spritz or letflow; see tailrace schemes"
+    ),
     SCALE,
     OUT,
     PCAP,
@@ -27,14 +29,14 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
         "--ranks",
         metavar="N|mpi",
         default="1",
-        help="so many processes run one network in virtual time, each a part of it; mpi: those that "
-        "mpiexec has started",
+        help="number of processes that share one network in virtual time, each with a part of it; mpi: the "
+        "processes that mpiexec has started",
     ),
     argument(
         "--stop-at",
         metavar="TIME",
         action="append",
-        help="stop at this virtual time, such as 50us, to look inside; may be repeated",
+        help="pause at this virtual time, such as 50us, for inspection; may be repeated",
     ),
     flag("--cli", help="bring the fabric up and show Mininet's prompt"),
     PLUGIN,
@@ -44,10 +46,10 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 def run(args: Namespace) -> None:
     """Run one experiment: OUT/summary.json, OUT/flows.parquet and a table.
 
-    Options change what EXPERIMENT.toml says. With --seed 1..10 it runs ten times: a folder for each seed,
+    Options override values in EXPERIMENT.toml. With --seed 1..10 it runs ten times: a folder for each seed,
     and a table of means with their 95 % intervals.
 
-    At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
+    At --stop-at the run pauses, and commands such as `tailrace tables` can inspect its switches until a line
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
     from tailrace import api

@@ -36,9 +36,9 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 def sweep(args: Namespace) -> None:
     """Run an experiment once for every combination of the values of --set, which may be repeated.
 
-    A folder of OUT for each run, OUT/results.json and a table. What an earlier call has finished is not run
-    again. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for each. With
-    --store each run also becomes a line there, for `tailrace results`.
+    Writes a folder in OUT for each run, OUT/results.json and a table. Runs that an earlier call has finished
+    are not repeated. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for
+    each. With --store each run is also stored there as a line, for `tailrace results`.
 
         tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
@@ -59,7 +59,7 @@ def sweep(args: Namespace) -> None:
     parsed = parse_axes(axes)
     if args.experiment is None:
         if "scheme" not in parsed and "scheme" not in values:
-            raise SpecError("EXPERIMENT.toml or --scheme: one must say which scheme runs")
+            raise SpecError("EXPERIMENT.toml or --scheme: one of them must give the scheme")
         if "scheme" in parsed:
             values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(args.experiment, args.scale, values)

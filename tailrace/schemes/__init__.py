@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes: their specs, what follows from the topology, and what they put into switches."""
+"""Load-balancing schemes: their specs, values that follow from a topology, and the entries of switches."""

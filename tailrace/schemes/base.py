@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every scheme is: keys as they are written, and what they come to in a network.
+"""The base of every scheme: its keys as they are written, and their values resolved for a network.
 
-A scheme declares itself in one file or folder of this one. A struct holds its keys (spec.keys) as they were
-given; `resolve` makes another struct of it, in which nothing is open any more, and which says what the
-switches of a network hold and what NICs are to do. `@scheme` registers it.
+Each scheme is declared in a file or folder beside this file. A struct has its keys (spec.keys) as they were
+given; its `resolve` returns another struct, in which every value is set, and which gives the entries of the
+switches and the configuration of the NICs. `@scheme` registers it. Defaults of values that all schemes have:
 
-    queue limit   as given; else room for all that is under way where that is known (Around); else one BDP of
-                  each host of the fullest leaf, for all of them may send to one port with a window of one BDP
-                  each, at least 64 full frames (assumption)
-    RED           as given; else what the transport wants; else, where NICs go by ECN marks, from a fifth of
-                  a BDP to four fifths of one (assumption)
-    control       as given; else CONTROL_SHARE, and more where packets are small and so bring more answers
+    queue limit   the most bytes that can be in flight, if known (SchemeContext); else one BDP per host of the
+                  largest leaf, since all of them may send to one port with a window of one BDP each; at least
+                  64 full frames (assumption)
+    RED           what the transport needs; else, for schemes whose NICs use ECN marks, from a fifth of a BDP
+                  to four fifths of one (assumption); else off
+    control       CONTROL_SHARE, and more if packets are small, as there are more ACKs then
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 
 BY_TOPOLOGY = "by topology"
-"""What a listing has for a default that follows from the topology."""
+"""Shown in listings as the default of a key whose default depends on the topology."""
 
 CONTROL_SHARE = 0.07
-"""The share of its link that a host needs for control packets: an ACK of 62 bytes for each packet of 1082
-that the link can bring, which is what experiments have by default, and a fifth more (assumption).
+"""The share of its link that a host needs for control packets: 62 bytes of ACK for each packet of 1082 bytes
+that the link can carry, as in experiments by default, and a fifth more (assumption).
 """
 
 MIN_QUEUE_FRAMES = 64
@@ -43,19 +43,23 @@ _RED_FIFTHS = (1, 4)
 
 
 def red_up_to(size_bytes: int) -> RedConfig:
-    """Marking from a fifth of a queue to four fifths of it."""
+    """RED that marks from a fifth of a queue of this size to four fifths of it."""
     kmin, kmax = (max(1, size_bytes * fifths // 5) for fifths in _RED_FIFTHS)
     return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=1000)
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of every scheme; beside them those of HF2T."""
+    """The keys of every scheme, besides those of HF2T."""
 
     queue: Annotated[
-        int | None, keys.size("queue", "tail drop of data, for each egress queue; 0: no limit")
+        int | None, keys.size("queue", "limit of each egress queue, at which data is dropped; 0: no limit")
     ] = None
-    kmin: Annotated[int | None, keys.size("kmin", "ECN marking by RED begins here; goes with kmax")] = None
-    kmax: Annotated[int | None, keys.size("kmax", "from here on every packet is marked", least=1)] = None
+    kmin: Annotated[
+        int | None, keys.size("kmin", "queue size at which ECN marking by RED begins; needs kmax")
+    ] = None
+    kmax: Annotated[
+        int | None, keys.size("kmax", "queue size from which every packet is marked", least=1)
+    ] = None
     pmax: Annotated[
         float | None, keys.number("pmax", "share of packets marked just below kmax", least=0, most=1)
     ] = None
@@ -63,13 +67,15 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
         int,
         keys.integer(
             "seed",
-            "makes the switches' hashes differ from run to run",
+            "seed of the switches' hash functions",
             least=0,
             most=(1 << 32) - 1,
             values="32-bit number",
         ),
     ] = 0
-    guard: Annotated[bool, keys.flag("guard", "hosts send with their own addresses only")] = True
+    guard: Annotated[
+        bool, keys.flag("guard", "drop packets of hosts with source addresses that are not theirs")
+    ] = True
     control: Annotated[
         float | None,
         keys.number(
@@ -82,15 +88,15 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
-        """Raises SpecError where keys do not go together."""
+        """Raises SpecError if keys contradict each other."""
         if self.kmax is None and (self.kmin is not None or self.pmax is not None):
-            raise SpecError("kmax must be given where kmin or pmax is")
+            raise SpecError("kmin and pmax need kmax")
         if self.kmax is not None and self.kmin is not None and self.kmin > self.kmax:
             raise SpecError("kmin must be at most kmax")
 
     @property
     def red(self) -> RedConfig | None:
-        """Marking as it was given; None: it was not."""
+        """The RED configuration that the keys give; None if they give none."""
         if self.kmax is None:
             return None
         kmin = self.kmax if self.kmin is None else self.kmin
@@ -102,11 +108,11 @@ R = TypeVar("R", bound=Resolved)
 
 
 class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A scheme as it was given; what is None follows from the network. Its keys are those of the fields with
-    a note, and those of Common and Hf2tWords, which `common` takes over.
+    """A scheme as it was given; a value that is None is resolved from the network. Its keys are the annotated
+    fields, and those of Common and Hf2tSpec.
 
     about: one line on what it does
-    counters: what the names of its programs' own counters begin with; a summary tells their sums
+    counters: prefixes of the names of its programs' special counters, whose sums a run's summary has
     """
 
     name: ClassVar[str]
@@ -121,12 +127,12 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """The name of the only transport that it works over; None: any transport."""
+        """The name of the only transport that the scheme works over; None: any transport."""
         return None
 
     @property
     def brings_transport(self) -> bool:
-        """Whether it implies its transport, so that an experiment need not name it."""
+        """Whether the scheme implies its transport, so that an experiment need not name it."""
         return False
 
     @property
@@ -136,43 +142,43 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def acks_per_packet(self) -> int:
-        """ACKs of all kinds for a packet."""
+        """ACKs of all kinds that a data packet causes."""
         return 1
 
-    def usual_transport(self, topology: Topology) -> str:  # noqa: ARG002 - of some schemes it depends
+    def usual_transport(self, topology: Topology) -> str:  # noqa: ARG002 - some schemes use it
         """The default transport."""
         return self.only_transport or GoBackN.name
 
     def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:  # noqa: ARG002
-        """A full frame, where packets take paths of many lengths, which then decides windows; None:
-        they do not.
+        """The size of a full frame, for schemes whose packets take paths of many lengths, which decides their
+        windows; None for other schemes.
         """
         return None
 
     def checked(self, spec: Spec) -> SchemeConfig:  # noqa: ARG002
-        """The same, when keys go together.
+        """The scheme, after checking that its keys are consistent.
 
         Raises:
-            SpecError: they do not.
+            SpecError: they are not.
         """
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
-        """The scheme in a network.
+        """The scheme with all values set for a network.
 
         Raises:
-            IntentError: a parameter has no default there, or the network is none for it.
+            IntentError: a parameter has no default there, or the scheme does not support the network.
         """
         raise NotImplementedError
 
     def resolved(self, kind: type[R], topology: Topology, context: SchemeContext, **more: Any) -> R:
-        """The resolved scheme: common values, fields of the same name here, and `more`."""
+        """The resolved scheme of a kind: common values, fields that have the same name here, and `more`."""
         values = self.common(topology, context) | more
         fields = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
         return kind(**values, **{name: value for name, value in fields.items() if value is not None})
 
     def common(self, topology: Topology, context: SchemeContext) -> dict[str, Any]:
-        """The values that all schemes have, but for the program."""
+        """The resolved values that all schemes have, except the program."""
         return {
             "name": self.name,
             "frame_bytes": context.frame_bytes,
@@ -219,11 +225,12 @@ def scheme(kind: S) -> S:
 
 
 def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | None = None) -> Resolved:
-    """Resolves a scheme in a network.
+    """Resolves a scheme for a network.
 
     Raises:
-        IntentError: a parameter has no default there, or the network is none for it.
-        SpecError: a file gives a switch another CPU port or other queues than the program is compiled for.
+        IntentError: a parameter has no default there, or the scheme does not support the network.
+        SpecError: a topology file gives a switch a CPU port or a number of priority queues other than the
+            program was compiled for.
     """
     resolved: Resolved = given_by(
         config, config.resolve(topology, context or SchemeContext()), Resolved, "resolve"

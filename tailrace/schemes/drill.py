@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DRILL(2,1): the least loaded of two random next hops and the last one that was (RLB §II-A.3)."""
+"""DRILL(2,1): the least loaded of two random next hops and the remembered best one (RLB §II-A.3)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
 from tailrace.topology import Topology
 
 CANDIDATES = ("remembered_members", "first_members", "other_members")
-"""Tables, one a candidate."""
+"""Tables of slots, one per candidate."""
 
 
 @scheme
 class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
-    """Every packet goes to the least loaded of two random next hops and the last one that was."""
+    """Every packet goes to the least loaded of two random next hops and the last choice."""
 
     name: ClassVar[str] = "drill"
     about: ClassVar[str] = "every packet goes to the least loaded of three candidates"
@@ -31,7 +31,7 @@ class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
 class ResolvedDrill(Resolved, frozen=True, kw_only=True):
     @property
     def dense_groups(self) -> bool:
-        """Two samples are to be two ports."""
+        """Two samples must be different ports."""
         return True
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
@@ -43,6 +43,6 @@ class ResolvedDrill(Resolved, frozen=True, kw_only=True):
 
 
 def candidates(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The slots once more for each of the three candidates."""
+    """The slots of all groups, once for each of the three candidates."""
     for table in CANDIDATES:
         yield from group_members(plan, table, "sampled")

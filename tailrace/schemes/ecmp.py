@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECMP: a hash of the 5-tuple chooses, of next hops in the switch or of whole paths in the NIC."""
+"""ECMP: a hash of the 5-tuple chooses a next hop in each switch, or a whole path in the NIC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
 
 @scheme
 class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
-    """A hash of the 5-tuple chooses: a next hop, or in the NIC a path of all there are, minimal or not."""
+    """A hash of the 5-tuple chooses a next hop, or with over=all in the NIC one of all paths."""
 
     name: ClassVar[str] = "ecmp"
     about: ClassVar[str] = "a hash of the 5-tuple chooses the next hop"
@@ -26,7 +26,7 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
         str,
         keys.choice(
             "over",
-            "minimal paths, or all bounded simple paths, drawn by the NIC",
+            "minimal paths, or all bounded simple paths, chosen by the NIC",
             OVERS,
             section="Spritz §V-A",
         ),
@@ -45,7 +45,7 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> EcmpConfig:
         if not self.steers:
-            spec.refuse(BOUNDED_KEYS, f"over={OVER_ALL} is")
+            spec.refuse(BOUNDED_KEYS, f"over={OVER_ALL}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:

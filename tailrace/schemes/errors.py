@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be wrong with a scheme for a network."""
+"""Errors of schemes in networks."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from tailrace.spec import SpecError
 
 
 class IntentError(SpecError):
-    """Topology, scheme and target do not go together."""
+    """Topology, scheme and target are incompatible."""

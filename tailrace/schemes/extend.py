@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file from outside needs that adds a scheme; examples/two_choices is one.
+"""The names that a plug-in imports to add a scheme; examples/two_choices is an example.
 
-A folder holds NAME.py, which registers the scheme, and in `build/` the program's compiled output, unless the
-scheme runs one of ours. A scheme that is in NICs alone runs a program of ours and says in `nic` what they do;
-hosts.extend has what that is made of.
+A plug-in is a folder with NAME.py, which registers the scheme, and in `build/` the compiled P4 program,
+unless the scheme uses one of ours. A scheme that works in NICs only uses one of our programs, and its `nic`
+returns the configuration of NICs; hosts.extend has the names for that.
 """
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch

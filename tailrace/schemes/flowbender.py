@@ -2,8 +2,8 @@
 """FlowBender: NICs change a flow's source port when its packets are marked (Kabbani et al., CoNEXT'14).
 
 Switches run plain ECMP; queues mark, by default from a fifth to four fifths of a BDP (assumption: the paper
-has DCTCP's one threshold). Over `dctcp` a NIC hears of each packet, over other transports of the one that an
-answer echoes.
+has DCTCP's single threshold). With `dctcp` the ACKs tell a NIC of the mark of each packet, with other
+transports only of the packet that an ACK echoes.
 """
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
 
 PORTS = 1024
-"""Among which a flow chooses; many more than a network has paths."""
+"""Source ports among which a flow chooses; many more than a network has paths."""
 
 
 @scheme
 class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A flow changes its source port after `epochs` round trips in a row with more than `share` marked.
+    """A flow changes its source port after `epochs` epochs in a row with more than `share` of packets marked.
 
-    epoch_ns: an epoch; None: one round-trip time of the idle network
+    epoch_ns: length of an epoch; None: one round-trip time of the idle network
     """
 
     name: ClassVar[str] = "flowbender"
     about: ClassVar[str] = "NICs change a flow's source port when its packets are marked"
     marks_queues: ClassVar[bool] = True
     share: Annotated[
-        float, keys.number("share", "of an epoch's packets marked, above which it counts", least=0, most=1)
+        float,
+        keys.number("share", "share of marked packets above which an epoch is congested", least=0, most=1),
     ] = MARKED_SHARE
-    epochs: Annotated[int, keys.integer("epochs", "such ones in a row that change the path", least=1)] = 1
+    epochs: Annotated[
+        int, keys.integer("epochs", "consecutive congested epochs after which the path changes", least=1)
+    ] = 1
     epoch_ns: Annotated[
-        int | None, keys.time("epoch", "by which a path is judged", least=1, absent="the network's RTT")
+        int | None, keys.time("epoch", "length of an epoch", least=1, absent="the network's RTT")
     ] = None
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowBender:
@@ -60,5 +63,5 @@ class ResolvedFlowBender(ResolvedBasic, frozen=True, kw_only=True):
         )
         return replace(super().nic(topology, context, scale), steering=steering)
 
-    def paths(self, topology: Topology) -> SourcePortPaths:  # noqa: ARG002 - they are the same everywhere
+    def paths(self, topology: Topology) -> SourcePortPaths:  # noqa: ARG002 - the same in every topology
         return SourcePortPaths(PORTS)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hermes: the NIC chooses the path by what it senses of each, and the first switch follows (RLB §II-A.3).
+"""Hermes: the NIC senses the state of each path and chooses one by a tag, the UDP source port; the sender's
+leaf switch follows the tag (RLB §II-A.3).
 
-The leaf of a sender takes the UDP source port modulo the size of the group of next hops (p4src/hermes), a
-multiple of their number, so as many source ports in a row name all paths. They begin at a multiple of that
-number among the ports that are nobody's in particular. Tag and next hop agree as long as every link is up.
+The leaf's slot is the UDP source port modulo the size of the next-hop group (p4src/hermes), a multiple of the
+number n of next hops; so n consecutive source ports select all paths. They begin at a multiple of n in the
+range of unassigned ports. Tag and next hop correspond as long as every link is up.
 
-In networks of more than two tiers the tag decides the first hop only; further ones are those of ECMP, which
-hashes the tag, too.
+In networks with more than two tiers the tag decides only the first hop; ECMP chooses the others, and its hash
+includes the tag.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _EQUAL = 1.0
 
 @scheme
 class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
-    """The NIC chooses the path; the first switch follows the UDP source port. NICs want ECN marks for it."""
+    """The NIC chooses the path; the first switch follows the UDP source port. NICs need ECN marks for it."""
 
     name: ClassVar[str] = "hermes"
     about: ClassVar[str] = "NICs choose paths by what they sense of each"
 
     @property
     def only_transport(self) -> str:
-        """Only its packets have the marks that Hermes looks at."""
+        """DCQCN: only its packets have the ECN marks that Hermes needs."""
         return DCQCN
 
     @property
@@ -59,7 +60,7 @@ class ResolvedHermes(ResolvedBasic, frozen=True, kw_only=True):
 
 
 class TagTable:
-    """Path lists by source and destination address; those of the same two leaves are the same object."""
+    """Path lists by source and destination address; all hosts of a pair of leaves share one list object."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -67,7 +68,7 @@ class TagTable:
         self._lists: dict[tuple[str, str], PathList] = {}
 
     def of(self, source_ip: str, target_ip: str) -> PathList:
-        """The paths from one host to another one."""
+        """The paths from one host to another."""
         source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
         paths = self._lists.get((source, target))
         if paths is None:
@@ -75,7 +76,7 @@ class TagTable:
         return paths
 
     def _make(self, source: str, target: str) -> PathList:
-        # between hosts of one leaf there is but one
+        # hosts of the same leaf have one path
         size = 1 if source == target else len(self._hops[source][target])
         first = -(-FIRST_PORT // size) * size
         if first + size - 1 > LAST_PORT:
@@ -86,8 +87,8 @@ class TagTable:
 def with_hermes(config: NicConfig, topology: Topology, scheme: Resolved, scale: float) -> NicConfig:
     """The settings of NICs that choose paths by Hermes, in a network at its time scale.
 
-    The delay of one hop is that of a queue from which on RED marks everything, at the fastest link; of one
-    BDP where nothing marks. (Its authors have DCTCP, which marks all from one length on: assumption.)
+    Hermes' delay of one hop is that of a queue at which RED marks every packet, at the fastest link; without
+    RED, of one BDP. (Assumption: its authors use DCTCP, whose threshold marks every packet.)
     """
     frame_bytes, red = scheme.frame_bytes, scheme.red
     queue_bytes = bdp_bytes(topology, frame_bytes) if red is None else red.kmax_bytes

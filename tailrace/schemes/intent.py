@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From topology, scheme and target to what each switch must hold; the same input gives the same intent."""
+"""Computes the intent, the entries that each switch must have, from topology, scheme and target; the same
+input gives the same intent.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,17 @@ def intent(
     suppressed: Collection[LinkEnd] = frozenset(),
     names: Collection[str] | None = None,
 ) -> dict[str, SwitchIntent]:
-    """What every switch must hold while the links in `down` are dead, by the switch's name.
+    """The intent of every switch while the links in `down` are dead, by the switch's name.
 
     Args:
         down: dead links, by (switch, port) of either end.
-        load: where programs come from.
-        suppressed: (switch, port) that the switch itself leaves out of its next hops where it has others; of
-            the schemes that tell of such ports (RLB §IV-B.2).
-        names: of which switches; None: of all.
+        load: loads the program of a name.
+        suppressed: (switch, port) that the switch does not use as a next hop if it has others; of schemes
+            whose switches report faulty paths (RLB §IV-B.2).
+        names: switches to include; None: all.
 
     Raises:
-        IntentError: they do not go together.
+        IntentError: topology, scheme and target are incompatible.
         P4ProgramError: a compiled program is missing.
     """
     config = scheme.at(topology, down)
@@ -60,7 +62,7 @@ def intent(
 
 
 def _check_sizes(plan: EntryPlan, entities: tuple[P4Entity, ...]) -> None:
-    """Refuses more entries than a table has room for."""
+    """Raises IntentError if a table is too small for its entries."""
     counts: dict[str, int] = {}
     for entity in entities:
         table = getattr(entity, "table_id", "")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LetFlow: a flow takes a random next hop after every pause of at least a gap (RLB §II-A.3, HF2T §2).
+"""LetFlow: a flow takes a random next hop after it was idle for at least a gap (RLB §II-A.3, HF2T §2).
+
+Defaults of keys:
 
 gap     one base RTT (assumption: paths that differ by less than a round trip do not reorder)
-tiers   every switch for itself
-path    in a Dragonfly UGAL-L, as Flowcut §II-A has it for flowcuts; elsewhere shortest paths
+tiers   all: every switch detects flowlets
+path    in a Dragonfly UGAL-L, as in Flowcut §II-A for flowcuts; elsewhere shortest paths
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from tailrace.topology.timing import base_rtt_ns
 
 BASE_VARIANT = "plain"
 LETFLOW_VARIANTS = (BASE_VARIANT, HF2T)
-"""LetFlow alone, or with NICs that make flowlets: the same as the key `hf2t`."""
+"""LetFlow alone, or with NICs that create flowlets (HF2T), as with the key `hf2t`."""
 
 ALL, TOR = LETFLOW_TIERS = ("all", "tor")
 TIERS = keys.choice(
     "tiers",
-    f"which switches find flowlets: {ALL}, or {TOR}, those with hosts",
+    f"switches that detect flowlets: {ALL}, or {TOR} (those with hosts)",
     LETFLOW_TIERS,
     section="HF2T §4.2",
 )
@@ -50,12 +52,15 @@ TIERS = keys.choice(
 
 @scheme
 class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A flow takes a random next hop after every pause of at least the gap."""
+    """A flow takes a random next hop after it was idle for at least the gap."""
 
     name: ClassVar[str] = "letflow"
-    about: ClassVar[str] = "a flow takes a random next hop after every pause"
+    about: ClassVar[str] = "a flow takes a random next hop after every idle gap"
     variant: Annotated[
-        str, keys.choice("variant", f"{HF2T}: the same as {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4")
+        str,
+        keys.choice(
+            "variant", f"{HF2T} is the same as the key {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4"
+        ),
     ] = BASE_VARIANT
     gap_ns: Annotated[int | None, GAP] = None
     tiers: Annotated[str, TIERS] = ALL
@@ -66,14 +71,14 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         check_share(spec, self.path)
         variant = BASE_VARIANT if self.hf2t is None else HF2T
         if "variant" in spec.options and variant != self.variant:
-            raise spec.error("variant", f"{variant} where {HF2T}={spec.options[HF2T]}")
+            raise spec.error("variant", f"{variant} with {HF2T}={spec.options[HF2T]}")
         return replace(self, variant=variant)
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedLetflow:
         path = paths_on(topology, self.path, UGAL_L)
         if path != SHORTEST and self.tiers != ALL:
             raise IntentError(
-                f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}':"
+                f"scheme letflow: tiers={self.tiers} needs path={SHORTEST}, found '{path}':"
                 " all switches of a Dragonfly have hosts"
             )
         resolved = self.resolved(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MP-RDMA (NSDI'18): many paths under one transport in the NICs, over switches that know ECMP and mark."""
+"""MP-RDMA (NSDI'18): a multipath transport in the NICs, over switches with ECMP and ECN marking."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from tailrace.topology import Topology
 
 @scheme
 class MpRdmaConfig(SchemeConfig, frozen=True, kw_only=True):
-    """ECMP with ECN marking, under MP-RDMA in the NICs, whose paths are UDP source ports."""
+    """ECMP with ECN marking in the switches, and MP-RDMA in the NICs, which selects paths by UDP source
+    ports.
+    """
 
     name: ClassVar[str] = "mp-rdma"
-    about: ClassVar[str] = "NICs spread a flow over many paths of ECMP by ECN marks"
+    about: ClassVar[str] = "NICs spread a flow over many ECMP paths, guided by ECN marks"
 
     @property
     def only_transport(self) -> str:
-        """Its own: without it there is nothing but ECMP."""
+        """mp-rdma: with another transport the scheme would be plain ECMP."""
         return self.name
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presto: flowcells take the next hops in turn (RLB §II-A.3)."""
+"""Presto: the flowcells of a flow take the next hops round-robin (RLB §II-A.3)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tailrace.spec import keys
 from tailrace.topology import Topology
 
 CELL = keys.size(
-    "cell", "so many bytes of a flow go one way, the next ones the next way", least=1, section="RLB §VI-A"
+    "cell", "bytes of a flowcell, after which a flow takes the next path", least=1, section="RLB §VI-A"
 )
 DEFAULT_CELL_BYTES = 64 * 1024
-"""RLB §VI-A; in bytes of frames as hosts send them."""
+"""RLB §VI-A; counted in bytes of the frames that hosts send."""
 
 
 @scheme
 class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
-    """Cells of so many bytes of a flow go to the next hops in turn."""
+    """A flow is divided into cells of `cell_bytes`, which take the next hops round-robin."""
 
     name: ClassVar[str] = "presto"
-    about: ClassVar[str] = "flowcells of a flow go to the next hops in turn"
+    about: ClassVar[str] = "flowcells of a flow take the next hops round-robin"
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedPresto:

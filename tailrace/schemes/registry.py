@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses specs such as flowcut:variant=ingress,buckets=64 into schemes. Every module of this folder, and
-`declaration` of every folder in it, may declare some.
+"""Parses specs such as flowcut:variant=ingress,buckets=64 into schemes. Schemes are declared in the modules
+of this folder, and in the module `declaration` of each of its subfolders.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
     """The scheme that a spec describes.
 
     Raises:
-        SpecError: unknown name, or bad option.
+        SpecError: unknown name, or invalid option.
     """
     spec, config = SCHEMES.parse(text)
     structs = (type(config), Common, Hf2tSpec)
@@ -47,13 +47,13 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
 
 
 def with_scheme(document: Any, struct: type[Struct]) -> Struct:
-    """A struct whose field `scheme` is a scheme in a network, of the document that msgspec made of it.
+    """Decodes a struct whose field `scheme` is a resolved scheme, from a document that msgspec encoded.
 
     Raises:
-        KeyProblemError: it is none.
+        KeyProblemError: the document is invalid.
         SpecError: the scheme is not registered here.
     """
-    # a struct knows only those heirs of Resolved that there are when it is made
+    # the class of a struct knows only the subclasses of Resolved that existed when it was defined
     shape = msgspec.defstruct(struct.__name__, [("scheme", Any)], bases=(struct,), kw_only=True)
     converted = convert(document, shape)
     values = {field: getattr(converted, field) for field in struct.__struct_fields__}
@@ -61,10 +61,10 @@ def with_scheme(document: Any, struct: type[Struct]) -> Struct:
 
 
 def resolved_of(document: object) -> Resolved:
-    """The scheme in a network that `msgspec.to_builtins`, or JSON, made a document of.
+    """Decodes a resolved scheme from a document of `msgspec.to_builtins` or JSON.
 
     Raises:
-        SpecError: it is none, or of a scheme that is not registered here.
+        SpecError: the document is invalid, or its scheme is not registered here.
     """
     plugins.load()
     kinds = {kind.__name__: kind for kind in _kinds(Resolved)}
@@ -79,6 +79,6 @@ def resolved_of(document: object) -> Resolved:
 
 
 def _kinds(kind: type[Resolved]) -> Iterator[type[Resolved]]:
-    for heir in kind.__subclasses__():
-        yield heir
-        yield from _kinds(heir)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _kinds(subclass)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes resolved in a network: entries of switches, settings of NICs, reactions to digests."""
+"""Schemes resolved for a network: entries of switches, settings of NICs, reactions to digests."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tailrace.topology.timing import base_rtt_ns, bdp_bytes, full_frame_bytes
 
 RTO_RTTS = 400
 PAUSE_RTTS = 200
-"""Of NICs: base round trips without any progress, and of a pause (Flowcut §IV-A)."""
+"""Timeouts of NICs in base RTTs: for retransmission, and for the end of a pause (Flowcut §IV-A)."""
 
 
 class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """ECN marking by RED: never below kmin, always from kmax on, up to pmax in between."""
+    """ECN marking by RED: never below kmin, always from kmax on, with a probability up to pmax in between."""
 
     kmin_bytes: int
     kmax_bytes: int
@@ -38,20 +38,21 @@ class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides defaults besides scheme and topology, where it is known.
+    """Parts of an experiment that decide defaults, besides scheme and topology; None: unknown.
 
     mtu_bytes: payload of a full packet
-    window_bytes: what a flow may have under way; 0: no window
-    room_bytes: what a queue needs for all that can be under way at once
-    ack_ratio: ACKs per byte, over those of packets of the usual size, at least 1
-    slowest: the share of its rate at which a link may run
+    window_bytes: bytes that a flow may have in flight; 0: no window
+    room_bytes: queue size that holds all bytes that can be in flight at once
+    ack_ratio: ACKs per byte, relative to packets of the usual size; at least 1
+    slowest: the least share of its rate at which a link may run
     transport: its name; empty: unknown
-    fastest_bps: the fastest link at full speed
-    pause_bytes: of an ingress queue at which the PFC spec pauses its sender
-    marks: flows choose paths of their own, so hosts may mark packets as such
-    lossless: queues pause their senders (PFC)
-    held_bytes: the most that waits in a switch, bounded by pauses
-    steady: round trips grow with queues, not with what else a machine does that runs switches as programs
+    fastest_bps: rate of the fastest link, before time scaling
+    pause_bytes: length of an ingress queue at which PFC, by its spec, pauses the sender
+    marks: whether flows have path choices of their own, so that hosts may mark packets to follow their EV
+    lossless: whether queues pause their senders (PFC)
+    held_bytes: the most bytes that wait in a switch, bounded by pauses
+    steady: whether RTTs depend on queues only, not on the CPU load of a machine that runs switches as
+        processes
     """
 
     mtu_bytes: int | None = None
@@ -69,17 +70,17 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def frame_bytes(self) -> int:
-        """A full frame, with all that is added to it."""
+        """Size of a full frame, with all headers and trailers."""
         return full_frame_bytes(self.mtu_bytes)
 
 
 class DragonflyPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """How the switch of the source chooses among the paths of a Dragonfly.
+    """How the first switch chooses among the paths of a Dragonfly.
 
     rule: one of PATHS, but not `shortest`
-    grain: what keeps a path, one of GRAINS
-    gap_ns: a pause of at least this begins a new flowlet
-    minimal_share: share of minimal paths where the rule is `mixed`, a multiple of 1/256
+    grain: unit that keeps a path, one of GRAINS
+    gap_ns: idle time after which a new flowlet begins
+    minimal_share: share of minimal paths with rule `mixed`, a multiple of 1/256
     """
 
     rule: str
@@ -92,22 +93,22 @@ class PathTable(Protocol):
     """The paths that NICs may choose among."""
 
     def of(self, source_ip: str, target_ip: str, /) -> PathList:
-        """Those from one host to another one."""
+        """The paths from one host to another."""
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=True):
-    """A scheme in a network: every parameter has a value.
+    """A scheme resolved for a network: every parameter has a value.
 
     name: of the scheme
-    program: stem of the P4 program that the switches run
-    frame_bytes: of a full packet, with all that is added to it
-    queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
-    red: None: queues do not mark
-    hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
-    source_guard: a host's port sends with the addresses of its hosts only
-    control_share: share of its link at which a host may send control packets; what is more goes with data. 0
-        is no limit
-    hf2t: what NICs do about gaps between packets; None: nothing
+    program: name of the P4 program that the switches run
+    frame_bytes: size of a full frame, with all headers and trailers
+    queue_limit_bytes: limit of each egress queue at which the program drops data; 0: no limit
+    red: RED of the queues; None: queues do not mark
+    hash_seed: seed of the ECMP hashes; 32 bits
+    source_guard: whether a host's port accepts only packets with the addresses of its hosts
+    control_share: share of its link that a host may use for control packets, which have priority; excess ones
+        are treated as data. 0: no limit
+    hf2t: how NICs stretch gaps between packets; None: they do not
     """
 
     name: str
@@ -122,56 +123,56 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     @property
     def trims(self) -> bool:
-        """Whether what exceeds a queue's limit is cut to its headers, not dropped."""
+        """Whether packets beyond a queue's limit are cut to their headers instead of dropped."""
         return False
 
     @property
     def dragonfly_paths(self) -> DragonflyPaths | None:
-        """The choice among the paths of a Dragonfly; None where next hops are those of shortest paths."""
+        """How paths of a Dragonfly are chosen; None if packets take shortest paths."""
         return None
 
     @property
     def dense_groups(self) -> bool:
-        """Whether a group has one slot for each live port, and not several that stay where they are when
-        another port fails: for schemes that compare slots and remember little of them.
+        """Whether a group has exactly one slot for each live port: for schemes that compare the ports of
+        slots. Otherwise a port has several slots, which keep their port when another port fails.
         """
         return False
 
     @property
-    def short_groups(self) -> bool:
-        """Whether switches take a value modulo a group's size and do nothing else with slots, so that a group
-        without dead ports needs only one for each port (schemes.blocks.groups).
+    def compact_groups(self) -> bool:
+        """Whether switches only pick slot = value mod size, so that a group without dead ports needs only one
+        slot per port (schemes.blocks.groups).
         """
         return False
 
     @property
     def recirculates(self) -> bool:
-        """Whether data packets wait by recirculation, at the rate of a link."""
+        """Whether data packets wait by recirculating, at the rate of a link."""
         return False
 
     @property
     def flowlet_gap_ns(self) -> int | None:
-        """The pause that begins a new flowlet, where that may change the path of a flow."""
+        """Idle time after which a flow may change its path; None: flowlets do not matter."""
         return None
 
     @property
     def pauses_at_bytes(self) -> int | None:
-        """Where PFC must pause, for a scheme that cannot be without; None: it can."""
+        """Queue length at which PFC must pause, for a scheme that needs PFC; None: it does not."""
         return None
 
-    def channels(self, topology: Topology) -> int:  # noqa: ARG002 - of some schemes it depends
-        """Lossless priorities that a packet needs which takes the next one at each switch, so that switches
-        do not wait for each other in a circle under PFC: as many as the longest path has links between
-        switches. 0: its switches have no such channels, or no circle is possible.
+    def channels(self, topology: Topology) -> int:  # noqa: ARG002 - some schemes use it
+        """The number of virtual channels: lossless priorities, of which a packet takes the next one at each
+        switch, so that PFC cannot deadlock. It is the number of links between switches on the longest path.
+        0: the program has no channels, or no deadlock is possible.
         """
         return 0
 
     def at(self, topology: Topology, down: Down) -> Resolved:  # noqa: ARG002 - few schemes change
-        """The same while the links in `down` are dead."""
+        """The scheme while the links in `down` are dead."""
         return self
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
-        """What a switch holds beside what all do, in the order in which it is to be written.
+        """The entries of a switch, in the order of writing, except those that intent.py adds for all schemes.
 
         Raises:
             IntentError: a value does not fit the program.
@@ -186,11 +187,15 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         down: Down,
         suppressed: Collection[LinkEnd],
     ) -> Iterator[EntryPlan]:
-        """What the entries of each switch follow from: groups of next hops on shortest paths.
+        """The data from which the entries of each switch are made, with groups of next hops on shortest
+        paths.
 
         Args:
+            topology: the network.
+            program: that of the switches.
+            target: what runs the switches.
             down: dead links, by (switch, port) of either end.
-            suppressed: (switch, port) that the switch itself leaves out of its next hops where it has others.
+            suppressed: (switch, port) that the switch does not use as a next hop if it has others.
         """
         shortest = next_hops(topology)
         usual = with_restricted(topology, shortest)
@@ -202,17 +207,17 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
                 excluding(current[switch.name], own_suppressed),
                 dead_ports(topology, switch, down) | own_suppressed,
                 dense=self.dense_groups,
-                short=self.short_groups,
+                compact=self.compact_groups,
             )
             yield EntryPlan(topology, switch, groups, program, target, self)
 
     def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002
-        """The settings of every NIC, but for those of the transport itself.
+        """The settings of every NIC, except those of the transport itself.
 
         Args:
-            topology: at its time scale.
-            around: transport, window and packets.
-            scale: the time scale, for settings that are at full speed.
+            topology: the network, time-scaled.
+            context: transport, window and packets.
+            scale: the time scale, for settings that are not scaled yet.
         """
         rtt_ns = base_rtt_ns(topology, self.frame_bytes)
         return NicConfig(
@@ -236,17 +241,17 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         notify: Notify,
         time_text: FormatTime = format_time,
     ) -> Watcher:
-        """What a controller does about digests."""
+        """The object with which a controller reacts to digests."""
         return Watcher(topology, notify, time_text)
 
     def paths(self, topology: Topology) -> PathTable | None:  # noqa: ARG002
-        """The paths that NICs choose among; None where switches choose."""
+        """The paths that NICs choose among; None if switches choose."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class EntryPlan:
-    """All that the entries of one switch follow from."""
+    """The data from which the entries of one switch are made."""
 
     topology: Topology
     switch: Switch
@@ -257,8 +262,8 @@ class EntryPlan:
 
 
 def mtu_of(context: SchemeContext) -> int:
-    """The payload of a full packet, where NICs send any."""
-    assert context.mtu_bytes is not None, "nobody says how large packets are"
+    """The payload of a full packet, which must be known."""
+    assert context.mtu_bytes is not None, "the MTU is not known"
     return context.mtu_bytes
 
 

@@ -49,15 +49,15 @@ class Spec:
         suffix = "" if value is None else f", found {shown(value)!r}"
         return SpecError(f"{self.title}: {key} must be {expected}{suffix}")
 
-    def refuse(self, keys: Sequence[str], where: str) -> None:
-        """Refuses options that mean something elsewhere only.
+    def refuse(self, keys: Sequence[str], needed: str) -> None:
+        """Refuses options that have a meaning only together with another one, `needed`, such as path=mixed.
 
         Raises:
-            SpecError: one of them is given.
+            SpecError: one of the keys is given.
         """
         for key in keys:
             if key in self.options:
-                raise self.error(key, f"given only where {where}")
+                raise self.error(key, f"given only with {needed}")
 
     def __str__(self) -> str:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())

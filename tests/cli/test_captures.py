@@ -98,7 +98,7 @@ RECORD = bytes(8) + struct.pack("<II", 64, 64) + bytes(64)
         (_section("<") + struct.pack("<II", 6, 0xFFFFFFFC), "it is cut off"),
         (_section("<") + struct.pack("<II", 6, 8) + bytes(8), "a block of 8 octets"),
         (_section("<") + _interface() + _block(6, struct.pack("<IIIII", 0, 0, 0, 65, 65) + bytes(64)), "it is cut off"),
-        (_section("<") + _block(6, bytes(4))[:-4] + bytes(4), "the ends of a block do not agree"),
+        (_section("<") + _block(6, bytes(4))[:-4] + bytes(4), "the two lengths of a block differ"),
         (b"\x0a\x0d\x0d\x0a" + bytes(40), "a section without its magic"),
         (PCAP + RECORD * (MOST_PACKETS + 1), "more than 1000 packets"),
         (PCAP, "a capture without packets"),
@@ -118,7 +118,7 @@ RECORD = bytes(8) + struct.pack("<II", 64, 64) + bytes(64)
         (_section("<") + _interface() + _enhanced(captured=16, length=17), "packet 1: 16 of its 17 octets"),
         (_section("<") + _simple("<", most=8), "packet 1: 8 of its 16 octets"),
         (_section("<") + _interface(options=struct.pack("<HHI", 13, 1, 2)) + _enhanced(), "packet 1: a frame check sequence of 2"),
-        (_section("<") + _interface() + _enhanced(options=struct.pack("<HHI", 2, 4, 1 << 24)), "packet 1: it was received with errors"),
+        (_section("<") + _interface() + _enhanced(options=struct.pack("<HHI", 2, 4, 1 << 24)), "packet 1: it was received with link errors"),
         (_section("<") + _interface(options=b"\x0d\0\xff\xff") + _enhanced(), "it is cut off"),
     ],
 )  # fmt: skip

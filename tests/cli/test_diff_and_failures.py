@@ -300,7 +300,7 @@ def test_a_program_without_flow_table_says_so(fabric: Fabric, tailrace: Command)
     fabric.switches["leaf1"].install(programs.load("ecmp"), ())
     result = tailrace("flows", "leaf1")
     assert result.status == 1
-    assert "keeps no flow table" in result.err
+    assert "has no flow table" in result.err
     fabric.install("leaf1")
 
 

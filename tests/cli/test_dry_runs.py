@@ -158,7 +158,7 @@ def test_trace_on_switches_that_make_no_dry_runs(
     assert first.startswith(
         "tailrace: s1 makes no dry runs: its program and entries were read over P4Runtime"
     )
-    assert second.startswith("tailrace: s1: not read, and taken as after a start: register ")
+    assert second.startswith("tailrace: s1: not read, and assumed to be as after a start: register ")
     program = read(BUILD / "basic_l3.json")
     install(switches[0], program, {"10.0.2.0/24": 2})
     install(switches[1], program, {"10.0.2.0/24": 1})
@@ -177,7 +177,7 @@ def test_trace_on_switches_that_make_no_dry_runs(
     assert 1 == len(json.loads(result.out))
     result = command("trace", "s1", "--port", "1", frame, "--send", *address)
     assert (2, 1) == (result.status, result.err.count("\n"))
-    assert "--send: s1 cannot tell what it does with a packet" in result.err
+    assert "--send: s1 cannot trace packets" in result.err
 
 
 def test_hosts_of_one_subnet_address_each_other(on_both: Command, switches: list[ServedSwitch]) -> None:
@@ -289,9 +289,9 @@ def test_a_loop_of_two_copies(tmp_path: Path) -> None:
 def test_no_frames(line: Topology) -> None:
     """What a switch answers is checked."""
     answer = [Trace(program="p", steps=(SentEvent(2, "no frame"),))]
-    with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
+    with pytest.raises(SpecError, match="the switch returned an invalid frame: 'no frame'"):
         DryRunPaths(line, line.host("h1"), line.host("h2"), lambda *_: answer).walk(b"\x40")
-    with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
+    with pytest.raises(SpecError, match="the switch returned an invalid frame: 'no frame'"):
         list(walk(line, "h1", b"", lambda *_: answer[0]))
 
 

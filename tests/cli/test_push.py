@@ -263,7 +263,7 @@ def test_a_switch_that_compiles_is_waited_for(
     starting = Starting(4, end_third)
     push._wait(starting.wait)
     assert starting.left == -1
-    assert capsys.readouterr().err == "tailrace: waiting for a switch that compiles its core, once\n"
+    assert capsys.readouterr().err == "tailrace: waiting for a switch that compiles its core; this happens once\n"
 
 
 def test_a_switch_that_is_not_there_is_not_waited_for_long(

@@ -76,7 +76,7 @@ def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     result = tailrace(
         "trace", "leaf1", "--port", "1", WORDS.replace("10.0.2.2", "10.9.9.9"), "--save", str(path)
     )
-    assert f"{path}: BMv2 may do something else with the packet: its program reads the time" in result.err
+    assert f"{path}: BMv2 may treat the packet differently with the packet: its program reads the time" in result.err
     result = command("trace", "--replay", str(path), "--target", "bmv2")
     assert (result.status, result.out, result.err) == (0, "nothing is sent\n", "tailrace: as saved\n")
 
@@ -86,8 +86,8 @@ def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     [
         ((), "expected SWITCH --port N PACKET"),
         (("leaf1",), "expected SWITCH --port N PACKET"),
-        (("h1", "h2", "--save", "x.json"), "--save: one way of a packet at a switch"),
-        (("leaf1", "--port", "1", "00", "--all", "--save", "x.json"), "--save: one way of a packet"),
+        (("h1", "h2", "--save", "x.json"), "--save: only for a switch, with --port N"),
+        (("leaf1", "--port", "1", "00", "--all", "--save", "x.json"), "--save: only for a switch"),
         (("leaf1", "--port", "1", "00", "--target", "bmv2"), "with --replay FILE"),
         (("leaf1", "--port", "1", "00", "--export", "x.stf"), "with --replay FILE"),
         (("leaf1", "--replay", "x.json"), "--replay: the file has switch, port and packet"),

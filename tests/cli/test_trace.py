@@ -228,8 +228,8 @@ def test_from_host_to_host_with_a_packet(tailrace: Command, fabric: Fabric) -> N
     [
         (["h1", "h99"], "no host 'h99'"),
         (["leaf1", "h1"], "no host 'leaf1'"),
-        (["h1", "h3", "--all"], "--all: of a switch"),
-        (["leaf1", "00", "00", "--port", "1"], "takes one PACKET"),
+        (["h1", "h3", "--all"], "--all: only for a switch"),
+        (["leaf1", "00", "00", "--port", "1"], "followed by one PACKET"),
         (["nothing", "00", "--port", "1"], "no switch 'nothing'"),
         (["h1", "h3", "Ether("], "expected base 16"),
     ],

@@ -25,7 +25,7 @@ SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutati
     [
         ("minimal", [], "scheme minimal: minimal paths are those of a Dragonfly"),
         ("rlb:pfc=64KiB", ["--pfc", "xoff=128KiB"], "pfc: xoff is 131072 bytes, expected the scheme"),
-        ("flowcut:queue=0", [], "age must be given where queue=0"),
+        ("flowcut:queue=0", [], "age must be given with queue=0"),
     ],
 )
 def test_the_others_run(

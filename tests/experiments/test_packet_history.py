@@ -358,7 +358,7 @@ def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
     assert (source.reroutes, source.since_ps) == (1, history.before.sent_ps)
     assert history.before.sport != history.transmissions[0].sport
     said = " ".join(line.strip() for _, _, line in history_lines(history, full=False))
-    assert "has held the flow back for" in said
+    assert "has paused the flow for" in said
     assert "has taken another source port" in said
 
 

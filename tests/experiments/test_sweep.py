@@ -177,7 +177,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["sweep", "--set", "seed=1"], "one must say which scheme runs"),
+        (["sweep", "--set", "seed=1"], "one of them must give the scheme"),
         (["sweep"], "--set: missing"),
         (["sweep", "--set", "scheme=ecmp", "--scale", "small"], "--scale needs an experiment file"),
         (["run", "it.toml", "--scale", "huge"], "--scale: 'huge' is not known; expected small, paper"),

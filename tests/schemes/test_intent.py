@@ -286,7 +286,7 @@ def test_longest_path_of_the_full_variant() -> None:
     with pytest.raises(IntentError) as caught:
         intent(chain(room + 2), full, VIRTUAL)
     expected = f"variant full stamps packets at {room + 1} switches of a path in chain of {room + 2}"
-    assert f"scheme flowcut: {expected}, a packet has room for {room}" == str(caught.value)
+    assert f"scheme flowcut: {expected}, a packet has fields for {room}" == str(caught.value)
     assert intent(chain(room + 2), parse_scheme("flowcut:variant=ingress"), VIRTUAL)
 
 
@@ -299,14 +299,14 @@ REFUSED = [
     ("leaf-spine", "letflow:gap=400000s", "gap is"),
     ("leaf-spine", "presto:cell=8GiB", "cell is"),
     ("leaf-spine", "ecmp:queue=8GiB", "queue limit is"),
-    ("dragonfly:p=2,a=4,h=2", "letflow:tiers=tor", "tiers=tor goes with path=shortest, found 'ugal-l'"),
+    ("dragonfly:p=2,a=4,h=2", "letflow:tiers=tor", "tiers=tor needs path=shortest, found 'ugal-l'"),
     *(
         ("fat-tree:k=4", words, "paths are those of a Dragonfly, which fat-tree:k=4 is not")
         for words in DRAGONFLY
     ),
     ("slim-fly:q=3", "minimal:draw=group", "minimal paths are those of a Dragonfly"),
-    ("slim-fly:q=3", "valiant:per=flow", "per=flow goes with draw=group"),
-    ("dragonfly:p=1,a=2,h=1", "ugal-l:trim=on", "trim goes with draw=hop"),
+    ("slim-fly:q=3", "valiant:per=flow", "per=flow needs draw=group"),
+    ("dragonfly:p=1,a=2,h=1", "ugal-l:trim=on", "trim needs draw=hop"),
     *((IRREGULAR, words, f"topology {IRREGULAR} has no bounded simple paths") for words in BOUNDED),
 ]
 

@@ -96,9 +96,9 @@ BAD_WORDS = [
     ("ecmp:guard=perhaps", "guard must be yes or no"),
     ("ugal-l:per=flow", "per=flow: did you mean flowlet?"),
     ("minimal:per=hop", "per=hop: expected packet, flow, flowlet"),
-    ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
+    ("valiant:gap=1us", "gap must be given only with per=flowlet"),
     ("letflow:path=longest", "path=longest: expected shortest, minimal, valiant, ugal-l, mixed"),
-    ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
+    ("flowcut:path=valiant,share=0.5", "share must be given only with path=mixed"),
     ("letflow:share=2", "share must be at most 1"),
     ("mp-rdma:gap=1us", "unknown key 'gap'"),
     ("letflow:gap=0us", "gap must be more than 0"),
@@ -114,12 +114,12 @@ BAD_WORDS = [
     ("flowcut:slowest=0", "slowest must be more than 0"),
     ("flowcut:growth=fast", "growth must be a number"),
     ("ecmp:kmin=5KB,kmax=4KB", "kmin must be at most kmax"),
-    ("ecmp:pmax=0.1", "kmax must be given where kmin or pmax is"),
+    ("ecmp:pmax=0.1", "kmin and pmax need kmax"),
     ("ecmp:seed=4294967296", "seed must be at most 4294967295"),
     ("spritz:variant=walk", "variant=walk: expected scout, spray"),
     ("spritz:weights=heavy", "weights=heavy: expected latency, uniform"),
-    ("spritz:weights=uniform,scale=2", "scale must be given only where weights=latency is"),
-    ("ops:scale=2", "scale must be given only where weights=latency is"),
+    ("spritz:weights=uniform,scale=2", "scale must be given only with weights=latency"),
+    ("ops:scale=2", "scale must be given only with weights=latency"),
     ("flicr:scale=0", "scale must be more than 0"),
     ("spritz:buffer=0", "buffer must be at least 1"),
     ("spritz:explore=-1", "explore must be at least 0"),
@@ -132,9 +132,9 @@ BAD_WORDS = [
     ("spritz:frame=63", "frame must be at least 64"),
     ("flicr:variant=scout", "scheme flicr: unknown key 'variant'"),
     ("ecmp:over=some", "over=some: expected minimal, all"),
-    ("ecmp:trim=on", "trim must be given only where over=all is"),
-    ("valiant:draw=group,repair=on", "repair must be given only where draw=hop is"),
-    ("valiant:draw=hop,per=flow", "per must be given only where draw=group is"),
+    ("ecmp:trim=on", "trim must be given only with over=all"),
+    ("valiant:draw=group,repair=on", "repair must be given only with draw=hop"),
+    ("valiant:draw=hop,per=flow", "per must be given only with draw=group"),
     ("minimal:draw=path", "draw=path: expected group, hop"),
     ("rlb:dt=0", "dt"),
     ("rlb:variant=conga", "variant"),
@@ -153,7 +153,7 @@ BAD_WORDS = [
     ("rlb:warn=threshold,dt=1us", "dt"),
     ("rlb:warn=threshold,margin=1us", "margin"),
     ("rlb:variant=drill,tiers=tor", "tiers"),
-    ("spritz:mode=coarse,paths=4", "paths must be given only where mode=fine is"),
+    ("spritz:mode=coarse,paths=4", "paths must be given only with mode=fine"),
 ]
 
 
@@ -219,7 +219,7 @@ def test_age_covers_longer_paths_after_faults() -> None:
 
 def test_age_needs_a_queue_limit() -> None:
     """Without a limit nothing bounds a packet's life, so the user must say the age."""
-    with pytest.raises(IntentError, match="age must be given where queue=0"):
+    with pytest.raises(IntentError, match="age must be given with queue=0"):
         resolve(parse_scheme("flowcut:queue=0"), TOPOLOGY)
     resolved = resolve(parse_scheme("flowcut:queue=0,age=1s"), TOPOLOGY)
     assert isinstance(resolved, ResolvedFlowcut)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that explain specs and programs: no network is needed."""
+"""Commands that explain specs and programs; they need no network."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled program asks of a switch, counted in the JSON that p4c made of it: state, and the most work
-that one packet can be on one pass. RLB §V, Table I counts a chip's stages and memories, of which BMv2's JSON
-knows nothing.
+"""Resources that a compiled program uses, counted in its BMv2 JSON from p4c: state, and the most work that
+one packet can cause in one pass. RLB §V, Table I counts a chip's stages and memories, which BMv2's JSON does
+not describe.
 
-A table with a key is a match; statements outside of tables are tables without a key in the JSON, steps here.
-The most is that of the longest way through ingress and egress, for each number by itself, and so a bound: of
-two conditions that exclude each other it may take both.
+A table with a key counts as a match. Statements outside of tables are keyless tables in the JSON: steps here.
+Each maximum is that of the longest path through the control flow of ingress and egress, for each quantity by
+itself, and so an upper bound: of two conditions that exclude each other it may count both.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one program takes.
+    """The resources of one program.
 
-    matches: tables with a key; entries: that all of them have room for
-    registers: arrays; register_bits: of all their cells
-    counters: cells of packets and bytes, and entries with counters
-    most_matches, most_steps, most_conditions, most_accesses, most_hashes: of a packet in one pass; accesses
-        are reads and writes of registers
-    again: how a packet can have another pass; empty: it has one
+    matches: tables with a key; entries: their capacity in total
+    registers: register arrays; register_bits: bits of all their cells
+    counters: cells of indirect counters, and entries with direct counters
+    most_matches, most_steps, most_conditions, most_accesses, most_hashes: the most per packet and pass;
+        accesses are reads and writes of registers
+    again: how a packet can get another pass (recirculates, resubmits, clones); empty: it cannot
     """
 
     program: str
@@ -52,7 +52,7 @@ class Resources:
 
 
 def resources(program: P4Program) -> Resources:
-    """Counts what a program takes.
+    """Counts the resources of a program.
 
     Raises:
         P4ProgramError: its JSON is not as p4c writes it.
@@ -94,7 +94,7 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
 
 
 class _Work(NamedTuple):
-    """What a packet passes."""
+    """Work that a packet causes."""
 
     matches: int = 0
     steps: int = 0
@@ -111,14 +111,14 @@ def _sum(parts: Iterable[_Work]) -> _Work:
 
 
 def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> _Work:
-    """The most of each that lies on a way through a pipeline."""
+    """The maximum of each quantity over all paths through a pipeline's control flow."""
     work = {
         name: _Work(
             accesses=sum(op in _ACCESSES for op in operators), hashes=sum(op in _HASHES for op in operators)
         )
         for name, operators in actions.items()
     }
-    # of each table and condition what it is itself, and what may follow, after which action
+    # for each table and condition: its work, and its successors, each with the work of the action before it
     nodes = {
         condition["name"]: (
             _Work(conditions=1),
@@ -129,7 +129,7 @@ def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> 
         table["name"]: (_Work(matches=1) if table["key"] else _Work(steps=1), _after(table, work))
         for table in pipeline["tables"]
     }
-    # what follows comes first; a table that follows itself is a ValueError
+    # successors are computed first; a cycle raises ValueError
     graph = {name: [each for each, _ in after if each is not None] for name, (_, after) in nodes.items()}
     known: dict[str | None, _Work] = {None: _NOTHING}
     for name in graphlib.TopologicalSorter(graph).static_order():
@@ -140,7 +140,7 @@ def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> 
 
 
 def _after(table: Mapping[str, Any], work: Mapping[str, _Work]) -> list[tuple[str | None, _Work]]:
-    """What may follow a table, each with the action before it."""
+    """The successors of a table, each with the work of the action that leads there."""
     next_tables = table["next_tables"]
     successors = []
     for action in table["actions"]:

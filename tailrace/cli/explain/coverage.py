@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace coverage`: what of P4 programs packets have used."""
+"""`tailrace coverage`: which parts of P4 programs packets have executed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tailrace.cli.options import view_of, view_options
         nargs="+",
         metavar="FILE",
         type=Path,
-        help="Of a switch with --coverage DIR; or such a folder.",
+        help="Coverage file that a switch with --coverage DIR has written, or such a DIR.",
     ),
-    flag("--unused", help="List what no packet has used."),
+    flag("--unused", help="List what no packet has executed."),
     argument("--lcov", metavar="FILE", type=Path, help="Write an lcov tracefile."),
     view_options("cli.explain.coverage_table"),
 )
 def coverage(args: Namespace) -> None:
-    """Show what packets have used: parser states, tables, entries, actions, conditions, statements.
+    """Show what packets have executed: parser states, tables, entries, actions, conditions, statements.
 
     tailrace coverage build/coverage --unused
     tailrace coverage build/coverage --lcov build/p4.info

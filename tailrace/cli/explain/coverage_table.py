@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage as tables: the share of each kind that was used, and the unused places."""
+"""Coverage as tables: the share of each kind of statement that was used, and what was not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS = {
     "state": "parser states", "select": "cases of selects", "extract": "extractions",
     "table": "hits and misses", "action": "actions", "condition": "branches", "statement": "statements",
 }  # fmt: skip
-_NO_PROGRAMS = "the files hold no program's coverage"
+_NO_PROGRAMS = "the files contain no coverage of a program"
 _LINES, _ENTRIES = "lines", "entries at the end"
 
 COLUMNS = (
@@ -32,7 +32,7 @@ _UNUSED = (
 
 
 def listing(programs: Sequence[Coverage]) -> Listing:
-    """A row for each kind of use of each program."""
+    """A row for each program and kind of statement."""
     rows = tuple(row for coverage in programs for row in _rows(coverage))
     return Listing("coverage", COLUMNS, rows, nothing=_NO_PROGRAMS)
 
@@ -56,7 +56,7 @@ def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:
 
 
 def unused_listing(programs: Sequence[Coverage]) -> Listing:
-    """A row for each use that no packet has made, and each entry that none has hit."""
+    """A row for each statement that no packet has executed, and each entry that none has hit."""
     rows: list[Row] = []
     for coverage in programs:
         rows += [
@@ -81,5 +81,5 @@ def unused_listing(programs: Sequence[Coverage]) -> Listing:
             for entry in coverage.entries
             if not entry.hit
         ]
-    nothing = "packets have used everything" if programs else _NO_PROGRAMS
+    nothing = "packets have executed everything" if programs else _NO_PROGRAMS
     return Listing("unused", _UNUSED, tuple(rows), nothing=nothing)

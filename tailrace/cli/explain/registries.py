@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace topologies`, `workloads`, `faults`, `transports`: what specs name, with its keys."""
+"""`tailrace topologies`, `workloads`, `faults`, `transports`: names that specs may use, with their keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def _command(kind: str) -> Command:
-    """The command that explains a kind of specs, by its plural."""
+    """The command that lists a kind of spec, named by its plural."""
 
     def explain(args: Namespace) -> None:
         from tailrace.cli.output import show
@@ -31,17 +31,17 @@ def _command(kind: str) -> Command:
         use(args.plugin or ())
         registry = registry_of(KINDS[kind])
         chosen = [registry.entry(name) for name in args.names] if args.names else list(registry)
-        names_of = [column.name for column in COLUMNS]
+        headers = [column.name for column in COLUMNS]
         rows: list[dict[str, Any]] = []
         for entry in chosen:
-            rows.append(dict.fromkeys(names_of, "") | {"name": entry.name, "meaning": entry.help})
+            rows.append(dict.fromkeys(headers, "") | {"name": entry.name, "meaning": entry.help})
             for key in registry.keys(entry.name):
                 shown = (entry.name, key.name, key.values, key.default_text, key.help)
-                rows.append(dict(zip(names_of, shown, strict=True)))
+                rows.append(dict(zip(headers, shown, strict=True)))
         show(Listing(kind, COLUMNS, tuple(rows)), view_of(args))
 
     names = argument(
-        "names", nargs="*", metavar="NAME", help="None: all.", complete=complete_names(KINDS[kind])
+        "names", nargs="*", metavar="NAME", help="Default: all.", complete=complete_names(KINDS[kind])
     )
     text = f"Show {kind} with their keys, as they are written on the command line."
     return Command((names, PLUGIN, view_options("cli.explain.registries")), explain, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace resources`: what compiled programs ask of a switch."""
+"""`tailrace resources`: the resources that compiled programs use in a switch."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
 @command(
-    argument("names", nargs="*", metavar="PROGRAM", help="None: all."),
-    argument("--over", metavar="PROGRAM", help="Show what they have beyond this one."),
+    argument("names", nargs="*", metavar="PROGRAM", help="Default: all."),
+    argument("--over", metavar="PROGRAM", help="Subtract the numbers of this program."),
     PLUGIN,
     view_options("cli.explain.resources_table"),
 )
 def resources(args: Namespace) -> None:
-    """Count tables, registers, and the most that one packet takes on its way, of compiled programs.
+    """Count tables and registers of compiled programs, and the most work that one packet can cause.
 
     tailrace resources rlb_presto --over presto
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources of programs as a listing: a row a program."""
+"""Resources of programs as a listing: one row per program."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ COLUMNS = (
 
 
 def programs() -> list[str]:
-    """The names of all compiled programs, those of plug-ins among them."""
+    """The names of all compiled programs, including those of plug-ins."""
     names = {path.stem for folder in (P4_BUILD, *plugins.builds()) for path in folder.glob("*.json")}
     return sorted(names)
 
 
 def listing(names: Sequence[str], over: str | None) -> Listing:
-    """A row a program.
+    """One row per program.
 
     Args:
-        names: of programs; none: all.
-        over: a program whose numbers are taken off; None: none.
+        names: programs to show; empty: all.
+        over: a program whose numbers are subtracted; None: nothing is subtracted.
 
     Raises:
         SpecError: there is no such program.

@@ -34,12 +34,12 @@ _OFF = "off"
 def listing(
     names: Sequence[str], topology: Topology | None = None, values: Mapping[str, Any] = MappingProxyType({})
 ) -> Listing:
-    """A row a key.
+    """One row per key of a scheme.
 
     Args:
-        names: of schemes; none: all. Those that cannot run are left out, and named below the table.
-        topology: to compute the defaults that follow from one.
-        values: keys of an experiment, to compute what follows from it; with neither nothing is computed.
+        names: schemes to list; empty: all. Those that cannot run are left out, and named below the table.
+        topology: the topology from which defaults are computed.
+        values: keys of an experiment from which defaults are computed; without both, none are computed.
 
     Raises:
         SpecError: unknown scheme, a value that cannot be used, or an experiment that no scheme can run.
@@ -92,14 +92,14 @@ def _keys(struct: type) -> Iterator[tuple[str, Key]]:
 
 
 def _common(config: SchemeConfig, resolved_scheme: Resolved | None) -> dict[str, str]:
-    """What the keys of all schemes are if they are not given."""
-    of = config if resolved_scheme is None else resolved_scheme
+    """The defaults of the keys that all schemes have."""
+    settings = config if resolved_scheme is None else resolved_scheme
     keys = {key.name: key for _, key in _keys(Common)}
     shown = dict.fromkeys(_MARKING, _OFF if resolved_scheme or not config.marks_queues else BY_TOPOLOGY)
-    if of.red is not None:
-        sizes = (format_bytes(of.red.kmin_bytes), format_bytes(of.red.kmax_bytes))
-        shown = dict(zip(_MARKING, (*sizes, f"{of.red.pmax_permille / 1000:g}"), strict=True))
-    values = (of.queue_limit_bytes, of.hash_seed, of.source_guard, of.control_share)
+    if (red := settings.red) is not None:
+        sizes = (format_bytes(red.kmin_bytes), format_bytes(red.kmax_bytes))
+        shown = dict(zip(_MARKING, (*sizes, f"{red.pmax_permille / 1000:g}"), strict=True))
+    values = (settings.queue_limit_bytes, settings.hash_seed, settings.source_guard, settings.control_share)
     names = ("queue", "seed", "guard", "control")
     return shown | {name: _shown(keys[name], value) for name, value in zip(names, values, strict=True)}
 

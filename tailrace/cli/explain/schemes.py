@@ -12,7 +12,7 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
 @command(
-    argument("names", nargs="*", metavar="SCHEME", help="None: all.", complete=complete_names("scheme")),
+    argument("names", nargs="*", metavar="SCHEME", help="Default: all.", complete=complete_names("scheme")),
     PLUGIN,
     EXPERIMENT,
     view_options("cli.explain.scheme_text"),
@@ -20,8 +20,8 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 def schemes(args: Namespace) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
 
-    With --topology or other options of a run: what a run with these has, in virtual time where no --target is
-    given, and what bounds its queues.
+    With --topology or other options of a run, show the values that such a run would use, and what bounds its
+    queues; the default --target is virtual.
 
         tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8 --transport dcqcn
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace topology`: what a topology spec means."""
+"""`tailrace topology`: the switches, hosts and links of a topology spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("switches", "hosts", "links")
         help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example.",
         complete=complete_specs("topology", ".json"),
     ),
-    argument("--show", choices=["all", *PARTS], default="all", help="Which part."),
+    argument("--show", choices=["all", *PARTS], default="all", help="Part to show."),
     PLUGIN,
     view_options(None),
 )

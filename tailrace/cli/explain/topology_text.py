@@ -18,9 +18,8 @@ from tailrace.topology import Topology
 
 
 def as_json(topology: Topology, parts: Sequence[str]) -> str:
-    """One object: what the topology is made from, and lists of its parts with numbers in ns and bits/s.
-
-    What a file need not say stands there only where it does.
+    """One object: kind and spec of the topology, and a list of each of its parts, with times in ns and rates
+    in bits/s. Optional values are left out if the topology does not set them.
     """
     summary: dict[str, object] = {"kind": topology.kind, "spec": topology.spec}
     for part in parts:
@@ -36,10 +35,10 @@ def as_json(topology: Topology, parts: Sequence[str]) -> str:
 
 
 def show(topology: Topology, parts: Sequence[str], view: View) -> None:
-    """A table a part, with a line above that counts it; or one object of JSON.
+    """Prints one table per part, below a line with the number of rows; or one JSON object.
 
     Raises:
-        SpecError: several parts in a form that has one, or no such column.
+        SpecError: several parts in a format that takes one only, or an unknown column.
     """
     if view.format is OutputFormat.JSON:
         if view.columns or view.sort_by:
@@ -100,4 +99,4 @@ def _links(topology: Topology) -> Iterator[Row]:
 
 _MAKERS = {"switches": _switches, "hosts": _hosts, "links": _links}
 _RANKS = {"mac": 2, "group": 2, "id": 1}
-"""Of columns that a narrow terminal need not show."""
+"""Ranks of the columns that a narrow terminal may leave out, the highest rank first."""

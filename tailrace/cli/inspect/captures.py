@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Ethernet frames of a capture, of pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng).
+"""The Ethernet frames of a capture in pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng).
 
     pcap     magic   version, 2 x 2   12 octets   link type, then records:
-             8 octets of time   length here   length on the wire   frame
+             8 octets of time   captured length   length on the wire   frame
     pcapng   blocks:  type   length of the block   body, a multiple of 4 octets   length again
              section 0x0a0d0d0a  magic   version, 2 x 2   8 octets
              interface 1         link type, 2   2 octets   snap length   options
-             enhanced 6          interface   8 octets of time   length here   on the wire   frame   options
+             enhanced 6          interface   8 octets of time   captured length   wire length   frame, options
              obsolete 2          interface, 2   drops, 2   then as enhanced
              simple 3            length on the wire   frame, of interface 0
              options: code, 2    length, 2   value, a multiple of 4 octets
 
-Numbers have 4 octets where no other length is given, in the byte order of the magic. What a capture says of
-its frames is used (byte order, lengths, frame check sequences, which are taken off) or refused (link types
-other than Ethernet, frames that were cut off or had errors). Times are not read. Each length is checked
-against what is left.
+Numbers have 4 octets if no other length is given, in the byte order of the magic. The metadata of frames is
+used (byte order, lengths, presence of the FCS, which is removed) or makes the capture invalid (link types
+other than Ethernet, truncated frames, frames with errors). Times are not read. Each length is checked
+against the octets that remain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tailrace.spec import SpecError
 
 _PCAP = {"a1b2c3d4": ">", "a1b23c4d": ">", "d4c3b2a1": "<", "4d3cb2a1": "<"}
 _SECTIONS = {"1a2b3c4d": ">", "4d3c2b1a": "<"}
-"""Byte orders by the magic of a file, in microseconds or nanoseconds, or of a section of pcapng."""
+"""Byte orders by magic: of a pcap file with times in us or ns, or of a section of pcapng."""
 
 _SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _IF_FCSLEN, _EPB_FLAGS = 13, 2
@@ -43,19 +43,19 @@ _LINK_TYPES = {
     229: "IPV6, without a link layer",
     276: 'LINUX_SLL2, as of "tcpdump -i any"',
 }
-"""Those that are met most, by their numbers at tcpdump.org/linktypes.html."""
+"""Names of frequent link types, by their numbers at tcpdump.org/linktypes.html."""
 
 _FCS_PRESENT = 1 << 26
 _FCS_OCTETS = {0: 0, 4: 4, 32: 4}
-"""Of Ethernet; writers of pcapng count them in octets, as its example does, or in bits, as its text says."""
+"""Octets of Ethernet's FCS by the length that a file gives: pcapng's text gives bits, its example octets."""
 
 
 class CaptureError(SpecError):
-    """What is no whole capture of Ethernet frames; the text says what is wrong."""
+    """The file is no complete capture of Ethernet frames; the text says what is wrong."""
 
 
 class _Octets:
-    """Gives what comes next; CaptureError where there is not so much left."""
+    """Reads octets one after the other; raises CaptureError if fewer remain than are asked for."""
 
     def __init__(self, data: bytes, order: str = "<") -> None:
         self._data, self.order = data, order
@@ -66,19 +66,19 @@ class _Octets:
 
     def take(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
-            raise CaptureError("it is cut off, or says of something that it is longer than what is left")
+            raise CaptureError("it is cut off, or a length in it exceeds the octets that remain")
         self._at += count
         return self._data[self._at - count : self._at]
 
     def numbers(self, layout: str) -> tuple[int, ...]:
-        """The next numbers, of a layout of `struct`."""
+        """The next numbers, in a format of `struct`."""
         return struct.unpack(self.order + layout, self.take(struct.calcsize("=" + layout)))
 
     def number(self) -> int:
         return self.numbers("I")[0]
 
     def begin_section(self) -> None:
-        """Takes the order of numbers from the magic behind the length of a section, which comes next."""
+        """Sets the byte order from the magic of a section, which follows its length."""
         magic = self._data[self._at + 4 : self._at + 8].hex()
         if magic not in _SECTIONS:
             raise CaptureError("a section without its magic")
@@ -98,10 +98,10 @@ class _Octets:
 
 @dataclass(frozen=True, slots=True)
 class _Interface:
-    """What a capture says of all frames of an interface.
+    """What a capture states for all frames of an interface.
 
-    fcs: length of their check sequences, 0: they have none
-    most: what simple blocks hold of a frame, 0: all
+    fcs: length of the FCS as the file gives it; 0: frames have none
+    most: the snap length, to which simple blocks cut frames; 0: they hold whole frames
     """
 
     link_type: int
@@ -110,20 +110,20 @@ class _Interface:
 
 
 class _Frames:
-    """Checks the frames of a capture, in its order."""
+    """Checks the frames of a capture, and counts them."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def frame(self, interface: _Interface, data: bytes, length: int, flags: int = 0) -> bytes:
-        """The frame without its check sequence.
+        """The frame without its FCS.
 
         Args:
-            length: of the frame on the wire.
-            flags: of an enhanced block.
+            length: length of the frame on the wire.
+            flags: epb_flags of an enhanced block.
 
         Raises:
-            CaptureError: it is no whole frame of Ethernet.
+            CaptureError: it is no complete Ethernet frame.
         """
         self._count += 1
         if interface.link_type != _ETHERNET:
@@ -132,14 +132,14 @@ class _Frames:
                 f"link type {interface.link_type}{f' ({name})' if name else ''}; expected 1, Ethernet"
             )
         if len(data) != length:
-            raise self.error(f"{len(data)} of its {length} octets are here; capture whole frames (-s 0)")
+            raise self.error(f"{len(data)} of its {length} octets were captured; use tcpdump -s 0")
         if flags >> 16:
-            raise self.error(f"it was received with errors of the link (flags 0x{flags:08x})")
+            raise self.error(f"it was received with link errors (flags 0x{flags:08x})")
         fcs = flags >> 5 & 0xF or interface.fcs
         if fcs not in _FCS_OCTETS:
             raise self.error(f"a frame check sequence of {fcs} octets; Ethernet has 4")
         if _FCS_OCTETS[fcs] > length:
-            raise self.error(f"{length} octets are no frame with its check sequence")
+            raise self.error(f"{length} octets are too short for a frame with an FCS")
         return data[: length - _FCS_OCTETS[fcs]]
 
     def error(self, problem: str) -> CaptureError:
@@ -147,10 +147,10 @@ class _Frames:
 
 
 def packets_of(content: bytes) -> Iterator[bytes]:
-    """The frames in a file, in its order, without check sequences.
+    """The frames of a file, in order, without FCS.
 
     Raises:
-        CaptureError: it is no capture, not a whole one, or not of Ethernet.
+        CaptureError: it is no capture, not complete, or not of Ethernet.
     """
     magic = content[:4].hex()
     if magic == f"{_SECTION:08x}":
@@ -164,7 +164,7 @@ def _pcap(octets: _Octets) -> Iterator[bytes]:
     _, major, minor, _, _, _, link = octets.numbers("IHHIIII")
     if (major, minor) != (2, 4):
         raise CaptureError(f"pcap of version {major}.{minor}; expected 2.4")
-    # upper half of the link type: whether frames have check sequences, and their length in pairs of octets
+    # upper half of the link type: whether frames have an FCS, and its length in units of 2 octets
     interface = _Interface(link & 0xFFFF, (link >> 28) * 2 if link & _FCS_PRESENT else 0)
     frames = _Frames()
     while octets:
@@ -186,7 +186,7 @@ def _pcapng(octets: _Octets) -> Iterator[bytes]:
             raise CaptureError(f"a block of {length} octets")
         body = _Octets(octets.take(length - 12), octets.order)
         if octets.number() != length:
-            raise CaptureError("the ends of a block do not agree on its length")
+            raise CaptureError("the two lengths of a block differ")
         if kind == _SECTION:
             _, major, minor = body.numbers("IHH")
             if major != 1:
@@ -202,13 +202,13 @@ def _pcapng(octets: _Octets) -> Iterator[bytes]:
 def _frame(kind: int, body: _Octets, interfaces: list[_Interface], frames: _Frames) -> bytes:
     """The frame of a block."""
     if kind == _SIMPLE:
-        number, length = 0, body.number()
+        index, length = 0, body.number()
     else:
-        number = body.number() if kind == _ENHANCED else body.numbers("HH")[0]
+        index = body.number() if kind == _ENHANCED else body.numbers("HH")[0]
         _, _, captured, length = body.numbers("IIII")
-    if number >= len(interfaces):
-        raise CaptureError(f"a packet of interface {number}, which the capture does not describe")
-    interface = interfaces[number]
+    if index >= len(interfaces):
+        raise CaptureError(f"a packet of interface {index}, which the capture does not describe")
+    interface = interfaces[index]
     if kind == _SIMPLE:
         return frames.frame(interface, body.take(min(length, interface.most or length)), length)
     data = body.take(captured)

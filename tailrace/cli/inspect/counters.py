@@ -11,11 +11,11 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(
     switch_names("counter"),
-    flag("--all", help="Also cells that never counted."),
+    flag("--all", help="Also show cells that are 0."),
     *inspect_options("controller.inspect.counters"),
 )
 def counters(args: Namespace) -> None:
-    """Show counters; with --watch also their growth a second.
+    """Show counters; with --watch also their rates per second.
 
     tailrace counters drops
     tailrace counters leaf1 port_tx --watch 1
@@ -30,7 +30,7 @@ def counters(args: Namespace) -> None:
     read = partial(read_counters, zeros=args.all)
 
     def every(network: InspectedNetwork) -> Listing:
-        nothing = "no counter has counted anything; --all shows all of them"
+        nothing = "all counters are 0; --all shows them"
         return merge(
             "counters", COLUMNS, read_named(network, args.switches, "counter", read), nothing=nothing
         )

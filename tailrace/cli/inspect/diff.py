@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace diff`: the intended state against that of the switches."""
+"""`tailrace diff`: compares the intended state with the state of the switches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def diff(args: Namespace) -> None:
     """List every difference between what switches should hold and what they hold; exit status 1 when there
     is one.
 
-    The intent is computed anew from topology, scheme and target of the run file, with the links that the
-    running controller sees down and the paths that it has taken out.
+    The intended state is computed anew from topology, scheme and target in the run file, without the links
+    that the running controller considers down and the paths that it has withdrawn.
 
         tailrace diff leaf1 -o json
     """
@@ -38,7 +38,7 @@ def diff(args: Namespace) -> None:
                 "diff needs a run file, which says what is intended: give --run FILE, not --address"
             )
         down, suppressed = network.known_to_controller()
-        # the specs are those of the experiment; what runs may be slower
+        # the run file has the specs before time scaling; the network runs scaled
         slowed = scaled(topology, run.time_scale)
         scheme = network.scheme_on(slowed)
         assert scheme is not None, "there is a run file"

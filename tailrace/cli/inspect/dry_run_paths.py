@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths from one host to another by dry runs, for programs that are not the schemes'.
+"""Paths from one host to another by dry runs, for programs other than those of the schemes.
 
-A UDP packet of the source is tried at its switch, with all outcomes: members of groups, colours of meters,
-random numbers. What the switch would send is tried at the next one, and so on. A frame arrives if every
-outcome at every switch sends a copy that arrives.
+The switch of the source makes a dry run of a UDP packet, with all outcomes: members of groups, colours of
+meters, random numbers. Each frame that it would send is then run at the next switch, and so on. A frame
+counts as delivered if every outcome at every switch sends a copy that is delivered.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tailrace.tables.listing import Row
 from tailrace.topology import Host, Peer, Topology
 
 Ask = Callable[[str, int, bytes], Sequence[Trace]]
-"""What a switch would do with a frame that came in by a port: all outcomes."""
+"""Dry run of a frame at a switch and ingress port; returns the traces of all outcomes."""
 
 
 class FrameArrival(NamedTuple):
-    """A frame that comes to a switch by a port."""
+    """A frame that arrives at a switch on a port."""
 
     switch: str
     port: int
@@ -42,7 +42,7 @@ class _Sent(NamedTuple):
 
     @property
     def place(self) -> FrameArrival | None:
-        """Where it comes to the next switch, if it does."""
+        """Its arrival at the next switch; None if it is not sent to a switch."""
         peer = self.peer
         return (
             FrameArrival(peer.name, peer.port, self.frame)
@@ -55,9 +55,10 @@ class _Sent(NamedTuple):
 class _DryRunNode:
     """What a switch would do with a frame.
 
-    hop: its number on the way, from 1
-    outcomes: what is sent in each
-    problem: why the way is not followed further, or not wholly
+    hop: count of switches up to this one, from 1
+    before: the arrival at the switch before; None at the first switch
+    outcomes: the frames sent in each outcome
+    problem: why paths from here were not followed, or not completely
     """
 
     hop: int
@@ -76,7 +77,7 @@ class DryRunPaths:
         self._steps: dict[FrameArrival, _DryRunNode] = {}
 
     def walk(self, frame: bytes) -> PathWalk:
-        """All ways of a frame. Raises what the dry runs do."""
+        """All paths of a frame. Raises what the dry runs raise."""
         start = FrameArrival(self._src.switch, self._src.port, frame)
         self._follow(start)
         delivering = self._delivering()
@@ -92,33 +93,33 @@ class DryRunPaths:
         return PathWalk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
 
     def _follow(self, start: FrameArrival) -> None:
-        """Tries the frame at all switches that it comes to, nearest first."""
+        """Makes dry runs at all switches that the frame reaches, nearest first."""
         waiting = deque([start])
         self._steps[start] = _DryRunNode(1, None)
         while waiting:
             place = waiting.popleft()
-            step, way = self._steps[place], self._way(place)
-            step.problem = _loop(way, place)
+            step, path = self._steps[place], self._path_to(place)
+            step.problem = _loop(path, place)
             if step.problem is None and len(self._steps) > MOST_HOPS:
                 step.problem = f"more than {MOST_HOPS} frames: not followed further"
             if step.problem is not None:
                 continue
             self._dry_run(place, step)
             for next_place in (sent.place for outcome in step.outcomes for sent in outcome):
-                if next_place in (*way, place):
-                    step.problem = _loop((*way, place), next_place)
+                if next_place in (*path, place):
+                    step.problem = _loop((*path, place), next_place)
                 elif next_place is not None and next_place not in self._steps:
                     self._steps[next_place] = _DryRunNode(step.hop + 1, place)
                     waiting.append(next_place)
 
-    def _way(self, place: FrameArrival) -> list[FrameArrival]:
-        """The places by which a frame came to one, the first first."""
-        way: list[FrameArrival] = []
+    def _path_to(self, place: FrameArrival) -> list[FrameArrival]:
+        """The arrivals that led to this one, in order from the first switch, without this one."""
+        path: list[FrameArrival] = []
         before = self._steps[place].before
         while before is not None:
-            way.append(before)
+            path.append(before)
             before = self._steps[before].before
-        return way[::-1]
+        return path[::-1]
 
     def _dry_run(self, place: FrameArrival, step: _DryRunNode) -> None:
         traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
@@ -134,30 +135,30 @@ class DryRunPaths:
         step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, DropEvent)))
 
     def _is_delivered(self, outcome: Sequence[_Sent], delivering: set[FrameArrival]) -> bool:
-        """Whether it brings a copy to the host."""
+        """Whether an outcome delivers a copy to the destination host."""
         return any(
             sent.place in delivering or (sent.peer is not None and sent.peer.name == self._dst.name)
             for sent in outcome
         )
 
     def _delivering(self) -> set[FrameArrival]:
-        """Where all outcomes bring the frame to the host; the switches next to it are known first."""
+        """The arrivals from which all outcomes deliver the frame; computed from the host backwards."""
         delivering: set[FrameArrival] = set()
-        left = dict(self._steps)
+        remaining = dict(self._steps)
         while True:
             more = [
                 place
-                for place, step in reversed(left.items())
+                for place, step in reversed(remaining.items())
                 if step.outcomes and all(self._is_delivered(outcome, delivering) for outcome in step.outcomes)
             ]
             if not more:
                 return delivering
             delivering.update(more)
             for place in more:
-                del left[place]
+                del remaining[place]
 
     def _problems(self, start: FrameArrival, delivering: set[FrameArrival]) -> Iterator[str]:
-        """Why frames do not arrive, at the switches where that is decided."""
+        """Why frames are not delivered, with the switches where they are lost."""
         waiting, seen = deque([start]), {start}
         while waiting:
             place = waiting.popleft()
@@ -178,7 +179,7 @@ class DryRunPaths:
                         waiting.append(next_place)
 
     def _end(self, switch: str, sent: _Sent) -> str:
-        """What becomes of a frame that comes to no other switch."""
+        """What happens to a frame that is not sent to another switch."""
         if sent.peer is not None:
             here = sent.peer.name == self._dst.name
             return "delivered" if here else f"delivered to {sent.peer.name}, not {self._dst.name}"
@@ -210,9 +211,9 @@ def _dropped(step: _DryRunNode) -> str:
     return f"dropped: {', '.join(step.drops)}" if step.drops else "nothing is sent"
 
 
-def _loop(way: Sequence[FrameArrival], place: FrameArrival) -> str | None:
-    """The switches of a loop, where a frame came to the same port before."""
-    for at, before in enumerate(way):
+def _loop(path: Sequence[FrameArrival], place: FrameArrival) -> str | None:
+    """The switches of a loop; None if the path has not visited this port before."""
+    for index, before in enumerate(path):
         if before[:2] == place[:2]:
-            return f"loop {' '.join(each.switch for each in (*way[at:], place))}"
+            return f"loop {' '.join(each.switch for each in (*path[index:], place))}"
     return None

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 _MOST_PRIORITIES = 8
 _MOST_UNREAD = 4000
-"""Characters of the names of what could not be read."""
+"""Characters of the list of objects that could not be read."""
 
 _T = TypeVar("_T")
 
 
 class DryRuns(contextlib.ExitStack):
-    """Asks each switch. A switch without dry runs is copied when it is first asked, with a note.
+    """Asks switches for dry runs. If a switch does not offer them, a local copy of it makes them; the copy is
+    created when first needed, with a note to the user.
 
-    All methods raise SwitchError where a switch is gone or refuses, TraceError where a copy is not possible.
+    All methods raise SwitchError if a switch is gone or refuses, TraceError if it cannot be copied.
     """
 
     def __init__(self, network: InspectedNetwork) -> None:
@@ -32,7 +33,7 @@ class DryRuns(contextlib.ExitStack):
         self._copies: dict[str, SwitchCopy] = {}
 
     def traces(self, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
-        """What a switch would do with a frame that came in by a port, or each way that it could take."""
+        """What a switch would do with a frame received on a port; with `every`, traces of all outcomes."""
         from tailrace.p4rt.requests import TraceRequest
         from tailrace.switch.trace.events import Trace
 
@@ -45,10 +46,10 @@ class DryRuns(contextlib.ExitStack):
         return self._copy(switch).traces(port, frame, every=every)
 
     def needs(self, switch: str, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
-        """What it would do with a frame, and what another switch needs for the same.
+        """What the switch would do with a frame, and the state that another switch needs to do the same.
 
         Raises:
-            SpecError: there is no room for that much.
+            SpecError: the trace exceeds the limits of a response.
         """
         from tailrace.p4rt.requests import TraceNeeds, TraceRequest
         from tailrace.spec import SpecError
@@ -60,7 +61,7 @@ class DryRuns(contextlib.ExitStack):
         if responses is None:
             return self._copy(switch).needs(port, frame)
         if len(responses) == 1:
-            raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
+            raise SpecError("the trace of the packet is too long for a response: it cannot be saved")
         return decoded(responses[0], Trace), decoded(responses[1], TraceNeeds)
 
     def _copy(self, switch: str) -> SwitchCopy:
@@ -78,16 +79,16 @@ class DryRuns(contextlib.ExitStack):
             )
             self._copies[switch] = self.enter_context(copy)
             say(
-                f"{connection.name} makes no dry runs: its program and entries were read over P4Runtime,"
-                " and packets are tried on a native switch in this process with empty queues, fresh meters"
+                f"{connection.name} makes no dry runs: its program and entries were read over P4Runtime, and"
+                " a native switch in this process makes the dry runs, with empty queues and fresh meters"
             )
             if copy.unread:
                 unread = one_line(", ".join(copy.unread), _MOST_UNREAD)
-                say(f"{connection.name}: not read, and taken as after a start: {unread}")
+                say(f"{connection.name}: not read, and assumed to be as after a start: {unread}")
         return self._copies[switch]
 
     def _number(self, node: InspectedSwitch, key: str) -> int | None:
-        """A number of the switch that P4Runtime does not have: from the topology, else from the program."""
+        """A number that P4Runtime does not offer: from the topology, else from the program's constants."""
         topology = self._network.topology
         known = {} if topology is None else {switch.name: switch for switch in topology.switches}
         value: int | None = getattr(known.get(node.name), key, None)
@@ -95,7 +96,7 @@ class DryRuns(contextlib.ExitStack):
 
 
 def decoded(response: bytes, kind: type[_T]) -> _T:
-    """An answer of a switch. Raises SpecError where it is none."""
+    """Decodes a response of a switch. Raises SpecError if it is invalid."""
     import msgspec
 
     from tailrace.spec import SpecError
@@ -103,4 +104,4 @@ def decoded(response: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(response, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise SpecError(f"the switch answers what is no {kind.__name__}: {error}") from None
+        raise SpecError(f"the response of the switch is no {kind.__name__}: {error}") from None

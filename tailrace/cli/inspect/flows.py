@@ -11,7 +11,7 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(switch_names(), *inspect_options("controller.inspect.flows"))
 def flows(args: Namespace) -> None:
-    """Show the flows that switches track: ports, bytes in flight, RTT averages, state. On BMv2 too.
+    """Show the flows that switches track: ports, bytes in flight, RTT averages, state. Works with BMv2, too.
 
     tailrace flows --where 'state == DRAINING or rtt_avg > 2'
     tailrace flows leaf1 --watch 0.5
@@ -31,8 +31,8 @@ def flows(args: Namespace) -> None:
         nodes = network.select(args.switches)
         keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
         if not keeping:
-            raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
-        nothing = f"no flow is tracked now by {len(keeping)} switches"
+            raise NotOfferedError(nodes[0].name, f"{nodes[0].title} has no flow table; flowcut has one")
+        nothing = f"{len(keeping)} switches track no flow now"
         return merge("flows", COLUMNS, each(keeping, flows_of), nothing=nothing)
 
     show(args, read)

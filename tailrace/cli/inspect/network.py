@@ -32,7 +32,7 @@ from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
 
 _AT_ONCE = 16
-"""Switches that are read at the same time."""
+"""Switches that are read in parallel."""
 _NAMED = re.compile(r"(?:(?P<name>[A-Za-z_][\w.-]*)=)?(?P<target>.+?)(?:@(?P<device>[0-9]+))?")
 _T = TypeVar("_T")
 NamedReader = Callable[[InspectedSwitch, frozenset[str]], Listing]
@@ -40,7 +40,7 @@ NamedReader = Callable[[InspectedSwitch, frozenset[str]], Listing]
 
 @dataclass(frozen=True, slots=True)
 class InspectedNetwork:
-    """Switches that can be looked at; `place` is the run file, where `run` is of one."""
+    """Switches that can be inspected; `run` is the content of the run file, if any, and `place` its path."""
 
     nodes: Mapping[str, InspectedSwitch]
     addresses: Mapping[str, SwitchAddress]
@@ -50,10 +50,11 @@ class InspectedNetwork:
     place: Path | None = None
 
     def select(self, patterns: Sequence[str]) -> list[InspectedSwitch]:
-        """The switches that names or patterns such as leaf* mean, in the network's order; all for none.
+        """The switches that match names or patterns such as leaf*, in the network's order; all without
+        patterns.
 
         Raises:
-            SpecError: a pattern means none.
+            SpecError: a pattern matches no switch.
         """
         for pattern in patterns:
             if not self.has(pattern):
@@ -65,11 +66,16 @@ class InspectedNetwork:
         ]
 
     def has(self, pattern: str) -> bool:
-        """Whether a name or pattern means a switch."""
+        """Whether a name or pattern matches a switch."""
         return any(fnmatchcase(name, pattern) for name in self.nodes)
 
     def refuse(self, argument: str, kind: str = "", names: Sequence[str] = ()) -> NoReturn:
-        """Says that an argument is no switch, nor one of some objects of a kind.
+        """Reports that an argument names no switch, nor an object of this kind.
+
+        Args:
+            argument: as the user wrote it.
+            kind: table, counter or register; empty: only a switch was possible.
+            names: the objects of this kind.
 
         Raises:
             SpecError: always.
@@ -80,24 +86,24 @@ class InspectedNetwork:
         raise SpecError(f"no switch and no {kind} {argument!r}; {expected(argument, known)}")
 
     def connection_to(self, pattern: str) -> GrpcConnection:
-        """The connection to the one switch that a name or pattern means.
+        """The connection to the switch that a name or pattern matches.
 
         Raises:
-            SpecError: it means none, or several.
+            SpecError: it matches none, or several.
         """
         nodes = self.select((pattern,))
         if len(nodes) != 1:
-            raise SpecError(f"{pattern} means {len(nodes)} switches; name one")
+            raise SpecError(f"{pattern} matches {len(nodes)} switches; name one")
         connection = nodes[0].connection
         assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
         return connection
 
     def scheme_on(self, topology: Topology) -> Resolved | None:
-        """What the scheme of the run file is in its network, at its time scale; None without a run file.
+        """The scheme of the run file, resolved for its network and time scale; None without a run file.
 
         Raises:
-            SpecError: the run file holds none.
-            IntentError: the network is none for it.
+            SpecError: the run file has no valid scheme.
+            IntentError: the scheme does not support the network.
         """
         if self.run is None:
             return None
@@ -109,10 +115,10 @@ class InspectedNetwork:
 
     @contextlib.contextmanager
     def asker(self, node: InspectedSwitch) -> Iterator[QueryClient]:
-        """Who can put questions to a switch: the running controller, or this process as primary.
+        """A client for in-band queries to a switch: the running controller, or this process as primary.
 
         Raises:
-            ControllerError: neither.
+            ControllerError: neither is possible.
         """
         relay = self.relay()
         if relay is not None:
@@ -124,10 +130,10 @@ class InspectedNetwork:
             yield primary
 
     def known_to_controller(self) -> tuple[Down, tuple[SuppressedLeft, ...]]:
-        """The ends of links that are down, and the paths that are out, as the controller takes them.
+        """The link ends that the controller considers down, and the paths that it has withdrawn.
 
         Raises:
-            RelayError: it went away meanwhile.
+            RelayError: the controller ended meanwhile.
         """
         relay = self.relay()
         if relay is not None:
@@ -136,8 +142,8 @@ class InspectedNetwork:
         return (frozenset(), ()) if self.run is None else (frozenset(self.run.down), self.run.suppressed)
 
     def relay(self) -> RelayClient | None:
-        """The running controller's socket; None where none listens, for it may have ended before its
-        switches.
+        """A client of the running controller's socket; None if nothing listens: the controller may have ended
+        before its switches.
         """
         if self.run is None or self.run.relay is None:
             return None
@@ -148,9 +154,7 @@ class InspectedNetwork:
 
 
 def each(nodes: Sequence[InspectedSwitch], read: Callable[[InspectedSwitch], _T]) -> list[_T]:
-    """Reads several switches at the same time; results in the order of the switches. Raises what `read`
-    does.
-    """
+    """Reads several switches in parallel; results in the order of the switches. Raises what `read` raises."""
     if len(nodes) == 1:
         return [read(nodes[0])]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -160,17 +164,17 @@ def each(nodes: Sequence[InspectedSwitch], read: Callable[[InspectedSwitch], _T]
 def read_named(
     network: InspectedNetwork, arguments: Sequence[str], kind: str, read: NamedReader
 ) -> list[Listing]:
-    """Reads some objects of some switches, or all. An argument that is no switch names an object: its
-    alias, its full name, or the end of one after a dot.
+    """Reads chosen P4 objects of chosen switches; without arguments all. An argument that is no switch names
+    an object: its alias, its full name, or the end of the full name after a dot.
 
     Args:
         network: with the switches.
         arguments: names and patterns of switches, names of objects.
-        kind: of the objects, as the program's view of P4Info has it in `names`: table, counter, register.
-        read: reads those of a switch whose aliases are given; all, where none is.
+        kind: of the objects: table, counter or register.
+        read: reads the objects of a switch with the given aliases; all if no alias is given.
 
     Raises:
-        SpecError: an argument means nothing, or several objects of a program.
+        SpecError: an argument matches nothing, or several objects of a program.
         SwitchError: a switch cannot be read.
     """
     switches = [argument for argument in arguments if network.has(argument)]
@@ -185,25 +189,25 @@ def read_named(
         named = [node.program.named(kind, name) for name in names]
         for name, aliases in zip(names, named, strict=True):
             if len(aliases) > 1:
-                raise SpecError(f"{name!r} means several {kind}s: {', '.join(aliases)}; name one")
+                raise SpecError(f"{name!r} matches several {kind}s: {', '.join(aliases)}; name one")
         chosen[node.name] = frozenset(alias for aliases in named for alias in aliases)
     # a switch whose program has none of the objects has nothing to show
     having = [node for node in nodes if chosen[node.name] or not names]
     listings = each(having, lambda node: read(node, chosen[node.name]))
     both = [name for name in switches if any(program.named(kind, name) for program in programs)]
-    notes = tuple(f"{name} is a switch; the {kind}: --where '{kind} == {name}'" for name in both)
+    notes = tuple(f"{name} is a switch; for the {kind}: --where '{kind} == {name}'" for name in both)
     return [replace(listings[0], notes=(*listings[0].notes, *notes)), *listings[1:]]
 
 
 def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
-    """The switches that a command line means by its options of cli.options.SOURCE.
+    """The switches that a command line selects by the options of cli.options.SOURCE.
 
     Args:
         args: the command line.
-        p4info: P4Info of the program of all switches; None: that of each, from the switch.
+        p4info: file of the P4Info that all switches have; None: it is read from each switch.
 
     Raises:
-        SpecError: no network runs, a file is no good, or options contradict each other.
+        SpecError: no network runs, a file is invalid, or options contradict each other.
         ControllerError: a file cannot be read.
     """
     files = (args.ca, args.cert, args.key)
@@ -248,13 +252,13 @@ def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> Inspecte
         for name, switch in run.switches.items()
     }
     if not nodes:
-        raise SpecError(f"run file {place}: switches: there is none")
+        raise SpecError(f"run file {place}: switches: expected at least one")
     return InspectedNetwork(nodes, addresses, topology, run, tls, place)
 
 
 @contextlib.contextmanager
 def _of_run_file(place: Path | None) -> Iterator[None]:
-    """Within the block, bad specs are reported with the file that they are from."""
+    """Within the block, errors in specs are reported with the path of the run file."""
     try:
         yield
     except SpecError as error:
@@ -279,7 +283,7 @@ def _parse_addresses(args: Namespace, topology: Topology | None) -> dict[str, Sw
 
 
 def _neighbours(topology: Topology | None, name: str) -> tuple[dict[int, str], dict[str, str]]:
-    """Names of the neighbours by port, that of the controller among them, and of the hosts by address."""
+    """Names of the neighbours by port, including the controller's, and names of the hosts by IP address."""
     if topology is None or name not in {switch.name for switch in topology.switches}:
         return {}, {}
     peers = {port: peer.name for port, peer in topology.ports_of(name).items()}

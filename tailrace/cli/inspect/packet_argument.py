@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets as the command line says them: in base 16, as a file of packets, or as a Scapy expression.
+"""The packet argument of the command line: hexadecimal digits, a capture file, or a Scapy expression.
 
-Scapy expressions are parsed, never run: layers with keyword arguments, joined by `/`, and texts.
+Scapy expressions are parsed, never evaluated: layers with keyword arguments, joined by `/`, and strings.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from scapy.packet import Packet
 
 MOST_PACKETS = 1000
-"""Of one file."""
+"""Packets that one file may have."""
 
 MOST_LAYERS = 64
-"""Of one packet; Scapy copies all of it for each."""
+"""Layers that one packet may have; for each, Scapy copies the whole packet."""
 
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
@@ -33,10 +33,10 @@ _INPUT_FORMATS = "base 16, a .pcap file, or an expression such as 'Ether()/IP(ds
 
 
 def read_packets(text: str) -> list[bytes]:
-    """The packets of an argument; of a file all, in its order.
+    """The packets of an argument; of a file all packets, in order.
 
     Raises:
-        SpecError: it is none of these, or a file without packets.
+        SpecError: the argument has none of the formats, or the file has no packets.
     """
     if len(text) > _MOST_CHARACTERS:
         raise SpecError(f"PACKET: longer than {_MOST_CHARACTERS} characters")
@@ -56,8 +56,8 @@ def read_packets(text: str) -> list[bytes]:
 
 def _of_file(path: Path) -> Iterator[bytes]:
     try:
-        for number, data in enumerate(packets_of(read_bytes(path))):
-            if number >= MOST_PACKETS:
+        for index, data in enumerate(packets_of(read_bytes(path))):
+            if index >= MOST_PACKETS:
                 raise FileError(path, "", f"more than {MOST_PACKETS} packets")
             yield data
     except OSError as error:
@@ -77,7 +77,7 @@ def _of_expression(text: str) -> bytes:
         raise SpecError(f"PACKET {text[:60]!r}: expected {_INPUT_FORMATS}") from None
     except SpecError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever Scapy makes of a value that does not fit a field
+    except Exception as error:  # noqa: BLE001 - Scapy raises various errors for bad values
         raise SpecError(f"PACKET {text[:60]!r}: {type(error).__name__}: {error}") from None
 
 
@@ -86,17 +86,17 @@ def _layers() -> dict[str, Callable[..., Packet]]:
 
     from scapy import layers
     from scapy.config import conf
-    from scapy.layers import inet, inet6, l2, vxlan  # noqa: F401 - what is imported is known
+    from scapy.layers import inet, inet6, l2, vxlan  # noqa: F401 - importing registers the layers
 
     assert layers
-    # which route this machine has to an address of the packet does not matter
+    # Scapy warns if this machine has no route to an address of the packet, which is irrelevant here
     logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
     return {layer.__name__: layer for layer in conf.layers}
 
 
 def _packet(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        # a chain of layers leans to the left: read from its end, so that its length is no depth
+        # `/` associates to the left: the chain is read from its end in a loop, without recursion
         parts = [node.right]
         rest: ast.expr = node.left
         while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Div):
@@ -119,7 +119,7 @@ def _packet(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
 
 
 def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
-    """A value: a number, a text, a list of values, or a packet; a text or bytes times a number is as many."""
+    """A value: a number, a string, a list of values, or a packet; `*` repeats a string or bytes."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -130,7 +130,7 @@ def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
         times, part = _number(node.right), _text(node.left.value)
         if times * len(part) > _MOST_CHARACTERS:
-            raise SpecError(f"PACKET: a text of more than {_MOST_CHARACTERS} bytes")
+            raise SpecError(f"PACKET: a string of more than {_MOST_CHARACTERS} bytes")
         return part * times
     if isinstance(node, ast.Call | ast.BinOp):
         return (

@@ -18,27 +18,27 @@ from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
 
 _PS_PER_US = 1000 * PS_PER_NS
 _MOST_SHOWN = 4
-"""Other packets that are named; the rest is counted."""
+"""The most other packets that are listed; of the rest only the count is shown."""
 
 _BRIEF = (
     *(events.MemberEvent, events.MeterEvent, events.ParserErrorEvent, events.CloneEvent, events.DigestEvent),
     *(events.ResubmitEvent, events.RecirculateEvent, events.MulticastEvent, events.TextEvent),
 )
-"""Steps that are shown without `--full`; the history has other text for the rest."""
+"""Steps that are shown without `--full`; what other steps do is shown by other lines of the history."""
 
 _INSIDE = 3
-"""How deep that is which happens in one place."""
+"""Indentation depth of what happens within one switch or host."""
 
 _TIME_COLUMNS = 14
 _LEAST_COLUMNS = 40
 
 
 def of_folder(folder: Path, flow: int, psn: int) -> PacketHistory:
-    """The history of a packet, while progress is shown on standard error.
+    """The history of a packet, by repeating the run; progress is shown on standard error.
 
     Raises:
         SpecError: there is no such run or packet.
-        RunError: the trace of the run differs.
+        RunError: the repeated run has another trace.
     """
     import sys
 
@@ -48,15 +48,15 @@ def of_folder(folder: Path, flow: int, psn: int) -> PacketHistory:
     from tailrace.study.progress import Display
 
     display = Display(sys.stderr)
-    with interruptible("nothing is told"):
+    with interruptible("no history is shown"):
         return packet_history(open_run(folder), flow, psn, display.run)
 
 
 def history_lines(history: PacketHistory, *, full: bool) -> Iterator[Line]:
-    """The lines of a history, none wider than the terminal but for text without spaces.
+    """The lines of a history, wrapped to the width of the terminal at spaces.
 
     Args:
-        full: also all that the programs of switches did.
+        full: whether to show every step of the switches' programs.
     """
     width = _width()
     for depth, style, line in _all(history, full):
@@ -104,12 +104,12 @@ def _all(history: PacketHistory, full: bool) -> Iterator[Line]:
             0,
             "sent",
             (
-                f"{_at(ack.arrived_ps)}  {history.src} has the ACK of all up to PSN {ack.psn}, which "
-                f"{history.dst} sent at {_us(ack.sent_ps)}"
+                f"{_at(ack.arrived_ps)}  {history.src} gets the ACK of all packets up to PSN {ack.psn}, "
+                f"which {history.dst} sent at {_us(ack.sent_ps)}"
             ),
         )
     if history.untold:
-        yield 0, "bad", "more happened in some switch than could be told: others may have passed it unseen"
+        yield 0, "bad", "a switch recorded only part of what happened: more packets may have overtaken it"
 
 
 def _transmission(history: PacketHistory, sent: Transmission, full: bool) -> Iterator[Line]:
@@ -141,29 +141,29 @@ def _transmission(history: PacketHistory, sent: Transmission, full: bool) -> Ite
 
 
 def _at_source(history: PacketHistory, sent: Transmission) -> Iterator[str]:
-    """What the source has done before it sent this, and why by that path."""
-    did = sent.source
-    if did is None:
+    """What the source did before this transmission, and how it chose the path."""
+    actions = sent.source
+    if actions is None:
         return
     nic = f"the NIC of {history.src}"
-    if did.timeouts:
-        yield f"{nic} has waited for an ACK in vain: {_count(did.timeouts, 'timeout')}"
-    if did.nacks:
-        yield f"{nic} has heard of {_count(did.nacks, 'trimmed packet')}"
-    if did.congestion_notifications:
-        yield f"{nic} has got {_count(did.congestion_notifications, 'CNP')}, and sends more slowly"
-    if did.drained_ns:
-        yield f"{nic} has held the flow back for {_us(did.drained_ns * PS_PER_NS)} to drain it"
-    if did.stretched:
-        yield f"{nic} has stretched the gap by {_us(did.stretched_ns * PS_PER_NS)} (HF2T)"
-    if did.reroutes:
+    if actions.timeouts:
+        yield f"{nic} has waited for an ACK in vain: {_count(actions.timeouts, 'timeout')}"
+    if actions.nacks:
+        yield f"{nic} was notified of {_count(actions.nacks, 'trimmed packet')}"
+    if actions.congestion_notifications:
+        yield f"{nic} got {_count(actions.congestion_notifications, 'CNP')}, and sends more slowly"
+    if actions.drained_ns:
+        yield f"{nic} has paused the flow for {_us(actions.drained_ns * PS_PER_NS)} to drain it"
+    if actions.stretched:
+        yield f"{nic} has stretched the gap by {_us(actions.stretched_ns * PS_PER_NS)} (HF2T)"
+    if actions.reroutes:
         yield f"{nic} has taken another source port, and so another path"
-    if did.blocked:
-        yield f"{nic} has blocked {_count(did.blocked, 'path')} after a timeout"
-    if did.explored:
-        yield f"{nic} has drawn its path at random"
-    elif did.reused:
-        yield f"{nic} has taken a path that it knows"
+    if actions.blocked:
+        yield f"{nic} has blocked {_count(actions.blocked, 'path')} after a timeout"
+    if actions.explored:
+        yield f"{nic} has chosen the path at random"
+    elif actions.reused:
+        yield f"{nic} has reused a path with good feedback"
 
 
 def _compared(history: PacketHistory, sent: Transmission) -> str:
@@ -179,9 +179,9 @@ def _sum(sent: Transmission) -> str:
     assert sent.delivered_ps is not None
     parts = [f"{_us(sent.waited_ps)} in queues"]
     if sent.paused_ps:
-        parts[0] += f" (PFC held these for {_us(sent.paused_ps)})"
+        parts[0] += f" (PFC paused these for {_us(sent.paused_ps)})"
     if sent.round_ps:
-        parts.append(f"{_us(sent.round_ps)} going round in switches")
+        parts.append(f"{_us(sent.round_ps)} recirculating in switches")
     parts += [f"{_us(sent.transmission_ps)} transmission", f"{_us(sent.propagation_ps)} propagation"]
     return f"{_us(sent.delivered_ps - sent.first.sent_ps)} = {' + '.join(parts)}"
 
@@ -194,14 +194,14 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
     yield (_INSIDE, "choice", f"overtaken by {_count(len(overtaking), 'packet')} of its flow:")
     for packet in overtaking[:_MOST_SHOWN]:
         again = ", a retransmission" if packet.again else ""
-        way = "the same path" if packet.path == sent.path else " > ".join(packet.path)
+        path = "the same path" if packet.path == sent.path else " > ".join(packet.path)
         assert sent.delivered_ps is not None
         yield (
             _INSIDE + 1,
             "choice",
             (
-                f"PSN {packet.psn}{again}: sent {_us(packet.sent_ps - sent.first.sent_ps)} later, there "
-                f"{_us(sent.delivered_ps - packet.delivered_ps)} earlier, {way}"
+                f"PSN {packet.psn}{again}: sent {_us(packet.sent_ps - sent.first.sent_ps)} later, delivered "
+                f"{_us(sent.delivered_ps - packet.delivered_ps)} earlier, {path}"
             ),
         )
     if len(overtaking) > _MOST_SHOWN:
@@ -216,14 +216,14 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
     for queue in hop.queues:
         yield from _queue(queue, hop)
     if hop.rounds:
-        yield (_INSIDE, "choice", f"came to ingress {hop.rounds} times more, {_us(hop.round_ps)} going round")
+        yield (_INSIDE, "choice", f"recirculated {hop.rounds} times, which took {_us(hop.round_ps)}")
     if hop.dropped is not None:
         at = _at(hop.dropped_ps) if hop.dropped_ps is not None else " " * (_TIME_COLUMNS - 2)
         yield 0, "drop", f"{at}  it ends in {hop.switch}: {hop.dropped}"
 
 
 def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
-    """What decides the packet's way, a line each: entries that were hit, members, rounds, copies."""
+    """Steps that decide the packet's path, one line each: entries hit, members, recirculations, copies."""
     for step in steps:
         if isinstance(step, events.TableEvent) and step.entry is not None:
             name = step.name.rpartition(".")[2]
@@ -242,23 +242,23 @@ def _queue(queue: QueueWait, hop: Hop) -> Iterator[Line]:
     to = ""
     if hop.out is not None and queue is hop.queues[-1]:
         to = f" to {hop.out.to}"
-    there = (
+    content = (
         "it is empty"
         if not queue.packets
         else f"{_count(queue.packets, 'packet')}, {queue.bytes:,} bytes wait"
     )
-    yield _INSIDE, "step", f"queue of port {queue.port}{to}, priority {queue.priority}: {there}"
+    yield _INSIDE, "step", f"queue of port {queue.port}{to}, priority {queue.priority}: {content}"
     if queue.left_ps is None:
         yield _INSIDE, "bad", "it never left that queue"
         return
-    waited = f"waits {_us(queue.waited_ps)}" if queue.waited_ps else "waits for nothing"
-    held = f", for {_us(queue.paused_ps)} of it because PFC pauses the queue" if queue.paused_ps else ""
-    yield _INSIDE, "choice" if queue.waited_ps else "step", f"{waited}{held}"
+    waited = f"waits {_us(queue.waited_ps)}" if queue.waited_ps else "does not wait"
+    paused = f", for {_us(queue.paused_ps)} of it because PFC pauses the queue" if queue.paused_ps else ""
+    yield _INSIDE, "choice" if queue.waited_ps else "step", f"{waited}{paused}"
     if queue.passed_by:
         yield (
             _INSIDE,
             "choice",
-            f"passed there by {_count(queue.passed_by, 'packet')} that came later: {_named(queue)}",
+            f"overtaken there by {_count(queue.passed_by, 'packet')} that came later: {_named(queue)}",
         )
 
 
@@ -271,7 +271,7 @@ def _named(queue: QueueWait) -> str:
 
 
 def _changed(hop: Hop, ecn: str, out: LinkTransit) -> Iterator[Line]:
-    """What the switch has done to the packet that others will see."""
+    """Changes that the switch made to the packet, such as ECN marks."""
     if out.ecn == "ce" and ecn != "ce":
         yield _INSIDE, "choice", "ECN: marked here"
     if "drained" in hop.noted:
@@ -291,6 +291,6 @@ def _us(time_ps: int) -> str:
 
 
 def _at(time_ps: int) -> str:
-    """A moment, in microseconds, as wide as most are."""
+    """A point in time, in microseconds, padded to a common width."""
     text = f"{time_ps // _PS_PER_US:,}.{time_ps % _PS_PER_US:06}"
     return f"{text:>{_TIME_COLUMNS - 3}} µs"

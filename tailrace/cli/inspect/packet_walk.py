@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of a packet through a network by dry runs: each switch gets what the one before would send."""
+"""The path of a packet through a network by dry runs: each switch gets the frames that the one before it
+would send.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from tailrace.switch.trace.events import CopyEvent, Event, SentEvent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology
 
 MOST_HOPS = 1024
-"""Of a packet and its copies; more is a circle, or a storm."""
+"""Hops of a packet and all its copies; more means a loop, or a storm."""
 
 Ask = Callable[[str, int, bytes], Trace]
-"""What a switch would do with a frame that came in by a port."""
+"""Dry run of a frame at a switch and ingress port."""
 
 
 class DryRunHop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
-    """A switch that a frame comes to, and what it would do with it."""
+    """A switch that a frame reaches from `from_`, and the trace of the dry run there."""
 
     switch: str
     port: int
@@ -30,7 +32,7 @@ class DryRunHop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
 
 
 class Arrival(msgspec.Struct, frozen=True, tag_field="type", tag="arrival"):
-    """The frame, in base 16, that would come to a host, or leave by a port where no link is."""
+    """A frame, in hexadecimal, that would reach a host, or leave by a port without a link (`host` None)."""
 
     host: str | None
     switch: str
@@ -39,11 +41,7 @@ class Arrival(msgspec.Struct, frozen=True, tag_field="type", tag="arrival"):
 
 
 def check_host(topology: Topology, name: str) -> None:
-    """Refuses the name of no host.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Raises SpecError if no host has this name."""
     names = [host.name for host in topology.hosts]
     if name not in names:
         raise SpecError(f"no host {name!r}; {expected(name, names)}")
@@ -53,7 +51,8 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     """A UDP packet from one host to another.
 
     Args:
-        nic: hosts are our NICs, which address every frame to the switch; else addresses follow the topology.
+        nic: whether hosts are our NICs, which send every frame to the gateway's MAC address; else the address
+            follows from the topology.
 
     Raises:
         SpecError: there is no such host.
@@ -70,7 +69,7 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
 
 
 def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRunHop | Arrival]:
-    """The switches that a frame of a host would come to with its copies, nearest first, and where it ends.
+    """The switches that a host's frame and its copies would reach, nearest first, and where the copies end.
 
     Raises:
         SpecError: there is no such host, or there are more than MOST_HOPS switches.
@@ -82,7 +81,7 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRu
         if not waiting:
             return
         if hops >= MOST_HOPS:
-            raise SpecError(f"the packet and its copies come to more than {MOST_HOPS} switches: they circle")
+            raise SpecError(f"the packet and its copies make more than {MOST_HOPS} hops: they loop")
         switch, port, before, data = waiting.popleft()
         trace = ask(switch, port, data)
         yield DryRunHop(switch, port, before, trace)
@@ -96,21 +95,21 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRu
 
 
 def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
-    """The frames that leave a switch, those of copies among them, each with its port.
+    """The frames that leave a switch, including copies, each with its port.
 
     Raises:
-        SpecError: the answer of the switch holds what is no frame.
+        SpecError: the response of the switch contains an invalid frame.
     """
     for step in flat(trace.steps):
         if isinstance(step, SentEvent):
             try:
                 yield step.port, bytes.fromhex(step.frame)
             except ValueError:
-                raise SpecError(f"the switch answers what is no frame: {step.frame[:40]!r}") from None
+                raise SpecError(f"the switch returned an invalid frame: {step.frame[:40]!r}") from None
 
 
 def flat(steps: Sequence[Event]) -> Iterator[Event]:
-    """All steps, those of copies among them."""
+    """All steps, including those of copies."""
     waiting = [iter(steps)]
     while waiting:
         for step in waiting[-1]:

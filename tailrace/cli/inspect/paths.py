@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace paths`: the ways from host to host that the switches' entries allow now, or the EV lists of
-Spritz's endpoints.
+"""`tailrace paths`: the paths from host to host that the installed entries allow, or the paths that Spritz's
+endpoints choose among, by their entropy values (EV).
 """
 
 from __future__ import annotations
@@ -25,33 +25,29 @@ if TYPE_CHECKING:
 
 
 @command(
-    argument(
-        "src", nargs="?", metavar="SRC", help="Host or address; none: every host.", complete=complete_host
-    ),
-    argument(
-        "dst", nargs="?", metavar="DST", help="Host or address; none: all others.", complete=complete_host
-    ),
+    argument("src", nargs="?", metavar="SRC", help="Host or address (default: all).", complete=complete_host),
+    argument("dst", nargs="?", metavar="DST", help="Host or address (default: all).", complete=complete_host),
     flag("--check", help="Walk every path of the EV lists through the installed entries."),
-    argument("--sample", metavar="N", type=number(int, 1), help="With --check: so many of the paths only."),
+    argument("--sample", metavar="N", type=number(int, 1), help="With --check: only N of the paths."),
     argument(
         "--scheme",
         metavar="SPEC",
-        help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
+        help="List the paths that this scheme's endpoints use on --topology, without a running network.",
     ),
     *inspect_options("controller.inspect.paths"),
 )
 def paths(args: Namespace) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
-    Where switches run another program than the schemes', a UDP packet is tried at each, with all outcomes.
+    If switches run a program that is not of a scheme, each makes dry runs of a UDP packet, with all outcomes.
 
-    Where the switches run the program spritz, list the paths among which endpoints choose: the EV that takes
+    If the switches run the program spritz, list the paths among which endpoints choose: the EV that selects
     each, its links, latency, category, weight and switches. With --check walk them through the entries.
 
-    Over RLB every port is a row: whether it is used, whether and how long its path is warned, the RTT that
-    the first leaf has measured, why a port is left out, and for how long yet.
+    With RLB every port is a row: whether it is used, whether and how long there is a warning for its path,
+    the RTT that the first leaf has measured, why a port is excluded, and for how much longer.
 
-    Exit status 1 when a way ends before its host, goes to another one, or loops; or differs from the list.
+    Exit status 1 if a path ends before its host, at another host, or loops; or differs from the EV list.
 
         tailrace paths h1 h9
     """
@@ -108,7 +104,7 @@ def paths(args: Namespace) -> None:
 def _by_dry_runs(
     network: InspectedNetwork, topology: Topology, pairs: Sequence[tuple[Host, Host]]
 ) -> list[PathWalk]:
-    """The paths of packets by dry runs, for programs that are not the schemes'."""
+    """The paths of packets by dry runs, for programs other than those of the schemes."""
     from tailrace.cli.inspect.dry_run_paths import DryRunPaths
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_walk import host_frame
@@ -126,7 +122,7 @@ def _by_dry_runs(
 
 
 def _rlb_paths(network: InspectedNetwork, topology: Topology, walks: list[PathWalk]) -> Listing:
-    """The ways as the switches of RLB see them now."""
+    """The paths with the state that the switches of RLB have for them now."""
     from tailrace.controller.inspect.rlb import PathKey, read_paths
     from tailrace.controller.inspect.rlb_paths import RlbPaths
 
@@ -139,7 +135,7 @@ def _rlb_paths(network: InspectedNetwork, topology: Topology, walks: list[PathWa
 
 
 def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:
-    """The pairs of different hosts that two names mean, at least one."""
+    """The pairs of different hosts with these names; at least one pair."""
     from tailrace.spec import SpecError
 
     pairs = [
@@ -154,7 +150,7 @@ def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[H
 
 
 def _hosts(topology: Topology, name: str | None) -> list[Host]:
-    """The host with a name or an address; all for none."""
+    """The host with this name or address; all hosts for None."""
     from tailrace.spec import SpecError
     from tailrace.spec.suggest import expected
 

@@ -14,7 +14,7 @@ from tailrace.cli.arguments import argument, command
 from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 
 _STARTS_S = 10.0
-"""A switch that has just been started is waited for."""
+"""How long a switch that has just been started is waited for."""
 
 
 @command(
@@ -29,8 +29,8 @@ _STARTS_S = 10.0
         "--entries",
         metavar="FILE",
         type=Path,
-        help="Entries by names as JSON (the tutorials' runtime.json), simple_switch_CLI's commands, or a "
-        "p4.v1.WriteRequest as text.",
+        help="Entries: JSON as the tutorials' runtime.json, commands of simple_switch_CLI, or a "
+        "p4.v1.WriteRequest in text format.",
     ),
     ELECTION_ID,
     SOURCE,
@@ -38,9 +38,9 @@ _STARTS_S = 10.0
 def push(args: Namespace) -> None:
     """Load a compiled program into a running switch, and write entries into it.
 
-    What the switch held is gone. A switch that is just starting is waited for, also while it compiles its
-    core, which the first one does. It takes being the primary controller for a moment: a switch that has one
-    refuses.
+    All earlier entries of the switch are deleted. The command waits for a switch that is starting, also while
+    it compiles its core, which the first switch does. It becomes the primary controller for a moment; a
+    switch that has one refuses.
 
         tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
         tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051
@@ -78,14 +78,14 @@ def push(args: Namespace) -> None:
 
 
 _CORE = ("libtailrace", "libtailrace_io")
-"""What a switch compiles when it is the first to start."""
+"""The libraries that the first switch to start compiles."""
 
 
 def _wait(wait: Callable[[float], bool]) -> None:
-    """Waits for a switch that is starting, and for as long as one compiles its core on this machine.
+    """Waits for a switch that is starting, for as long as a switch compiles its core on this machine.
 
     Args:
-        wait: waits for a server, so many seconds at most; whether there is one.
+        wait: waits for a server for at most this many seconds; returns whether it is reachable.
     """
     from tailrace.cbuild import cache
     from tailrace.cbuild.errors import BuildError
@@ -97,4 +97,4 @@ def _wait(wait: Callable[[float], bool]) -> None:
             if not (before or making):
                 return
             if not before:
-                sys.stderr.write("tailrace: waiting for a switch that compiles its core, once\n")
+                sys.stderr.write("tailrace: waiting for a switch that compiles its core; this happens once\n")

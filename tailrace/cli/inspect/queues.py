@@ -11,10 +11,10 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(switch_names(), *inspect_options("controller.inspect.queues"))
 def queues(args: Namespace) -> None:
-    """Show the queues of every port. The program answers by packets, so BMv2 shows them too.
+    """Show the queues of every port. The P4 program reports them in packets, so this works with BMv2, too.
 
-    Under PFC also pauses; over RLB also warnings, and in a row of the whole switch its recirculation, and
-    what hosts sent that only switches may.
+    With PFC also pauses; with RLB also warnings, and in a row for the switch its recirculation and the
+    packets from hosts that only switches may send.
 
         tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """

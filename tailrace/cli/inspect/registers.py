@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace registers`: register cells, where the target serves them."""
+"""`tailrace registers`: register cells, if the target supports reading them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(
     switch_names("register"),
-    flag("--all", help="Also cells that hold 0."),
+    flag("--all", help="Also show cells that are 0."),
     *inspect_options("controller.inspect.registers"),
 )
 def registers(args: Namespace) -> None:
-    """Show registers. BMv2's P4Runtime server refuses them: use flows and queues there.
+    """Show registers. BMv2's P4Runtime server does not support them: use `flows` and `queues` there.
 
     tailrace registers leaf1 rtt_min_ticks
     """
@@ -29,7 +29,7 @@ def registers(args: Namespace) -> None:
     read = partial(read_registers, zeros=args.all)
 
     def every(network: InspectedNetwork) -> Listing:
-        nothing = "all registers hold 0; --all shows all of them"
+        nothing = "all registers are 0; --all shows them"
         return merge(
             "registers", COLUMNS, read_named(network, args.switches, "register", read), nothing=nothing
         )

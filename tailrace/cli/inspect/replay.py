@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ReplayTarget(str, Enum):
-    """A switch that repeats a saved trace."""
+    """The kind of switch that replays a saved trace."""
 
     NATIVE = "native"
     BMV2 = "bmv2"
@@ -37,19 +37,19 @@ _UNSURE: dict[Unsure, str] = {
 
 
 def _unsure(document: TraceDocument) -> str:
-    """Why another switch may do something else; empty: it should not."""
+    """Why another switch may treat the packet differently; empty if it should not."""
     return "; ".join(_UNSURE[reason] for reason in document.unsure)
 
 
 def say(text: str) -> None:
-    """Notes are no data: they go to standard error."""
+    """Prints a note to standard error."""
     from tailrace.spec.text import printable
 
     sys.stderr.write(f"tailrace: {printable(text)}\n")
 
 
 def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnection) -> None:
-    """Writes a trace with all that it needs.
+    """Writes a trace with all the state that a replay needs.
 
     Raises:
         SpecError: it cannot be saved, or the file cannot be written.
@@ -62,7 +62,7 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
     _write_file(file, as_json(document))
     reasons = _unsure(document)
     if reasons:
-        say(f"{file}: BMv2 may do something else with the packet: {reasons}")
+        say(f"{file}: BMv2 may treat the packet differently: {reasons}")
 
 
 def _write_file(file: Path, text: str) -> None:
@@ -77,11 +77,11 @@ def _write_file(file: Path, text: str) -> None:
 
 
 def repeat(file: Path, target: ReplayTarget, export: Path | None, *, full: bool, json: bool) -> None:
-    """Repeats a saved trace and says whether the same came of it, or writes it as a test.
+    """Replays a saved trace and reports whether the result is the same, or writes the trace as a test.
 
     Raises:
-        SpecError: the file is no good, or the test cannot say it.
-        FailedError: something else has come of it.
+        SpecError: the file is invalid, or the format of the test cannot express the trace.
+        FailedError: the result differs.
     """
     from tailrace.spec import SpecError
     from tailrace.spec.errors import FileError

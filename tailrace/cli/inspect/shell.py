@@ -16,16 +16,16 @@ from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 VENV = ".venv-ptf"
 _USER = Path(site.getuserbase()) / "share" / "tailrace"
 ROOTS = (ROOT, Path(sys.prefix).parent if sys.prefix != sys.base_prefix else _USER)
-"""Where the environment may be: beside the sources, where `make setup` puts it, and beside our own one."""
+"""Folders that may have VENV: the sources', where `make setup` creates it, and the one of our environment."""
 
 _MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 
 
 @command(SWITCH, ELECTION_ID, SOURCE)
 def shell(args: Namespace) -> None:
-    """Open p4runtime-shell on a switch. It reads beside a running controller; see --election-id for writing.
+    """Open p4runtime-shell on a switch. It can read beside a running controller; to write, see --election-id.
 
-    The shell takes P4Info from the switch; nothing is pushed, so tables stay as they are.
+    The shell reads P4Info from the switch; it pushes no program, so tables stay as they are.
 
         tailrace shell leaf1
     """
@@ -35,7 +35,7 @@ def shell(args: Namespace) -> None:
     if args.p4info is not None:
         raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
     connection = find(args).connection_to(args.switch)
-    connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
+    connection.p4info()  # reports errors in one line; the shell would show a traceback
     python = find_python()
     argv = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]
     argv += ["--device-id", str(connection.device_id), "--election-id", f"0,{args.election_id}"]

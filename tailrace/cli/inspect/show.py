@@ -30,7 +30,7 @@ Reader = Callable[[InspectedNetwork], Listing]
 
 
 def show(args: Namespace, read: Reader) -> Listing:
-    """Shows a listing, or with --watch again and again until Ctrl-C.
+    """Shows a listing once, or with --watch repeatedly until Ctrl-C.
 
     Args:
         args: the command line, with the options of cli.options.inspect_options.
@@ -56,10 +56,10 @@ def show(args: Namespace, read: Reader) -> Listing:
 
 
 def show_planned(args: Namespace, listing: Listing) -> None:
-    """Shows a listing for which no switch was asked.
+    """Shows a listing that was computed without switches.
 
     Raises:
-        SpecError: bad input, such as --watch, for nothing changes.
+        SpecError: bad input, such as --watch, as the listing cannot change.
     """
     if args.watch is not None or args.rounds is not None:
         raise SpecError("--watch goes with a running network")
@@ -69,7 +69,7 @@ def show_planned(args: Namespace, listing: Listing) -> None:
 def _filtered(listing: Listing, where: RowFilter | None) -> Listing:
     if where is None or not listing.rows:
         return listing
-    nothing = f"none of {len(listing.rows)} {listing.kind} passes --where"
+    nothing = f"none of {len(listing.rows)} {listing.kind} matches --where"
     return replace(where.apply(listing), nothing=nothing)
 
 
@@ -90,9 +90,7 @@ class _Watch:
         self._stop = threading.Event()
 
     def run(self) -> Listing:
-        """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
-        well.
-        """
+        """Reads until the last round, and returns its listing; Ctrl-C ends the command with status 0."""
         redraws = self._view.format in TABLES and sys.stdout.isatty()
         try:
             with self._until_interrupted():
@@ -105,9 +103,9 @@ class _Watch:
 
     @contextmanager
     def _until_interrupted(self) -> Iterator[None]:
-        """Within the block the first Ctrl-C ends the rounds, after the reading that goes on. It raises
-        nothing, for Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. A
-        second one raises.
+        """Within the block the first Ctrl-C ends the rounds after the current reading. It sets a flag only:
+        Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. The second Ctrl-C
+        raises KeyboardInterrupt.
         """
 
         def on_signal(_signum: int, _frame: FrameType | None) -> None:
@@ -126,7 +124,7 @@ class _Watch:
         return _filtered(listing, self._where)
 
     def _append(self) -> Listing:
-        """Block after block, for pipes and files."""
+        """Writes each reading below the last one, for pipes and files."""
         number, start_s = 0, time.monotonic()
         while True:
             listing = self._reading()
@@ -141,7 +139,7 @@ class _Watch:
                 return listing
 
     def _redraw(self) -> Listing:
-        """One table on the terminal, drawn anew."""
+        """Redraws one table on the terminal for each reading."""
         from rich.live import Live
 
         number, start_s, before = 0, time.monotonic(), None
@@ -159,7 +157,7 @@ class _Watch:
     def _screen(
         self, listing: Listing, before: Cells | None, widths: dict[str, int]
     ) -> Iterator[list[Segment]]:
-        """The lines that the terminal has room for; if there are more, the last one says how many."""
+        """The lines that fit the terminal; if there are more, the last line tells how many."""
         clock = datetime.now().astimezone().strftime("%H:%M:%S")
         yield [(f"{clock}, every {self._interval_s:g} s; Ctrl-C ends", NOTE)]
         if not listing.rows:
@@ -167,14 +165,14 @@ class _Watch:
             return
         table = TextTable(listing, terminal_width(self._view), widths=widths)
         lines = list(table.lines(before))
-        room = shutil.get_terminal_size().lines - 2
-        yield from lines[:room]
-        if len(lines) > room:
-            yield [(f"{len(lines) - room} more lines; --where and --sort-by choose", NOTE)]
+        height = shutil.get_terminal_size().lines - 2
+        yield from lines[:height]
+        if len(lines) > height:
+            yield [(f"{len(lines) - height} more lines; use --where or --sort-by", NOTE)]
 
     def _is_last(self, start_s: float, number: int) -> bool:
-        """Whether that was the last reading; waits until the next one is due. Those that take longer than the
-        interval follow at once.
+        """Whether that was the last reading; if not, waits until the next one is due. If readings take longer
+        than the interval, there is no wait.
         """
         if number == self._rounds:
             return True

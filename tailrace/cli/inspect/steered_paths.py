@@ -19,10 +19,9 @@ from tailrace.topology import Topology, parse_topology
 
 
 def endpoints_of(network: InspectedNetwork, topology: Topology) -> EndpointPaths | None:
-    """The EV lists of a network; None where its switches do not run the program `spritz`.
+    """The EV lists of a network; None if its switches do not run the program `spritz`.
 
-    Where no run file tells the scheme it is taken for Spritz with default weights, if the switches have its
-    tables.
+    Without a run file, switches with the tables of `spritz` are assumed to run Spritz with default weights.
 
     Raises:
         SpecError: the topology has no such lists.
@@ -38,21 +37,23 @@ def endpoints_of(network: InspectedNetwork, topology: Topology) -> EndpointPaths
 
 
 def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, EndpointPaths]:
-    """The EV lists that a scheme has on a topology.
+    """The EV lists that a scheme's endpoints use on a topology.
 
     Raises:
-        SpecError: a bad spec, or endpoints choose no paths under this scheme.
+        SpecError: a bad spec, or a scheme whose endpoints choose no paths.
         IntentError: the topology has no such lists.
     """
     topology = parse_topology(topology_spec)
     config = resolve(parse_scheme(scheme_spec), topology)
     if not isinstance(config, ResolvedBounded):
-        raise SpecError(f"--scheme: under {scheme_spec} endpoints choose no paths; spritz, ops and flicr do")
+        raise SpecError(
+            f"--scheme: endpoints of {scheme_spec} choose no paths; those of spritz, ops and flicr do"
+        )
     return topology, config.endpoint_paths(topology)
 
 
 class Steered:
-    """What `tailrace paths` shows where endpoints choose paths by EV."""
+    """Listings of `tailrace paths` for networks whose endpoints choose paths by EV."""
 
     def __init__(
         self, topology: Topology, endpoints: EndpointPaths, nodes: Mapping[str, InspectedSwitch]
@@ -60,7 +61,7 @@ class Steered:
         self._topology, self._endpoints, self._nodes = topology, endpoints, nodes
 
     def lists(self, pairs: Sequence[Pair]) -> Listing:
-        """A row a path, of one pair of hosts for each pair of switches.
+        """One row per path, for one pair of hosts of each pair of switches.
 
         Raises:
             SpecError: all hosts are on one switch.
@@ -68,10 +69,12 @@ class Steered:
         return read_lists(self._endpoints, self._of_switches(pairs))
 
     def check(self, pairs: Sequence[Pair], sample: int | None) -> tuple[Listing, list[str]]:
-        """A row a pair of switches, walked through the entries; and what does not go where it should.
+        """One row per pair of switches, whose paths were walked through the entries; and the paths that
+        differ from the lists.
 
         Args:
-            sample: walk only so many paths.
+            pairs: of hosts.
+            sample: walk only this number of paths; None: all.
 
         Raises:
             SpecError: all hosts are on one switch.
@@ -87,7 +90,7 @@ class Steered:
         return walk, problems
 
     def _of_switches(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The first pair of hosts of each pair of switches, for all hosts of a switch share its lists.
+        """The first pair of hosts of each pair of switches; all hosts of a switch share its lists.
 
         Raises:
             SpecError: there is only one switch.

@@ -23,50 +23,53 @@ if TYPE_CHECKING:
 @command(
     argument("start", nargs="?", metavar="SWITCH|SRC", help="A switch, or a host.", complete=complete_switch),
     argument(
-        "then", nargs="?", metavar="PACKET|DST", help="For a switch the packet, for a host another host."
+        "then",
+        nargs="?",
+        metavar="PACKET|DST",
+        help="After a switch, the packet; after a host, another host.",
     ),
-    argument("packet", nargs="?", metavar="PACKET", help="From host to host; none: one of UDP."),
-    argument("--port", metavar="N", type=number(int, 0), help="By which it comes to the switch."),
-    argument("--flow", metavar="N", type=number(int, 1), help="Of a finished run: a flow by its number."),
-    argument("--psn", metavar="N", type=number(int, 0), help="Of that flow: a packet, from 0 on."),
-    flag("--all", help="Every way it could take: members, colours, random numbers."),
-    flag("--full", help="Also statements that change nothing; over a network, all steps."),
-    flag("--json", help="A list of traces as JSON."),
-    flag("--proto", help="Traces of a switch as text of protobuf, which has BMv2's packet_trace."),
-    flag("--send", help="Send the packet into the switch for real, and follow it."),
+    argument("packet", nargs="?", metavar="PACKET", help="After two hosts, the packet (default: UDP)."),
+    argument("--port", metavar="N", type=number(int, 0), help="Ingress port of the packet."),
+    argument("--flow", metavar="N", type=number(int, 1), help="With --run FOLDER: id of a flow."),
+    argument("--psn", metavar="N", type=number(int, 0), help="With --flow: PSN of a packet, from 0."),
+    flag("--all", help="Show all outcomes: of group members, meter colours, random numbers."),
+    flag("--full", help="Also show statements that change nothing; between hosts, all steps."),
+    flag("--json", help="Print a list of traces as JSON."),
+    flag("--proto", help="Print traces in protobuf's text format, as google.rpc packet_trace of BMv2."),
+    flag("--send", help="Really inject the packet into the switch, and trace it."),
     argument(
         "--election-id",
         metavar="N",
         type=number(int, 1, MOST_ELECTION_ID),
-        help="With --send: the primary controller's; none: that of `tailrace run`.",
+        help="With --send: that of the primary controller (default: that of `tailrace run`).",
     ),
     argument(
         "--save",
         metavar="FILE",
         type=Path,
-        help="Write the trace of a switch with its read set for the packet.",
+        help="Write the trace of a switch, with all state that the packet read.",
     ),
-    argument("--replay", metavar="FILE", type=Path, help="Repeat a saved trace on a fresh switch."),
+    argument("--replay", metavar="FILE", type=Path, help="Replay a saved trace on a new switch."),
     argument(
         "--target",
         choices=[target.value for target in ReplayTarget],
         default=ReplayTarget.NATIVE.value,
-        help="With --replay: the switch, ours or BMv2's.",
+        help="With --replay: the kind of switch.",
     ),
     argument(
         "--export",
         metavar="FILE.stf|FILE.py",
         type=Path,
-        help="With --replay, instead of running it: write it as a test in p4c's STF, or for PTF.",
+        help="With --replay: do not run the trace, write it as a test for p4c's STF or PTF.",
     ),
     SOURCE,
 )
 def trace(args: Namespace) -> None:
     """Show what a switch would do with a packet, step by step, or all switches between two hosts.
 
-    Nothing of a switch changes, but with --send. PACKET is in base 16, a .pcap file, or a Scapy expression. A
-    switch tells of parser states, tables with keys and entries, actions, changed fields with the lines of
-    the P4 program, externs, queues, copies, and the packets that leave.
+    The state of switches does not change, except with --send. PACKET is hexadecimal digits, a .pcap file, or
+    a Scapy expression. A trace has parser states, tables with keys and entries, actions, changed fields with
+    the lines of the P4 program, externs, queues, copies, and the packets that leave.
 
         tailrace trace leaf1 --port 1 'Ether()/IP(dst="10.0.1.2")/UDP()'
         tailrace trace h1 h9
@@ -75,7 +78,7 @@ def trace(args: Namespace) -> None:
         tailrace trace leaf1 --port 1 packet.pcap --save trace.json
         tailrace trace --replay trace.json --target bmv2
 
-    Of a finished run in virtual time, whose folder --run names, it tells all that happened to one packet:
+    With the folder of a finished run in virtual time, show everything that happened to one packet there:
 
         tailrace trace --run out --flow 7 --psn 1042
     """
@@ -84,9 +87,9 @@ def trace(args: Namespace) -> None:
 
     port, save = args.port, args.save
     if args.proto and (port is None or args.json):
-        raise SpecError("--proto: of a switch, with --port N, and without --json")
+        raise SpecError("--proto: only for a switch, with --port N, and without --json")
     if args.send and (port is None or args.all or save is not None):
-        raise SpecError("--send: into a switch, by --port N, and without --all or --save")
+        raise SpecError("--send: only for a switch, with --port N, and without --all or --save")
     if args.replay is not None:
         if any(each is not None for each in (args.start, port, args.flow, args.psn, save)) or args.all:
             raise SpecError(
@@ -95,15 +98,15 @@ def trace(args: Namespace) -> None:
         repeat(args.replay, ReplayTarget(args.target), args.export, full=args.full, json=args.json)
         return
     if args.export is not None or args.target != ReplayTarget.NATIVE.value:
-        raise SpecError("--export and --target: of a saved trace, with --replay FILE")
+        raise SpecError("--export and --target: only for a saved trace, with --replay FILE")
     if save is not None and (port is None or args.all):
-        raise SpecError("--save: one way of a packet at a switch: with --port N, and without --all")
+        raise SpecError("--save: only for a switch, with --port N, and without --all")
     if args.flow is not None or args.psn is not None:
         if args.flow is None or args.psn is None or args.run is None:
             raise SpecError("a packet of a finished run: give all of --run FOLDER, --flow N and --psn N")
         if args.start is not None or port is not None or args.all:
-            raise SpecError("a packet of a finished run: no SWITCH, SRC, --port or --all beside it")
-        _in_the_past(args)
+            raise SpecError("a packet of a finished run: expected no SWITCH, SRC, --port or --all")
+        _show_history(args)
         return
     if args.start is None or args.then is None:
         raise SpecError(
@@ -112,12 +115,10 @@ def trace(args: Namespace) -> None:
     network = find(args, args.p4info)
     if port is not None:
         if args.packet is not None:
-            raise SpecError("--port: of a switch, which takes one PACKET")
+            raise SpecError("--port: only for a switch, followed by one PACKET")
         _at_switch(network, args)
     elif args.all:
-        raise SpecError(
-            "--all: of a switch, by --port; from host to host there is the way that it would take"
-        )
+        raise SpecError("--all: only for a switch, with --port N; from host to host one path is shown")
     else:
         _through_network(network, args)
 
@@ -128,20 +129,20 @@ def _controllers_id() -> int:
     return DEFAULT_ELECTION_ID
 
 
-def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, under: int) -> list[Trace]:
-    """What a switch does with a frame that is sent into it, under an election id."""
+def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, election_id: int) -> list[Trace]:
+    """Injects a frame into a switch, with this election id, and returns its traces."""
     from tailrace.cli.inspect.dry_runs import decoded
     from tailrace.p4rt.requests import TraceRequest
     from tailrace.spec import SpecError
     from tailrace.switch.trace.events import Trace
 
     connection = network.connection_to(switch)
-    request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=under)
+    request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=election_id)
     responses = connection.traces(request)
     if responses is None:
         raise SpecError(
-            f"--send: {connection.name} cannot tell what it does with a packet: it is no switch of Tailrace;"
-            " without --send a copy of it can"
+            f"--send: {connection.name} cannot trace packets: it is no switch of Tailrace;"
+            " without --send a copy of it traces them"
         )
     return [decoded(response, Trace) for response in responses]
 
@@ -149,7 +150,7 @@ def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, under
 def _and_save(
     dry_runs: DryRuns, network: InspectedNetwork, switch: str, port: int, frames: list[bytes], file: Path
 ) -> Trace:
-    """What a switch would do with a frame, which is saved with what it needs."""
+    """Saves the trace of a dry run together with the state that it needs, and returns the trace."""
     from tailrace.cli.inspect.replay import write
     from tailrace.spec import SpecError
 
@@ -161,7 +162,7 @@ def _and_save(
 
 
 def _at_switch(network: InspectedNetwork, args: Namespace) -> None:
-    """What a switch does, or would do, with packets that come in by a port."""
+    """Shows what a switch does, or would do, with packets received on a port."""
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_argument import read_packets
     from tailrace.switch.trace.text import lines, tree
@@ -171,8 +172,8 @@ def _at_switch(network: InspectedNetwork, args: Namespace) -> None:
         if args.save is not None:
             traces_of = [[_and_save(dry_runs, network, switch, port, frames, args.save)]]
         elif args.send:
-            under = args.election_id or _controllers_id()
-            traces_of = [_send(network, switch, port, frame, under) for frame in frames]
+            election_id = args.election_id or _controllers_id()
+            traces_of = [_send(network, switch, port, frame, election_id) for frame in frames]
         else:
             traces_of = [dry_runs.traces(switch, port, frame, every=args.all) for frame in frames]
     if args.json:
@@ -189,7 +190,7 @@ def _at_switch(network: InspectedNetwork, args: Namespace) -> None:
 
 
 def _through_network(network: InspectedNetwork, args: Namespace) -> None:
-    """What all switches between two hosts would do with packets."""
+    """Shows what all switches between two hosts would do with packets."""
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_argument import read_packets
     from tailrace.cli.inspect.packet_walk import Arrival, host_frame, walk
@@ -223,7 +224,7 @@ def _through_network(network: InspectedNetwork, args: Namespace) -> None:
                 print_lines((depth + 1, style, line) for depth, style, line in shown)
 
 
-def _in_the_past(args: Namespace) -> None:
+def _show_history(args: Namespace) -> None:
     from tailrace.cli.inspect.packet_history import history_lines, of_folder
 
     history = of_folder(args.run, args.flow, args.psn)

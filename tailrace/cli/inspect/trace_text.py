@@ -19,7 +19,7 @@ _STYLES = {
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Lines of a trace."""
+    """Prints the lines of a trace, in colours if standard output is a terminal."""
     from rich.text import Text
 
     from tailrace.cli.output import console
@@ -31,7 +31,7 @@ def print_lines(lines: Iterable[Line]) -> None:
 
 
 def print_json(value: object) -> None:
-    """Whatever JSON can say."""
+    """Prints a value as JSON."""
     import msgspec
 
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")

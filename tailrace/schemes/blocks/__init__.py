@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One module for each scheme, named as its P4 program: what the scheme adds to the common entries of a
-switch.
-"""
+"""One module per P4 program, with its name, and modules that several share: the table entries of schemes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes without entries of their own: a hash, a random number or the NIC chooses the path."""
+"""Schemes that need only the common entries: a hash, a random number or the NIC chooses the path."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tailrace.schemes.resolved import EntryPlan, Resolved
 
 
 class ResolvedBasic(Resolved, frozen=True, kw_only=True):
-    """A scheme that its program or NICs implement.
+    """A scheme that its P4 program or NICs implement, without further entries.
 
-    Its groups are short: a program that does more with a group's slots than to take the one of a value modulo
-    their number overrides `short_groups`.
+    A group has one slot per member (`compact_groups`), since the program picks slot = value mod size. Schemes
+    whose program uses the slots otherwise override this.
     """
 
     @property
-    def short_groups(self) -> bool:
+    def compact_groups(self) -> bool:
         """See Resolved."""
         return True
 
@@ -31,13 +31,13 @@ class ResolvedBasic(Resolved, frozen=True, kw_only=True):
 
 
 class SourcePortPaths:
-    """Path lists where NICs choose among UDP source ports, whatever the switches' hashes make of them."""
+    """Path lists for NICs that choose among UDP source ports, which the switches hash to paths."""
 
     def __init__(self, count: int) -> None:
-        """Args: count: of ports, from 1 to the number of unassigned ports."""
+        """Args: count: number of source ports, from 1 to the number of unassigned ports."""
         ports = tuple(range(FIRST_PORT, LAST_PORT + 1))[:count]
         self._list = PathList(ports, (0,) * len(ports), (1.0,) * len(ports))
 
     def of(self, source_ip: str, target_ip: str) -> PathList:  # noqa: ARG002
-        """The same ones from any host to any other one."""
+        """The path list from one host to another; the same for all pairs."""
         return self._list

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual channels of PFC (p4src/common/channels.p4): which priorities a packet takes one after the other.
+"""Virtual channels of PFC (p4src/common/channels.p4): the priorities that a packet gets hop by hop.
 
-The queue of a link between switches that is the n-th of a path, from 0, has priority n, and so is the pause
-that the switch behind it asks for. A path of as many links as there are channels ends with a queue to a host
-that has one priority more, for which no switch waits. Control packets have the highest one, which is no
-channel's.
+On the n-th link between switches of its path, from 0, a packet has priority n in the egress queue, and the
+next switch pauses that priority. On a path with as many such links as there are channels, the last queue, to
+the host, has the next priority, which no switch waits for. Control packets have the highest priority, which
+is no channel.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tailrace.spec.constants import PRIORITIES
 TABLE = "channel_config"
 
 MOST_CHANNELS = PRIORITIES - 2
-"""Of the priorities one is for control packets, and one for queues to hosts behind the longest path."""
+"""All priorities but one for control packets, and one for queues to hosts at the end of the longest path."""
 
 
 def entries(plan: EntryPlan) -> Iterator[P4Entity]:
-    """What a program needs to have channels; nothing where there are none.
+    """The entries that configure a program's channels; none if the target uses no channels.
 
     Raises:
-        IntentError: the program has none.
+        IntentError: the program does not support channels.
     """
     last = plan.target.channels
     if not last:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries that every program has: port roles, groups, routes, and configuration as default actions."""
+"""Entries that every program needs: port roles, groups, routes, and configuration as default actions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from finsy.p4entity import P4Entity
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan
 
-ENTRIES_SHARED = 1 << 16
-"""Entries of one kind that are kept for other switches; nobody may change an entry."""
+ENTRIES_CACHED = 1 << 16
+"""Cache size for entries of one kind, which switches share; an entry must therefore not be changed."""
 
 
 def default_action(table: str, action: str, **args: int) -> P4TableEntry:
@@ -23,21 +23,29 @@ def default_action(table: str, action: str, **args: int) -> P4TableEntry:
 
 
 def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> int:
-    """A value for a parameter, which must hold it.
+    """The value, after checking that an action parameter can hold it.
+
+    Args:
+        plan: of the switch.
+        what: name of the value in the error message.
+        action, param: the parameter.
+        value: in the parameter's unit.
 
     Raises:
-        IntentError: it does not.
+        IntentError: the parameter is too narrow.
     """
     largest = plan.program.largest(action, param)
     if not 0 <= value <= largest:
         raise IntentError(
-            f"scheme {plan.config.name}: {what} is {value} in units of the switch, at most {largest} fit"
+            f"scheme {plan.config.name}: {what} is {value} in units of the switch, expected at most {largest}"
         )
     return value
 
 
 def common_entries(plan: EntryPlan, *scheme_entities: P4Entity) -> Iterator[P4Entity]:
-    """All of what follows here, routes last, with a scheme's own configuration behind that of all."""
+    """All entries of this module, in the order in which they are written: the configuration of every scheme,
+    that of this scheme, port roles, groups, and routes last.
+    """
     yield from configuration(plan)
     yield from scheme_entities
     yield from port_roles(plan)
@@ -46,13 +54,13 @@ def common_entries(plan: EntryPlan, *scheme_entities: P4Entity) -> Iterator[P4En
 
 
 def flowlet_config(plan: EntryPlan, gap_ns: int, *, everywhere: bool = True) -> P4Entity:
-    """The pause that begins a new flowlet.
+    """Sets the gap after which a new flowlet begins.
 
     Args:
-        everywhere: whether switches without hosts find flowlets, too; else a flow's hash decides there.
+        everywhere: whether switches without hosts detect flowlets, too; else they use a hash of the flow.
 
     Raises:
-        IntentError: it is too long for the program.
+        IntentError: the gap is too long for the program.
     """
     if not everywhere and plan.switch.name not in plan.topology.leaves:
         return default_action("flowlet_config", "no_flowlets")
@@ -61,17 +69,17 @@ def flowlet_config(plan: EntryPlan, gap_ns: int, *, everywhere: bool = True) -> 
 
 
 def flowcell_config(plan: EntryPlan, cell_bytes: int) -> P4Entity:
-    """The bytes of a flowcell.
+    """Sets the size of a flowcell.
 
     Raises:
-        IntentError: they are too many for the program.
+        IntentError: the size is too large for the program.
     """
     fit = fitting(plan, "cell", "set_flowcell", "cell_bytes", cell_bytes)
     return default_action("flowcell_config", "set_flowcell", cell_bytes=fit)
 
 
 def configuration(plan: EntryPlan) -> Iterator[P4Entity]:
-    """Configuration of the common blocks."""
+    """Configuration that all programs have: switch id, hash seed, queue limit, RED."""
     config = plan.config
     yield default_action(
         "switch_config",
@@ -95,11 +103,10 @@ def configuration(plan: EntryPlan) -> Iterator[P4Entity]:
 
 
 def port_roles(plan: EntryPlan) -> Iterator[P4Entity]:
-    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default. Those
-    of hosts in the topology send with its addresses only (schemes.blocks.limits), where the scheme has a
-    guard.
+    """Ports to switches are trusted; all others are host ports, the program's default. If the scheme has a
+    source guard, ports of hosts in the topology accept only the hosts' addresses (schemes.blocks.limits).
 
-    Programs of Dragonflies tell those within a group from others.
+    Programs for Dragonflies distinguish ports within a group from ports to other groups.
     """
     for port, peer in plan.topology.ports_of(plan.switch.name).items():
         if peer.kind == "switch":
@@ -112,7 +119,7 @@ def port_roles(plan: EntryPlan) -> Iterator[P4Entity]:
         yield _role(role, port)
 
 
-@lru_cache(ENTRIES_SHARED)
+@lru_cache(ENTRIES_CACHED)
 def _role(role: str, port: int) -> P4TableEntry:
     return P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
@@ -120,20 +127,20 @@ def _role(role: str, port: int) -> P4TableEntry:
 def group_members(
     plan: EntryPlan, table: str = "group_members", action: str = "member"
 ) -> Iterator[P4Entity]:
-    """The slots of every group, in a table with key and parameter of `group_members`."""
+    """The slots of every group, in a table with the key fields and parameter of `group_members`."""
     for group in plan.groups.groups:
         for slot, port in enumerate(group.slots):
             yield _member(table, action, group.id, slot, port)
 
 
-@lru_cache(ENTRIES_SHARED)
+@lru_cache(ENTRIES_CACHED)
 def _member(table: str, action: str, group: int, slot: int, port: int) -> P4TableEntry:
     key, call = P4TableMatch(group=group, slot=slot), P4TableAction(action, port=port)
     return P4TableEntry(table, match=key, action=call)
 
 
 def routes(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The switch's own hosts, and the prefixes of all leaves that can be reached."""
+    """Routes to the hosts of the switch, and to the prefixes of all reachable leaves."""
     for host in plan.topology.hosts_of(plan.switch.name):
         yield P4TableEntry(
             "ipv4_routes",
@@ -145,7 +152,7 @@ def routes(plan: EntryPlan) -> Iterator[P4Entity]:
             yield _to_group(prefix, group.id, len(group.slots))
 
 
-@lru_cache(ENTRIES_SHARED)
+@lru_cache(ENTRIES_CACHED)
 def _to_group(prefix: IPv4Network, group: int, size: int) -> P4TableEntry:
     return P4TableEntry(
         "ipv4_routes",

@@ -2,19 +2,19 @@
 """Groups of equal-cost next hops of one switch, and their slots.
 
 A hash picks a slot of a group, and each slot names a port. There is one group for each distinct set of next
-hops in the faultless network, so that their numbers never change. A group of n ports has n * (n - 1) slots
-(with at most COPIES slots a port): slot s belongs to port s mod n, and when that port is dead, to the first
-live one of a list of the others that starts at another place for each slot of the port. So a failure moves
-the slots of the dead port and no other, spreads them evenly over the rest, and when the port returns they
-return.
+hops in the faultless network, so that group ids never change. A group of n ports has n * (n - 1) slots (with
+at most COPIES slots per port): slot s belongs to port s mod n. While that port is dead, the slot names the
+first live port of a list of the others, which starts at a different port for each slot of the dead one. So a
+failure moves only the slots of the dead port, and spreads them evenly over the rest; when the port returns,
+so do its slots.
 
-While no port is dead, slot s names the same port as slot s mod n. A switch that does nothing with a slot but
-to take a value modulo their number can then do with the first n, and sends each packet where it would with
-all: `short`.
+While no port is dead, slot s names the same port as slot s mod n. A switch that only picks the slot
+hash mod (number of slots) then needs only the first n slots, and sends each packet to the same port as with
+all of them: a `compact` group.
 
-Leaves that share a group in the faultless network may differ in what a fault far away leaves them: one of
-these sets keeps the group, the others get groups of their own, with numbers after all others, named after
-their first leaf.
+After a remote fault, leaves that share a group in the faultless network may have different next hops: one of
+these sets keeps the group, the others get additional groups, with ids after those of the faultless network,
+numbered by their first leaf.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 COPIES = 15
-SLOTS_KEPT = 1 << 12
-"""Tables of slots that are kept for other switches."""
+SLOT_TABLES_CACHED = 1 << 12
+"""Cache size for slot tables, which switches share."""
 
 Ports = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NextHopGroup:
-    """Next hops. `slots` names the port of each slot, `ports` each live port once, in order."""
+    """A group of next hops: `slots` has the port of each slot, `ports` each live port once, in order."""
 
     id: int
     slots: Ports
@@ -41,15 +41,15 @@ class NextHopGroup:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of one switch, by number, and the group that leads to each leaf that can be reached."""
+    """The groups of one switch, in order of ids, and the group that leads to each reachable leaf."""
 
     groups: tuple[NextHopGroup, ...]
     of_leaf: dict[str, NextHopGroup]
 
 
-@lru_cache(SLOTS_KEPT)
+@lru_cache(SLOT_TABLES_CACHED)
 def slot_table(members: Ports, live: frozenset[int]) -> Ports:
-    """The port of each slot; `members` are the ports of the faultless group, of which `live` are left."""
+    """The port of each slot; `members` are the ports of the faultless group, `live` those not dead."""
     count = len(members)
     copies = max(1, min(count - 1, COPIES))
     slots = []
@@ -61,7 +61,7 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
 
 
 def excluding(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, Ports]:
-    """Next hops towards each leaf without some ports; with them where they are all that there is."""
+    """Next hops towards each leaf without the ports in `taken`; with them if a leaf has no others."""
     if not taken:
         return hops
     return {leaf: tuple(port for port in ports if port not in taken) or ports for leaf, ports in hops.items()}
@@ -70,23 +70,23 @@ def excluding(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, 
 def plan_groups(
     usual: Mapping[str, Ports],
     current: Mapping[str, Ports],
-    own_down: frozenset[int] = frozenset(),
+    local_down: frozenset[int] = frozenset(),
     *,
     dense: bool = False,
-    short: bool = False,
+    compact: bool = False,
 ) -> Groups:
     """The groups of a switch.
 
     Args:
         usual: next hops towards each leaf in the faultless network, sorted.
-        current: next hops towards each leaf now, sorted; empty where it cannot be reached.
-        own_down: ports of this switch that are down.
+        current: next hops towards each leaf now, sorted; empty if the leaf is unreachable.
+        local_down: ports of this switch that are down.
         dense: one slot for each live port: no port has two, but a failure moves slots of all ports.
-        short: one slot for each port while none of the group is dead.
+        compact: one slot for each port while no port of the group is dead.
     """
     bases = sorted({ports for ports in usual.values() if ports})
-    number = {base: index for index, base in enumerate(bases, 1)}
-    keepers = _keepers(usual, current, own_down)
+    base_ids = {base: index for index, base in enumerate(bases, 1)}
+    keepers = _keepers(usual, current, local_down)
     made: dict[int, NextHopGroup] = {}
     derived: dict[tuple[Ports, Ports], int] = {}
     of_leaf: dict[str, NextHopGroup] = {}
@@ -95,30 +95,30 @@ def plan_groups(
         if not now:
             continue
         if keepers.get(base) == now:
-            group_id = number[base]
+            group_id = base_ids[base]
         else:
             group_id = derived.setdefault((base, now), len(bases) + position)
         if group_id not in made:
             members = base if set(now) <= set(base) else now
-            slots = now if dense or (short and now == members) else slot_table(members, frozenset(now))
+            slots = now if dense or (compact and now == members) else slot_table(members, frozenset(now))
             made[group_id] = NextHopGroup(group_id, slots, now)
         of_leaf[leaf] = made[group_id]
     return Groups(tuple(made[key] for key in sorted(made)), of_leaf)
 
 
 def _keepers(
-    usual: Mapping[str, Ports], current: Mapping[str, Ports], own_down: frozenset[int]
+    usual: Mapping[str, Ports], current: Mapping[str, Ports], local_down: frozenset[int]
 ) -> dict[Ports, Ports]:
-    """For each faultless set, the set that keeps its group: what this switch's own dead ports leave of it
-    where some leaf has that, else the first that is part of it.
+    """For each faultless set, the current set that keeps its group id: the faultless set without this
+    switch's dead ports, if a leaf has that set, else the first subset of the faultless set.
     """
-    if current is usual and not own_down:
+    if current is usual and not local_down:
         return {base: base for base in usual.values() if base}
     keepers: dict[Ports, Ports] = {}
     for leaf, base in usual.items():
         now = current[leaf]
         if now and set(now) <= set(base):
-            expected = tuple(port for port in base if port not in own_down)
+            expected = tuple(port for port in base if port not in local_down)
             if now == expected or base not in keepers:
                 keepers[base] = now
     return keepers

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts may say (p4src/common): the addresses of each port, and rates of control packets.
+"""What hosts may send (p4src/common): source addresses by port, and rates of control packets, as a share of
+the port's link.
 
-    host_limits   of each host's port   the scheme's share of its link
-    port_limits   of every port         PORT_TO_HOST times the same share of its own link, whoever sends
-    trim_limits   of every port         TRIMS_TO_PORT times that, of packets that trimming hardly shortens
+    host_limits   per ingress port of a host   the scheme's share
+    port_limits   per egress port              PORT_TO_HOST times the share, for all senders together
+    trim_limits   per egress port              TRIMS_TO_PORT times that, for packets that trimming hardly
+                                               shortens
 
-The first keeps one host from using up what a port grants to all; the second holds what several hosts, or one
-with a faster link, take of the data of a port.
+The first prevents that one host uses up the limit of an egress port; the second bounds the share of a port
+that several hosts, or one with a faster link, take from data.
 """
 
 from __future__ import annotations
@@ -18,31 +20,31 @@ from functools import lru_cache
 from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import ENTRIES_SHARED
+from tailrace.schemes.blocks.entries import ENTRIES_CACHED
 from tailrace.schemes.resolved import EntryPlan
 
 PORT_TO_HOST = 10 / 7
-"""The share of a port over that of a host: by default a tenth of a link goes before data at most."""
+"""Ratio of the shares of an egress port and a host: by default at most a tenth of a link precedes data."""
 
 TRIMS_TO_PORT = 1 / 4
-"""The share of short packets that may be trimmed over that of control packets: headers that go first are won
-on top of what the queue takes.
+"""Ratio of the shares of short packets that may be trimmed, and of control packets: trimmed headers have
+priority, so a sender of short packets gains capacity beyond what the data queue accepts.
 """
 
 HOST_BURST_BYTES = 64 * 1024
 PORT_BURST_BYTES = 16 * 1024
-"""What may come at once, above the rate: a thousand ACKs of a host, or 264 to a port."""
+"""Bursts allowed above the rate: a thousand ACKs from a host, or 264 to a port."""
 
 _RATE_STEP = 15_625
-"""Bytes/s. simple_switch keeps rates as binary fractions of bytes/us, and so gives back multiples of 2^-6
-of that as they were written.
+"""Granularity of rates in bytes/s: 2^-6 bytes/us. simple_switch stores rates as binary fractions of bytes/us,
+so multiples of this are read back exactly as they were written.
 """
 
 _BITS_PER_BYTE = 8
 
 
 def entries(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The addresses of the switch's hosts, and the limits of its ports; nothing that the scheme turns off."""
+    """The addresses of the switch's hosts, and the limits of its ports, unless the scheme turns them off."""
     config = plan.config
     if config.source_guard:
         for host in plan.topology.hosts_of(plan.switch.name):
@@ -69,7 +71,7 @@ def entries(plan: EntryPlan) -> Iterator[P4Entity]:
             yield _metered("trim_limits", key, ("limit_trims",), rate_bps, PORT_BURST_BYTES)
 
 
-@lru_cache(ENTRIES_SHARED)
+@lru_cache(ENTRIES_CACHED)
 def _metered(
     table: str,
     key: tuple[str, int],
@@ -77,7 +79,7 @@ def _metered(
     rate_bps: float,
     burst_bytes: int,
 ) -> P4TableEntry:
-    """An entry with one rate and one burst, so that a packet is either within both or above both."""
+    """An entry whose meter has CIR = PIR and CBS = PBS, so that a packet is either green or red."""
     steps = max(1, -(-int(rate_bps) // (_RATE_STEP * _BITS_PER_BYTE)))
     rate = steps * _RATE_STEP
     meter = P4MeterConfig(cir=rate, cburst=burst_bytes, pir=rate, pburst=burst_bytes)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC that the program stands in for (p4src/pfc), on targets whose traffic manager has none.
+"""PFC emulated by the P4 program (p4src/pfc), for targets whose traffic manager does not support PFC.
 
-    room       packets of data that a switch may hold: BMv2 takes back REENTRY_PACKETS at a time and drops the
-               rest, and RLB's own recirculation goes the same way
-    refresh    half of the pause asked for, at the fastest port
-    patience   how long a port waits for a packet that is missing; nothing is missing unless a queue of the
-               traffic manager was given less room than this
-    watchdog   of each port as spec.watchdog has it: hosts' are watched closely
+    room       data packets that a switch may store by recirculation: BMv2 accepts REENTRY_PACKETS
+               recirculated packets at a time and drops the rest; RLB's recirculation uses the same queue
+    refresh    interval at which a pause is renewed: half of its duration, at the fastest port
+    patience   how long a port waits for a missing packet; packets are missing only if a queue of the traffic
+               manager is smaller than `room`
+    watchdog   of each port, as in spec.watchdog: ports of hosts have shorter times
 
-Nothing is installed where the target does not ask for it: then all that is left is one lookup a packet.
+If the target does not ask for it, nothing is installed; the cost is then one table lookup per packet.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tailrace.spec.watchdog import Watchdog, of_port, parse_watchdog
 from tailrace.topology import GATEWAY_MAC
 
 REENTRY_PACKETS = 1024
-"""simple_switch's queue of recirculated packets."""
+"""Capacity of simple_switch's queue of recirculated packets."""
 
 ROOM_PACKETS = 512
-"""Packets that may recirculate at a time by a scheme."""
+"""Packets that a scheme (RLB) may have recirculating at a time."""
 
 SPARE_PACKETS = 32
-"""For clones that become pause frames."""
+"""Capacity reserved for clones that become pause frames."""
 
 PATIENCE_NS = 5_000_000_000
 TABLE = "pfc_config"
@@ -42,10 +42,10 @@ _ONE = 1 << 16
 
 
 def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
-    """What a program needs to do PFC by itself; nothing where the target asks for none.
+    """The entries that make a program emulate PFC; none if the target does not ask for it.
 
     Raises:
-        IntentError: the program cannot, or a value does not fit it.
+        IntentError: the program cannot emulate PFC, or a value does not fit it.
     """
     pfc = plan.target.pfc
     if pfc is None:
@@ -54,7 +54,7 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
     if not program.has_table(TABLE):
         raise IntentError(
             f"scheme {plan.config.name}: target {plan.target.name} has no PFC, and the program"
-            f" {program.name} does not stand in for it"
+            f" {program.name} does not emulate it"
         )
     yield P4CloneSessionEntry(program.constant("pause_session"), replicas=[program.constant("pause_port")])
     ports = plan.topology.ports_of(plan.switch.name)
@@ -76,8 +76,9 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
     watchdog = parse_watchdog(pfc.watchdog)
     for port, quantum in quanta.items():
         peer = ports[port]
-        dog = of_port(watchdog, host=peer.kind == "host", rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)
-        action = P4TableAction("pause_unit", **_port_values(plan, quantum, dog))
+        is_host = peer.kind == "host"
+        own_watchdog = of_port(watchdog, host=is_host, rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)
+        action = P4TableAction("pause_unit", **_port_values(plan, quantum, own_watchdog))
         yield P4TableEntry("pfc_ports", match=P4TableMatch(port=port), action=action)
 
 
@@ -93,16 +94,18 @@ def _port_values(plan: EntryPlan, quantum: int, watchdog: Watchdog) -> dict[str,
 
 
 def leak(share: float) -> int:
-    """What an account loses in a tick, so that a port may be held for a share of the time: 16.16; 0: all."""
+    """Ticks that the count of paused time loses per unpaused tick (leaky bucket), so that a port may be
+    paused for this share of the time; 16.16 fixed point. 0: one unpaused tick clears the count.
+    """
     return 0 if share >= 1 else max(1, round(share / (1 - share) * _ONE))
 
 
 def room_packets(plan: EntryPlan) -> int:
-    """Packets of data that a switch may hold, so that all of them could wait."""
+    """Data packets that a switch may store for PFC, so that all of them can recirculate at once."""
     taken = ROOM_PACKETS if plan.config.recirculates else 0
     return REENTRY_PACKETS - SPARE_PACKETS - taken
 
 
 def _quantum_ticks(plan: EntryPlan, rate_bps: int) -> int:
-    """The time of 512 bits, in ticks as 16.16, rounded up: no pause is cut short."""
+    """The time of 512 bits in ticks, 16.16 fixed point, rounded up, so that no pause is too short."""
     return -(-QUANTUM_BITS * NS_PER_S * _ONE // (rate_bps * plan.target.tick_ns))

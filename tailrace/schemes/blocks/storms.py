@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms of pauses, which switches tell of by digests (p4src/pfc/watch.p4,
-tailrace/switch/core/c/tr_watch.c): all that a controller does about them is to say so.
+"""PFC storms, which switches report by digests (p4src/pfc/watch.p4, tailrace/switch/core/c/tr_watch.c); a
+controller only logs them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from tailrace.topology import Topology
 _KINDS = {"pfc_storm_t": "pfc-storm", "pfc_restored_t": "pfc-restored"}
 DIGESTS = frozenset(_KINDS)
 
-_SAID = {
-    "pfc-storm": "pauses hold what is for {neighbour} for too long: PFC storm",
+_EVENT_TEXTS = {
+    "pfc-storm": "{neighbour} has paused its port for too long: PFC storm",
     "pfc-restored": "{neighbour} asks for no pauses any more: PFC storm is over",
 }
 
 
 def storm_of(digest: DigestMessage, topology: Topology, now_ns: int) -> Event | None:
-    """What a digest says of a storm; None: it is another one."""
+    """The event of a digest about a storm; None for other digests."""
     kind = _KINDS.get(digest.name)
     if kind is None:
         return None
@@ -33,6 +33,6 @@ def storm_of(digest: DigestMessage, topology: Topology, now_ns: int) -> Event | 
         "priority": priority,
         "neighbour": neighbour,
     }
-    event_text = _SAID[kind].format(neighbour=neighbour)
+    event_text = _EVENT_TEXTS[kind].format(neighbour=neighbour)
     text = f"{digest.switch}: {event_text}; port={port} priority={priority}"
     return Event(kind, f"{digest.switch}-{neighbour}", text, facts)

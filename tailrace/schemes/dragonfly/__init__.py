@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing in a Dragonfly: minimal, Valiant, UGAL-L."""
+"""Routing in Dragonfly networks: minimal, Valiant, UGAL-L."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing of a Dragonfly: next hops, minimal paths, detours, and how to choose among them."""
+"""Entries for routing in a Dragonfly: next hops, minimal paths, detours, and the rule of choice."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ PROGRAM = "dragonfly"
 
 @dataclass(frozen=True, slots=True)
 class DragonflyPlan(EntryPlan):
-    """A plan in a program of Dragonflies; `place` is the switch's in its own."""
+    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `place`: the switch's groups and paths."""
 
     place: DragonflyPlace
 
 
 class MayDetour(Resolved, frozen=True, kw_only=True):
-    """A scheme that chooses among the paths of a Dragonfly where it has `dragonfly_paths`."""
+    """A scheme that chooses among the paths of a Dragonfly if its `dragonfly_paths` is set."""
 
     def channels(self, topology: Topology) -> int:
         paths = self.dragonfly_paths
@@ -67,7 +67,7 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
 
 
 def entities(plan: EntryPlan, paths: DragonflyPaths) -> Iterator[P4Entity]:
-    """What a switch of the program `dragonfly` holds, in the order in which it is to be written: routes last.
+    """The entries of a switch with the program `dragonfly`, in the order of writing: routes last.
 
     Raises:
         IntentError: the gap is too long for the program.
@@ -82,7 +82,7 @@ def entities(plan: EntryPlan, paths: DragonflyPaths) -> Iterator[P4Entity]:
 
 
 def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
-    """The rule, and what keeps a path."""
+    """Sets the rule by which paths are chosen, and the unit (packet, flow, flowlet) that keeps a path."""
     program = plan.program
     return default_action(
         "path_config",
@@ -95,7 +95,7 @@ def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
 
 def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
-    assert isinstance(plan, DragonflyPlan), "only these programs choose among paths"
+    assert isinstance(plan, DragonflyPlan), "only programs for Dragonflies choose among paths"
     place = plan.place
     for toward, group in place.onward.items():
         yield P4TableEntry(
@@ -103,11 +103,11 @@ def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
             match=P4TableMatch(toward=toward),
             action=P4TableAction("onward", group=group.id, size=len(group.slots)),
         )
-    for number, links in enumerate(place.detours):
+    for list_index, links in enumerate(place.detours):
         for slot, link in enumerate(links):
             yield P4TableEntry(
                 "detours",
-                match=P4TableMatch(list=number, slot=slot),
+                match=P4TableMatch(list=list_index, slot=slot),
                 action=P4TableAction("detour", port=link.port, group=link.group, links=link.links),
             )
     for toward, far in place.far.items():

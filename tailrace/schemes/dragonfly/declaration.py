@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routing by switches (Flowcut §III-C4, Spritz §V-A): minimal, Valiant's and UGAL-L.
 
-draw    detours by groups, in a Dragonfly; elsewhere hop by hop, over the program `spritz`
-gap     one base RTT, where a flowlet keeps its path
+Defaults of keys:
+
+draw    group (detours through other groups) in a Dragonfly; in a Slim Fly hop (the program `spritz` draws
+        each hop)
+gap     one base RTT; used with per=flowlet only
 """
 
 from __future__ import annotations
@@ -29,11 +32,15 @@ PACKET, FLOW, FLOWLET = GRAINS
 
 
 def _grain(*grains: str) -> keys.Key:
-    return keys.choice("per", "what keeps a path", grains, section="Flowcut §III-C4")
+    return keys.choice("per", "unit that keeps a path", grains, section="Flowcut §III-C4")
 
 
 class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
-    """Routing by switches; `grain` is that of the scheme's default where `draw` is hop."""
+    """Routing by switches.
+
+    hop_mode: mode of the program `spritz` if draw=hop
+    grain: unit that keeps a path; with draw=hop only `usual_grain`, the scheme's default, is possible
+    """
 
     hop_mode: ClassVar[str]
     usual_grain: ClassVar[str]
@@ -42,7 +49,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     draw: Annotated[
         str | None,
         keys.choice(
-            "draw", "detours by groups of a Dragonfly, or drawn hop by hop", DRAWS, section="Spritz §V-A"
+            "draw", "detours through groups of a Dragonfly, or drawn hop by hop", DRAWS, section="Spritz §V-A"
         ),
     ] = None
 
@@ -55,17 +62,17 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> RoutedConfig:
         if self.grain != self.usual_grain and self.draw == HOP:
-            raise spec.error("per", f"given only where draw={GROUP} is")
+            raise spec.error("per", f"given only with draw={GROUP}")
         if self.grain != FLOWLET:
-            spec.refuse(("gap",), f"per={FLOWLET} is")
+            spec.refuse(("gap",), f"per={FLOWLET}")
         if self.draw == GROUP:
-            spec.refuse(BOUNDED_KEYS, f"draw={HOP} is")
+            spec.refuse(BOUNDED_KEYS, f"draw={HOP}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
         if self.is_bounded_on(topology):
             if self.grain != self.usual_grain:
-                raise IntentError(f"scheme {self.name}: per={self.grain} goes with draw=group")
+                raise IntentError(f"scheme {self.name}: per={self.grain} needs draw=group")
             return self.bounded(topology, context, mode=self.hop_mode)
         gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
         more = {"program": app.PROGRAM, "gap_ns": gap_ns}
@@ -73,13 +80,13 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         checked_on(topology, self.name, resolved.dragonfly_paths)
         for key, value in (("trim", self.trim), ("repair", self.repair), ("frame", self.frame_bytes)):
             if value is not None:
-                raise IntentError(f"scheme {self.name}: {key} goes with draw=hop")
+                raise IntentError(f"scheme {self.name}: {key} needs draw=hop")
         return resolved
 
 
 @scheme
 class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
-    """A minimal path: at most one link to another group."""
+    """Packets take a minimal path, with at most one link between groups."""
 
     name: ClassVar[str] = "minimal"
     about: ClassVar[str] = "routing on minimal paths"
@@ -90,7 +97,7 @@ class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
 
 @scheme
 class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
-    """Always through a random third group, or in a Slim Fly through a random switch."""
+    """Packets always pass a random third group, or in a Slim Fly a random switch."""
 
     name: ClassVar[str] = "valiant"
     about: ClassVar[str] = "routing through a random third group or switch"
@@ -101,7 +108,7 @@ class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
 
 @scheme
 class UgalLConfig(RoutedConfig, frozen=True, kw_only=True):
-    """A minimal path or one of Valiant's, by the queues of the first switch."""
+    """Packets take a minimal path or one of Valiant's, by the queues of the first switch."""
 
     name: ClassVar[str] = UGAL_L
     about: ClassVar[str] = "a minimal path or one of Valiant's, by the queues of the first switch"
@@ -111,7 +118,7 @@ class UgalLConfig(RoutedConfig, frozen=True, kw_only=True):
 
 
 class ResolvedRouting(app.MayDetour, frozen=True, kw_only=True):
-    """Routing by groups in a Dragonfly."""
+    """Routing in a Dragonfly with detours through other groups (draw=group)."""
 
     draw: ClassVar[str] = GROUP
     grain: str

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of next hops of one switch of a Dragonfly, and the first links of its paths to other groups.
 
-Numbers of groups, with n Dragonfly groups and m leaves:
+Ids of next-hop groups, with n Dragonfly groups and m leaves:
 
-    1 .. n                 towards a Dragonfly group; the same in every switch, for detours name them
-    n+1 .. n+m             towards a leaf of the switch's own group
-    n+m+1 .. n+2m          towards leaves to which a fault left fewer paths than to others of their group
-    the same, plus n+2m    for packets from a switch of the own group, where those have other next hops
+    1 .. n                 towards a Dragonfly group; the same in every switch, since detours name them
+    n+1 .. n+m             towards a leaf in the switch's Dragonfly group
+    n+m+1 .. n+2m          towards leaves that have fewer paths after a fault than others of their Dragonfly
+                           group
+    the same, plus n+2m    for packets from a switch in the same Dragonfly group, if they need other next hops
 
 As elsewhere (schemes.blocks.groups), a failure moves the slots of the dead ports only.
 """
@@ -22,7 +23,12 @@ from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 
 @dataclass(frozen=True, slots=True)
 class FirstLink:
-    """How a path begins: by a port, with so many links at most. `group`: the detour's; 0: it is minimal."""
+    """The first link of a path.
+
+    port: egress port
+    links: links of the path, at most
+    group: id of the next-hop group towards the detour's Dragonfly group; 0: the path is minimal
+    """
 
     port: int
     links: int
@@ -31,8 +37,11 @@ class FirstLink:
 
 @dataclass(frozen=True, slots=True)
 class FarGroup:
-    """A group of next hops to another Dragonfly group: its minimal paths, and the number of its list of
-    detours, of which it leaves out `count` from `first` on.
+    """The paths to another Dragonfly group.
+
+    paths: minimal ones
+    detours: index of its list of detours; the `count` items from `first` on are left out: they lead through
+        the destination's group
     """
 
     paths: tuple[FirstLink, ...]
@@ -43,7 +52,12 @@ class FarGroup:
 
 @dataclass(frozen=True, slots=True)
 class DragonflyPlace:
-    """What a switch of a Dragonfly holds. Keys are numbers of groups; `detours` are lists of them."""
+    """The groups and paths of a switch of a Dragonfly.
+
+    onward: for packets from the same Dragonfly group, by group id
+    far: paths to other Dragonfly groups, by group id
+    detours: lists of first links, to which `FarGroup.detours` refers
+    """
 
     groups: Groups
     onward: dict[int, NextHopGroup]
@@ -61,7 +75,7 @@ class _Planning:
         self._made: dict[int, NextHopGroup] = {}
         self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
-        # across to a group, and from there as from a host; by the groups that are left out
+        # by third group: detours across to it, and from there like packets of a host
         self._blocks = {
             group: self._links(current.towards_group(switch, group), 2 + 2 * self._within, group + 1)
             for group in usual.groups
@@ -104,7 +118,9 @@ class _Planning:
     def _leaf(
         self, leaf: str, position: int, current: NextHops, keepers: dict[int, tuple[NextHops, frozenset[int]]]
     ) -> int:
-        """The number of the group that leads to a leaf. `keepers`: what each Dragonfly group's own holds."""
+        """The id of the next-hop group to a leaf. `keepers`: next hops and excluded detours that the shared
+        id of each Dragonfly group stands for.
+        """
         usual = self._usual.towards(self._switch, leaf)
         group, count = self._topology.switch(leaf).group, len(self._usual.groups)
         if group == self._own:
@@ -134,21 +150,21 @@ class _Planning:
         )
 
     def _list(self, left_out: frozenset[int]) -> int:
-        """The number of the list of detours without some groups."""
+        """The index of the list of detours without these groups."""
         return self._lists.setdefault(left_out, len(self._lists))
 
     def _detours(self, left_out: frozenset[int]) -> tuple[FirstLink, ...]:
         return tuple(link for group, links in self._blocks.items() if group not in left_out for link in links)
 
     def _links(self, hops: NextHops, links: int, group: int = 0) -> list[FirstLink]:
-        """How paths begin; those with a link within this group are longer by that one."""
+        """The first links of paths; a path that begins with a link within the group has one link more."""
         return [
             FirstLink(port, links + (not self._current.is_global(self._switch, port)), group)
             for port in hops.entering
         ]
 
     def _add(self, number: int, usual: NextHops, current: NextHops) -> None:
-        """A group towards another switch, or to another Dragonfly group."""
+        """Adds a next-hop group towards a switch, or towards another Dragonfly group."""
         self._made[number] = self._onward[number] = _group(number, usual.entering, current.entering)
         if current.onward != current.entering:
             self._onward[number] = _group(number + self._onward_offset, usual.onward, current.onward)
@@ -160,10 +176,12 @@ def _group(number: int, usual: Ports, current: Ports) -> NextHopGroup:
 
 
 def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> DragonflyPlace:
-    """What a switch of a Dragonfly holds.
+    """The groups and paths of a switch of a Dragonfly.
 
     Args:
+        topology: a Dragonfly.
         usual: next hops of the faultless network.
         current: next hops now.
+        switch: name of the switch.
     """
     return _Planning(topology, usual, current, switch).result()

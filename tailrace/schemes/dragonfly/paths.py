@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the paths of a scheme come from that may run in a Dragonfly: the keys `path` and `share`."""
+"""The keys `path` and `share`: which paths a scheme uses that supports Dragonflies."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
 
 PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
-"""Where paths come from. All but `shortest` are of a Dragonfly; `mixed` is minimal or Valiant's by a coin."""
+"""Rules for paths. All but `shortest` need a Dragonfly; `mixed` draws minimal or Valiant's at random."""
 
 SHORTEST, MINIMAL, MIXED, UGAL_L = "shortest", "minimal", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
 
 PATH = keys.choice(
-    "path", "paths to take; mixed: minimal or Valiant's, by a coin", PATHS, section="Flowcut §II-A"
+    "path", "paths to take; mixed: minimal or Valiant's at random", PATHS, section="Flowcut §II-A"
 )
 DEFAULT_SHARE = 0.5
 SHARE_STEPS = 256
 """The share of minimal paths is a multiple of 1/256."""
 
-GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1)
+GAP = keys.time("gap", "idle time of a flow after which a new flowlet begins", least=1)
 
 
 def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) -> keys.Key:
-    """A number from `least` to 1, rounded to a multiple of one over `parts`, which the switch can hold."""
+    """A key for a number from `least` to 1, rounded to a multiple of 1/`parts`, the switch's fixed point."""
 
     def parse(text: str) -> float:
         return float(Fraction(round(keys.parse_number(text, least, 1) * parts), parts))
@@ -36,25 +36,23 @@ def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) 
     return keys.Key(name, meaning, values, parse, lambda value: f"{value:g}")
 
 
-SHARE = stepped("share", "of minimal paths where path=mixed", "0 to 1", SHARE_STEPS)
+SHARE = stepped("share", "share of minimal paths with path=mixed", "0 to 1", SHARE_STEPS)
 
 
 def check_share(spec: Spec, path: str | None) -> None:
-    """Raises SpecError where a share is given that nothing would heed."""
+    """Raises SpecError if `share` is given with a path rule that ignores it."""
     if path not in (None, MIXED):
-        spec.refuse(("share",), f"path is {MIXED}")
+        spec.refuse(("share",), f"path={MIXED}")
 
 
 def paths_on(topology: Topology, path: str | None, usual: str) -> str:
-    """Where paths come from in a topology; `usual` is what is meant in a Dragonfly if nothing is said."""
+    """The rule for paths in a topology; `usual` is the default in a Dragonfly."""
     if path is None:
         return usual if topology.kind == DRAGONFLY else SHORTEST
     return path
 
 
 def checked_on(topology: Topology, name: str, paths: DragonflyPaths | None) -> None:
-    """Raises IntentError where a scheme, by its name, has paths of a Dragonfly in another topology."""
+    """Raises IntentError if the scheme of this name uses paths of a Dragonfly in another topology."""
     if paths is not None and topology.kind != DRAGONFLY:
-        raise IntentError(
-            f"scheme {name}: {paths.rule} paths are those of a Dragonfly, which {topology.spec} is not"
-        )
+        raise IntentError(f"scheme {name}: {paths.rule} paths need a Dragonfly, which {topology.spec} is not")

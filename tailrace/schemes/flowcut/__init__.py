@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut."""
+"""Flowcut: a flow keeps its path while any of its packets is in flight."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut in switches: mode, table size, age and drain thresholds; candidates for the least loaded next hop;
-and the clone session through which the last switch makes ACKs.
+"""Entries of Flowcut in switches: mode, table size, age and drain thresholds; candidates for the least loaded
+next hop; and the clone session with which the last switch generates ACKs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
 
 _BUCKET_REGISTER = "untracked_bytes"
-"""A register with one cell for each bucket; P4Info knows no better name for their number."""
+"""A register with one cell per bucket: its size is how P4Info tells the number of buckets."""
 
 _ONE = 1 << 8
 """1 in 8.8 fixed point."""
@@ -44,13 +44,13 @@ _TICKS_ONE = 1 << 16
 
 
 class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
-    """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
+    """The resolved parameters of Flowcut (declaration.FlowcutConfig has the keys).
 
-    age_given: the age stays when paths become longer
-    held_bytes: what a packet can wait behind in a switch, 0: no limit
+    age_given: whether the user gave the age; it then stays the same when paths become longer
+    held_bytes: the most bytes that a packet can wait behind in a switch; 0: no limit
     pause: how sources are asked to stop, one of PAUSES
-    pause_quanta: of a pause by PFC, in 512 bit times of a host's link; 0: none
-    obey_bytes: so much may come of a flow after its source was asked to stop
+    pause_quanta: duration of a PFC pause in 512 bit times of a host's link; 0: none
+    obey_bytes: bytes of a flow that may still arrive after its source was asked to stop
     """
 
     variant: str
@@ -75,7 +75,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
 
 
 def entities(plan: EntryPlan, scheme_entities: Iterable[P4Entity]) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: `settings` first, routes last."""
+    """The entries of a switch, in the order of writing: `scheme_entities` first, routes last."""
     yield from scheme_entities
     yield from port_roles(plan)
     yield from group_members(plan)
@@ -84,7 +84,7 @@ def entities(plan: EntryPlan, scheme_entities: Iterable[P4Entity]) -> Iterator[P
 
 
 def settings(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
-    """What does not depend on paths.
+    """The entries that do not depend on paths.
 
     Raises:
         IntentError: a value does not fit the program.
@@ -105,10 +105,10 @@ def _clone_session(plan: EntryPlan) -> P4Entity:
 
 def _flowcut_config(plan: EntryPlan, given: FlowcutSettings) -> P4Entity:
     program = plan.program
-    there = program.register_size(_BUCKET_REGISTER)
-    buckets = given.buckets or there
-    if buckets > there:
-        raise IntentError(f"scheme flowcut: buckets must be at most {there}, found '{buckets}'")
+    available = program.register_size(_BUCKET_REGISTER)
+    buckets = given.buckets or available
+    if buckets > available:
+        raise IntentError(f"scheme flowcut: buckets must be at most {available}, found '{buckets}'")
     age_ticks = plan.target.ticks(given.age_ns)
     return default_action(
         "flowcut_config",
@@ -145,14 +145,14 @@ def _pause_config(plan: EntryPlan, given: FlowcutSettings) -> P4Entity:
 
 
 def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
-    """What drains a flow, in 8.8 fixed point: the average RTT, and its growth.
+    """The thresholds above which a flow is drained, in 8.8 fixed point: average RTT, and its growth.
 
-    The switch of the source decides (Flowcut §II-B). A switch without hosts is never that, and has none: the
-    way from it to the last switch is so short that the queue of two colliding flows is many times its idle
-    RTT, and it would have flows drained that no path serves better.
+    The first switch decides (Flowcut §II-B). A switch without hosts is never the first, so its thresholds are
+    out of reach: its idle RTT to the last switch is so short that the queue of two colliding flows is many
+    times that, and it would drain flows for which no path is better.
     """
     most_rtt = plan.program.largest("set_drain", "rtt_threshold")
-    # the average that it is compared with is signed
+    # it is compared with a signed average
     most_growth = plan.program.largest("set_drain", "growth_threshold") >> 1
     if not plan.topology.hosts_of(plan.switch.name):
         return most_rtt, most_growth
@@ -160,7 +160,7 @@ def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
 
 
 def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
-    """What a round trip to a switch with hosts takes when nothing waits, and one between hosts more."""
+    """By number of links, the idle RTT to a switch with hosts, and what the hosts' links add to it."""
     topology, target = plan.topology, plan.target
     before_ns = hosts_links_ns(topology, given.frame_bytes)
     for links, delay_ns in sorted(least_delays_ns(topology)[plan.switch.name].items()):
@@ -180,15 +180,15 @@ def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]
 
 
 def hosts_links_ns(topology: Topology, frame_bytes: int) -> int:
-    """What a round trip between two hosts takes longer than one between their switches."""
+    """The part of the RTT between two hosts that the hosts' links take, in ns."""
     host = max(topology.hosts, key=lambda candidate: candidate.delay_ns)
     sending = sending_ns(frame_bytes, host.rate_bps) + sending_ns(ACK_BYTES, host.rate_bps)
     return 2 * (2 * host.delay_ns + topology.latency_ns + sending)
 
 
 def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
-    """Idle round trips between hosts, by the number of switches between them, less what each of these takes
-    to send the frame; 0: no shortest path has so many.
+    """Idle RTTs between hosts in ns, indexed by the number of switches on the path, without the time in which
+    each switch sends the frame; 0: no shortest path has this number of switches.
     """
     least: dict[int, int] = {0: 0}
     for delays in least_delays_ns(topology).values():
@@ -201,19 +201,19 @@ def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
 
 
 def uplink_bps(plan: EntryPlan) -> int:
-    """The rate of the slowest link to a switch: the paper's `t` is one number for all hops of a path."""
+    """The rate of the slowest link to another switch; the paper's `t` is the same for all hops of a path."""
     ports = plan.topology.ports_of(plan.switch.name).values()
     switches = [peer.rate_bps for peer in ports if peer.kind == "switch"]
     return min(switches or [peer.rate_bps for peer in ports])
 
 
 def ticks_per_byte(rate_bps: int, tick_ns: int) -> int:
-    """The time in which a byte is sent, in ticks, as unsigned 16.16 fixed point (Flowcut §II-B: `t`)."""
+    """The time to send a byte, in ticks, as unsigned 16.16 fixed point (Flowcut §II-B: `t`)."""
     return round(NS_BITS * _TICKS_ONE / (rate_bps * tick_ns))
 
 
 def _candidates(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The next hops of each group, by the smallest action that has room for them."""
+    """The next hops of each group, as parameters of the smallest action that has enough of them."""
     actions = _candidate_actions(plan.program)
     for group in plan.groups.groups:
         count = len(group.ports)
@@ -223,8 +223,8 @@ def _candidates(plan: EntryPlan) -> Iterator[P4Entity]:
                 f"scheme flowcut: {plan.switch.name} has {count} equal next hops,"
                 f" at most {len(actions[-1][1])} can be compared"
             )
-        name, places = fits
-        ports = dict(zip(places, group.ports + (0,) * (len(places) - count), strict=True))
+        name, params = fits
+        ports = dict(zip(params, group.ports + (0,) * (len(params) - count), strict=True))
         yield P4TableEntry(
             "candidates",
             match=P4TableMatch(group=group.id),
@@ -234,10 +234,10 @@ def _candidates(plan: EntryPlan) -> Iterator[P4Entity]:
 
 @cache
 def _candidate_actions(program: P4Program) -> list[tuple[str, list[str]]]:
-    """The actions that name next hops, the smallest first, each with its parameters for ports."""
+    """The actions with next hops as parameters, the smallest first, each with these parameters' names."""
     schema = program.schema
-    called = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]
+    allowed = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]
     actions = [
-        (action.alias, [param.name for param in action.params if param.name != "count"]) for action in called
+        (action.alias, [param.name for param in action.params if param.name != "count"]) for action in allowed
     ]
     return sorted((action for action in actions if action[1]), key=lambda action: len(action[1]))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut (§II): a flow keeps its path while anything of it is in flight. Thresholds are of the normalised
-RTT, which is 1 on an idle path.
+"""Flowcut (§II): a flow keeps its path while any of its packets is in flight. Thresholds apply to the
+normalised RTT, which is 1 on an idle path. Defaults of keys, and further parameters:
 
-    growth    as fast as the RTT grows when a queue does by GROWTH_FRAMES frames an ACK (assumption; the paper
-              gives no value; docs/flowcut.md has what others do)
-    left      one BDP in full frames, which is what a drain costs, at most what a sender can say (assumption;
-              §IV-C has no value)
+    growth    growth of the RTT if a queue grows by GROWTH_FRAMES frames per ACK (assumption; the paper gives
+              no value; docs/flowcut.md compares others)
+    left      one BDP in full frames, which is the cost of a drain, at most MOST_LEFT (assumption; §IV-C has
+              no value)
     age       see `age_ns`
-    pauses    a source disobeys that sends more of a flow that was to stop than OBEY_BDPS bandwidth-delay
-              products and its credit; PFC then pauses it for PAUSE_RTTS base RTTs at a time, or with lossless
-              queues, whose own pauses must not become shorter, for as long as those
-    path      in a Dragonfly UGAL-L, as §II-A has it; in NICs, where switches keep no state, minimal or
+    pauses    a source disobeys if it sends more of a flow that it was told to stop than OBEY_BDPS
+              bandwidth-delay products and its credit; PFC then pauses it for PAUSE_RTTS base RTTs at a time.
+              With lossless queues, whose pauses must not be shortened, it is paused for as long as those do
+    path      in a Dragonfly UGAL-L, as in §II-A; with variant=nic, as switches keep no state, minimal or
               Valiant's by a hash; elsewhere shortest paths
 """
 
@@ -69,16 +69,16 @@ OBEY_BDPS = 2
 PAUSE_RTTS = 2
 
 GROWTH_OFF = 1e9
-"""The growth threshold that nothing reaches."""
+"""A growth threshold that is never reached."""
 
 ALL_BUCKETS = 0
-"""All that the program has."""
+"""Stands for all buckets that the program has."""
 
 DEFAULT_SLOWEST = 0.1
-"""As slow as a failed link in Flowcut §III-B3."""
+"""The rate of a failed link in Flowcut §III-B3, over its normal rate."""
 
 MOST_LEFT = 127
-"""The largest number of packets that a sender can say are left (7 bits of the BTH)."""
+"""The largest count of remaining packets that a sender can put into a packet (7 bits of the BTH)."""
 
 _AGE_MARGIN = 2
 
@@ -102,11 +102,11 @@ _BUCKETS = keys.Key(
     "buckets of the flow table, four ways each",
     "power of two",
     _parse_buckets,
-    lambda value: str(value) if value else "all there are",
+    lambda value: str(value) if value else "all",
 )
 _GROWTH = keys.Key(
     "growth",
-    "drain above this growth of the average per ACK",
+    "drain above this growth of the average RTT per ACK",
     "number or off",
     _parse_growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
@@ -116,14 +116,14 @@ _GROWTH = keys.Key(
 
 @scheme
 class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
-    """Flowcut: state at every switch, at the first one, or at the hosts, over switches that know ECMP.
+    """Flowcut with state at every switch, at the first one, or in the NICs over switches with plain ECMP.
 
-    rtt_threshold: 3 to 5 are good, 4 is what the paper uses (§III-C1)
-    slowest_fraction: enters the age
+    rtt_threshold: 3 to 5 are good; the paper uses 4 (§III-C1)
+    slowest_fraction: used to compute the age
     """
 
     name: ClassVar[str] = "flowcut"
-    about: ClassVar[str] = "a flow keeps its path while anything of it is in flight"
+    about: ClassVar[str] = "a flow keeps its path while any of its packets is in flight"
     counters: ClassVar[tuple[str, ...]] = ("flowcut_", "xoff_", "xon_", "class_pauses_", "acks_")
     variant: Annotated[
         str,
@@ -132,11 +132,11 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         ),
     ] = FULL
     buckets: Annotated[int, _BUCKETS] = ALL_BUCKETS
-    age_ns: Annotated[
-        int | None, keys.time("age", "an entry that was silent for so long is deleted", least=1)
-    ] = None
+    age_ns: Annotated[int | None, keys.time("age", "idle time after which an entry is deleted", least=1)] = (
+        None
+    )
     rtt_threshold: Annotated[
-        float, keys.number("rtt", "drain above this average, in idle round trips", least=1, section=_DRAIN)
+        float, keys.number("rtt", "drain above this average RTT, in idle RTTs", least=1, section=_DRAIN)
     ] = 4.0
     growth_threshold: Annotated[float | None, _GROWTH] = None
     alpha: Annotated[
@@ -153,23 +153,26 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "left",
-            "drain only if so many of the message are left; 0: always",
+            "drain only if the message has this many packets left; 0: always",
             least=0,
             values="packets",
             section=_FEW,
         ),
     ] = None
     resume_bytes: Annotated[
-        int, keys.size("resume", "resume when so little is in flight; 0 keeps the order", section=_FEW)
+        int,
+        keys.size(
+            "resume", "bytes in flight at which a drained flow resumes; 0 keeps the order", section=_FEW
+        ),
     ] = 0
     credit_bytes: Annotated[
-        int, keys.size("credit", "what a source may still send after XOFF; 0: plain XOFF")
+        int, keys.size("credit", "bytes that a source may still send after XOFF; 0: plain XOFF")
     ] = 0
     pause: Annotated[
         str,
         keys.choice(
             "pause",
-            "how a source is asked to stop: this flow (where it is ignored, its class), or its class",
+            "what a source is asked to stop: the flow (its class if that is ignored), or the class",
             app.PAUSES,
             section="Flowcut §II-B",
         ),
@@ -184,7 +187,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         str,
         keys.choice(
             "baseline",
-            "the idle RTT: the least one seen over so many hops, or what the topology says",
+            "the idle RTT: the least one observed for a number of hops, or computed from the topology",
             app.BASELINES,
             section="Flowcut §II-B",
         ),
@@ -193,7 +196,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         float,
         keys.number(
             "slowest",
-            "links may run at this share of their rate; sets age",
+            "least share of its rate at which a link may run; for the default of age",
             above=0,
             most=1,
             section="Flowcut §III-B3",
@@ -204,21 +207,23 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def acks_per_packet(self) -> int:
-        """NICs that do Flowcut send an ACK and a NIC ACK for each packet."""
+        """NICs with Flowcut send a transport ACK and a Flowcut ACK for each packet."""
         return 2 if self.variant == NIC else 1
 
     def checked(self, spec: Spec) -> FlowcutConfig:
         check_share(spec, self.path)
         if self.pause == app.CLASS and self.variant == NIC:
-            spec.refuse(("pause",), "switches keep state")
+            spec.refuse(("pause",), f"variant={FULL} or variant={INGRESS}")
         if self.pause == app.CLASS and self.credit_bytes:
-            spec.refuse(("credit",), f"pause={app.FLOW} is")
+            spec.refuse(("credit",), f"pause={app.FLOW}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowcut:
         in_nics = self.variant == NIC
         if context.lossless and self.pause == app.CLASS:
-            raise IntentError("scheme flowcut: pause=class goes without PFC, whose pauses it would end early")
+            raise IntentError(
+                "scheme flowcut: pause=class cannot be used with PFC, whose pauses it would end early"
+            )
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, context)
         slowest = min(self.slowest_fraction, context.slowest)
@@ -230,12 +235,12 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "age_given": own_age_ns is not None,
         }
         if self.growth_threshold is None and not context.steady:
-            # DEVIATION: round trips through BMv2 grow and shrink with its own work, by more than queues do
+            # DEVIATION: RTTs through BMv2 vary with its CPU load, by more than with queues
             more["growth_threshold"] = GROWTH_OFF
         elif self.growth_threshold is None:
             frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
             more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
-        # under PFC a queue has room for all that can be under way, and what waits is far less
+        # with PFC a queue may hold all bytes in flight, but pauses keep it much shorter
         bounds = [held for held in (common["queue_limit_bytes"], context.held_bytes) if held]
         held = more["held_bytes"] = min(bounds, default=0)
         more["age_ns"] = (
@@ -253,13 +258,13 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
 
 def _quanta(topology: Topology, frame_bytes: int) -> int:
-    """PAUSE_RTTS base RTTs in quanta of the fastest host's link, at most as many as PFC can say."""
+    """PAUSE_RTTS base RTTs in quanta of the fastest host's link, at most MAX_QUANTA, the limit of PFC."""
     bits = PAUSE_RTTS * base_rtt_ns(topology, frame_bytes) * max(host.rate_bps for host in topology.hosts)
     return min(MAX_QUANTA, -(-bits // (QUANTUM_BITS * NS_PER_S)))
 
 
 def _program(path: str, *, in_nics: bool) -> str:
-    """Flowcut in NICs runs over switches that know nothing of it."""
+    """The P4 program; Flowcut in NICs uses the program of another scheme."""
     if in_nics:
         return EcmpConfig.name if path == SHORTEST else routing.PROGRAM
     return FlowcutConfig.name if path == SHORTEST else dragonfly.PROGRAM
@@ -278,7 +283,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         )
 
     def at(self, topology: Topology, down: Down) -> ResolvedFlowcut:
-        """See Resolved: what has longer paths keeps entries for longer."""
+        """See Resolved: while paths are longer, entries are kept longer."""
         if self.age_given or not down:
             return self
         age = age_ns(topology, self.frame_bytes, self.held_bytes, self.slowest_fraction, self.path, down)
@@ -295,14 +300,14 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         """See Resolved.
 
         Raises:
-            IntentError: paths with more switches than a packet has room for stamps.
+            IntentError: a path has more switches than a packet has fields for their stamps.
         """
-        room = program.constant("stamps")
+        capacity = program.constant("stamps")
         stamping = max_switches(topology, self.path) - 1
-        if self.variant == FULL and stamping > room:
+        if self.variant == FULL and stamping > capacity:
             raise IntentError(
                 f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
-                f" {topology.spec}, a packet has room for {room}"
+                f" {topology.spec}, a packet has fields for {capacity}"
             )
         return super().plans(topology, program, target, down, suppressed)
 
@@ -314,8 +319,8 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
 class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
     """Flowcut in NICs.
 
-    A path may change only with the UDP source port, so it follows from a hash; or UGAL-L chooses it for what
-    the switch calls a flowlet, which ends when nothing of it can be in flight.
+    The path may change only when the NIC changes the UDP source port, so switches choose it by a hash; or by
+    UGAL-L for each flowlet, with a gap after which no packet of the flow can be in flight.
     """
 
     @property
@@ -355,13 +360,13 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
 
 
 def max_switches(topology: Topology, path: str, down: Down = frozenset()) -> int:
-    """The most switches on a path that a packet may take, also where it was sent before links went down."""
+    """The most switches on a path that a packet may take, also if it was sent before links went down."""
     shortest = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
     if path == SHORTEST:
         return shortest
     if path == "minimal":
         return max(shortest, MINIMAL_SWITCHES)
-    # a detour is one link within a group and one across, and then a path as from a host
+    # a detour has one link within a group and one between groups, then a path like that of a host's packet
     return DETOUR_SWITCHES - MINIMAL_SWITCHES + max(shortest, MINIMAL_SWITCHES)
 
 
@@ -373,22 +378,24 @@ def age_ns(
     path: str = SHORTEST,
     down: Down = frozenset(),
 ) -> int:
-    """The longest time that a packet and then its ACK can be on their way between first and last switch.
+    """The longest time in ns that a packet and then its ACK can be in flight between first and last switch.
 
         age = 2 * (n * (held + frame) / slow + n * 2 * frame / slow + 2 * propagation)
 
-    with n the `max_switches`, `held` the queue limit, or under PFC what a switch holds before it pauses all
-    its senders, if that is less, and `slow` the rate of the slowest link
-    times `slowest_fraction`. A data packet waits behind as much at every switch, for ACKs are made when
-    it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
-    sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
-    paused.
+    where n is `max_switches`, `held` the queue limit (with PFC, if less, the bytes that a switch stores
+    before it pauses all its senders), and `slow` the rate of the slowest link times `slowest_fraction`. A
+    data packet may wait behind `held` bytes at every switch, including the last one, as its ACK is generated
+    when it leaves there. An ACK has priority over data, but waits for the frame that is being sent; its own
+    transmission is counted as that of a full frame. The factor of 2 is for ACKs behind ACKs, and for paused
+    links.
 
     Raises:
         IntentError: queues have no limit, so no such time exists.
     """
     if held_bytes == 0:
-        raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
+        raise IntentError(
+            "scheme flowcut: age must be given with queue=0, which leaves queues without a limit"
+        )
     switches = max_switches(topology, path, down)
     slow_bps = max(1, int(slowest_bps(topology) * slowest_fraction))
     data_ns = switches * sending_ns(held_bytes + frame_bytes, slow_bps)

@@ -18,7 +18,7 @@ PROGRAM = "flowcut_dragonfly"
 def entities(
     plan: EntryPlan, scheme_entities: Iterable[P4Entity], paths: DragonflyPaths
 ) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: `own` settings first, routes last."""
+    """The entries of a switch, in the order of writing: `scheme_entities` first, routes last."""
     yield from scheme_entities
     yield path_config(plan, paths)
     yield from port_roles(plan)
@@ -29,7 +29,7 @@ def entities(
 
 
 def _next_hop_ports(plan: EntryPlan) -> Iterator[P4Entity]:
-    """Where a flow in flight may stay."""
+    """The ports of each group, which a flow with packets in flight may keep."""
     for group in plan.groups.groups:
         for port in group.ports:
             yield P4TableEntry(

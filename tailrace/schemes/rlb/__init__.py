@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB over one of four path selectors."""
+"""RLB, which extends one of four path selectors: Presto, LetFlow, DRILL, Hermes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB: thresholds and times, what slots lead to, the numbers of leaves, and ways for warnings."""
+"""Entries of RLB: thresholds and times, ports of slots, ids of leaves, and replication of warnings."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ BEST, OPEN = LASTS = ("p", "open")
 DERIVATIVE, THRESHOLD = WARNINGS = ("derivative", "threshold")
 
 FIRST_SESSION = 256
-"""Clone session of port 0; that of port p is so much higher."""
+"""Clone session of port 0; that of port p is FIRST_SESSION + p."""
 
 UPSTREAM_GROUP = 1
-"""Multicast group of all ports to switches, by which warnings are passed on."""
+"""Multicast group of all ports to switches, through which warnings are forwarded."""
 
 FIRST_RELAY = 1024
-"""Multicast group, for port 0, of copies of a warning for all leaves; that of port p is so much higher."""
+"""Multicast group of port 0, with a copy of a warning for each leaf; that of port p is FIRST_RELAY + p."""
 
 _PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
 _ONE = 1 << 16
@@ -53,7 +53,7 @@ _ONE = 1 << 16
 
 
 class RlbSettings(Resolved, frozen=True, kw_only=True):
-    """What RLB is given in a network (declaration.RlbConfig has the keys)."""
+    """The resolved parameters of RLB (declaration.RlbConfig has the keys)."""
 
     variant: str
     warn: str
@@ -78,10 +78,10 @@ class RlbSettings(Resolved, frozen=True, kw_only=True):
 
 
 def entities(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: routes last.
+    """The entries of a switch, in the order of writing: routes last.
 
     Raises:
-        IntentError: a value does not fit the program, or the network is larger than it.
+        IntentError: a value does not fit the program, or the network is too large for it.
     """
     _check(plan)
     yield from _replication(plan)
@@ -104,7 +104,7 @@ def _fabric_ports(plan: EntryPlan) -> list[int]:
 
 
 def _check(plan: EntryPlan) -> None:
-    """Refuses networks with more leaves, ports or next hops than there is room for."""
+    """Raises IntentError if the network has more leaves, ports or next hops than the program supports."""
     name = plan.switch.name
     ports = plan.program.register_size("port_warned_until_ticks")
     leaves = plan.program.register_size("echo_port")
@@ -112,16 +112,18 @@ def _check(plan: EntryPlan) -> None:
     if len(plan.topology.leaves) > leaves:
         raise IntentError(f"scheme rlb: {plan.topology.spec} has more than {leaves} leaves")
     if any(port >= ports for port in _fabric_ports(plan)):
-        raise IntentError(f"scheme rlb: {name} has links to switches at ports from {ports} on")
+        raise IntentError(f"scheme rlb: {name} has links to switches at ports above {ports - 1}")
     if any(len(group.slots) > hops for group in plan.groups.groups):
         raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
 
 
 def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
-    """A clone session for each port to a switch, one group of all of them, and in a switch that is no leaf
-    for each of them a group of the leaves behind it: a copy for each is recirculated.
+    """A clone session for each port to a switch, and a multicast group of all these ports. A switch that is
+    no leaf also has, for each such port, a multicast group that recirculates a copy for each leaf behind the
+    port.
 
-    Warnings go in front of data, except on BMv2, which refuses a class of service: there they wait behind it.
+    Warnings have priority over data, except on BMv2, which does not support a class of service in clone
+    sessions: there they wait behind data.
     """
     ports = _fabric_ports(plan)
     first = 0 if plan.target.name == "bmv2" else plan.program.constant("priority_queues") - 1
@@ -131,16 +133,16 @@ def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
         yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
     mirror = plan.program.constant("mirror_port")
     for port in () if plan.switch.name in plan.topology.leaves else ports:
-        copies = [(mirror, number + 1) for number in _leaves_behind(plan, port)]
+        copies = [(mirror, leaf_id + 1) for leaf_id in _leaves_behind(plan, port)]
         if copies:
             yield P4MulticastGroupEntry(FIRST_RELAY + port, replicas=copies)
 
 
 def _leaves_behind(plan: EntryPlan, port: int) -> list[int]:
-    """The numbers of the leaves towards which a port is a next hop."""
+    """The ids of the leaves towards which a port is a next hop."""
     of_leaf = plan.groups.of_leaf
     leaves = enumerate(plan.topology.leaves)
-    return [number for number, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
+    return [leaf_id for leaf_id, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
 
 
 def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
@@ -189,7 +191,7 @@ def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 
 def _probe_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
-    """Leaves alone measure."""
+    """Only leaves measure RTTs by probes."""
     leaf = plan.switch.name in plan.topology.leaves
     period = plan.target.ticks(config.probe_ns) if leaf else 0
     keep = plan.target.ticks(config.keep_ns)
@@ -212,7 +214,7 @@ def _failure_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 
 def _selector(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
-    """What the selector needs by itself."""
+    """The entries of the selector itself."""
     if config.variant == PRESTO:
         yield flowcell_config(plan, config.cell_bytes)
     elif config.variant == LETFLOW:
@@ -222,16 +224,17 @@ def _selector(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
 
 
 def next_hop_arguments(ports: tuple[int, ...]) -> dict[str, int]:
-    """The parameters of `set_next_hops`: the ports of the slots, 16 bits each, 16 in a part; how many there
-    are; and the least prime from there on, around which Algorithm 1 goes through them (p4src/rlb/reroute.p4).
+    """The parameters of `set_next_hops`: the ports of the slots, 16 bits each, 16 in each of `ports0` to
+    `ports3`; their count; and the least prime not below the count, the modulus with which Algorithm 1 steps
+    through the slots (p4src/rlb/reroute.p4).
     """
-    parts = dict.fromkeys((f"ports{number}" for number in range(_PARTS)), 0)
+    parts = dict.fromkeys((f"ports{part}" for part in range(_PARTS)), 0)
     for slot, port in enumerate(ports):
-        part, place = divmod(slot, _PORTS_A_PART)
-        parts[f"ports{part}"] |= port << place * _PORT_BITS
+        part, position = divmod(slot, _PORTS_A_PART)
+        parts[f"ports{part}"] |= port << position * _PORT_BITS
     count = len(ports)
-    context = next(n for n in range(max(count, 2), 2 * count + 2) if all(n % m for m in range(2, n)))
-    return {"count": count, "around": context, **parts}
+    prime = next(n for n in range(max(count, 2), 2 * count + 2) if all(n % m for m in range(2, n)))
+    return {"count": count, "around": prime, **parts}
 
 
 def _next_hops(plan: EntryPlan) -> Iterator[P4Entity]:
@@ -241,15 +244,17 @@ def _next_hops(plan: EntryPlan) -> Iterator[P4Entity]:
 
 
 def _leaves(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The number of each leaf: by the prefixes behind it, and with the group that leads to it."""
-    for number, leaf in enumerate(plan.topology.leaves):
+    """The id of each leaf by its prefixes, and the next-hop group by leaf id."""
+    for leaf_id, leaf in enumerate(plan.topology.leaves):
         group = plan.groups.of_leaf.get(leaf)
         if group is None:
             continue
         yield P4TableEntry(
-            "leaf_groups", match=P4TableMatch(leaf=number), action=P4TableAction("leaf_group", group=group.id)
+            "leaf_groups",
+            match=P4TableMatch(leaf=leaf_id),
+            action=P4TableAction("leaf_group", group=group.id),
         )
         for prefix in plan.topology.prefixes_of(leaf):
             yield P4TableEntry(
-                "leaves", match=P4TableMatch(dst=str(prefix)), action=P4TableAction("leaf", leaf=number)
+                "leaves", match=P4TableMatch(dst=str(prefix)), action=P4TableAction("leaf", leaf=leaf_id)
             )

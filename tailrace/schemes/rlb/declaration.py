@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB over one of four path selectors (RLB §III, §IV): its choices are refused where PFC is about to pause
-the path.
+"""RLB over one of four path selectors (RLB §III, §IV): it rejects a selector's choice if PFC is about to
+pause that path. Symbols and defaults of keys:
 
     d, C      the longest delay and the highest rate of a link between switches
-    dt        d (§III-B.1: 2 us there)
-    Q_PFC     as given; else where the PFC spec pauses; else 256 KB (§II-B), at least 26 dC, which is the
-              same at the paper's 40 Gbps and 2 us
-    Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
-              the lower, the better)
-    warn      by the derivative (§III-B.1); §V, of the hardware, warns wherever Q_th is exceeded
-    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
-              way takes two (assumption; §III-B.1 has "a given threshold")
-    valid     the longest pause that PFC can ask for at the slowest link, for a port that is paused brings no
-              packet at which a warning could be given again (assumption); else renewed after half of it
+    dt        d (in §III-B.1 2 us)
+    Q_PFC     the key pfc; else the threshold of the PFC spec; else 256 KB (§II-B), at least 26 dC, which is
+              the same at the paper's 40 Gbps and 2 us
+    Q_th      the key qth, from dC to Q_PFC - dC(n - 1); default: a quarter of Q_PFC, clamped to this range
+              (assumption; Fig. 18: the lower, the better)
+    warn      derivative (§III-B.1); the hardware of §V warns whenever Q_th is exceeded
+    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and packets in
+              flight take two (assumption; §III-B.1 has "a given threshold")
+    valid     the longest pause that PFC can ask for, at the slowest link: while a port is paused, no packet
+              arrives that could renew the warning (assumption); else it is renewed after half of it
     probe     one base RTT (§V)
-    age       of an RTT that still counts, 16 probe periods (assumption)
-    last      of a packet that may not recirculate: p, the optimal path (§IV-B.1)
-    interval  of Algorithm 2, one base RTT (assumption: t_rc alone is a few packets here)
-    hold      of a path that Algorithm 2 found faulty, 100 base RTTs, at least an interval (assumption)
+    age       16 probe periods (assumption)
+    last      p, the optimal path (§IV-B.1)
+    interval  of Algorithm 2, one base RTT (assumption: t_rc alone is only a few packets here)
+    hold      100 base RTTs, at least one interval (assumption)
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from tailrace.schemes.rlb.app import (
     DERIVATIVE,
     DRILL,
     DYNAMIC,
+    FIXED,
     HERMES,
     LASTS,
     LETFLOW,
@@ -67,22 +68,22 @@ DEFAULT_FLOWS = 15
 
 DEFAULT_MOST = 8
 DEFAULT_FAULT = 4
-"""Assumptions: the paper gives no numbers of recirculations."""
+"""Assumptions: the paper gives no limits of recirculations."""
 
 MOST_COUNTED = 255
-"""Recirculations that a packet can count (P4: 8 bits); `none` ends here, too."""
+"""The most recirculations that a packet can count (P4: 8 bits); also the limit with limit=none."""
 
 PAUSE_BYTES = 256_000
 PAUSE_LINKS = 26
 USUAL_DT_NS = 2_000
-"""Where links have no delay."""
+"""dt if links have no delay."""
 
 HOLD_RTTS = 100
 
 _MARGIN_LINKS = 4
 _KEPT_PROBES = 16
 _MOST_VALID_NS = 4_000_000_000
-"""What a warning has room for in nanoseconds."""
+"""The longest time in ns that fits the field of a warning."""
 
 
 def _time(name: str, meaning: str, section: str = "") -> keys.Key:
@@ -99,15 +100,15 @@ def _counted(name: str, meaning: str, section: str) -> keys.Key:
 
 @scheme
 class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A selector whose choices are refused where PFC is about to pause the path.
+    """A selector whose choices are rejected if PFC is about to pause the path.
 
     stay_ns: not in the paper; 0: Algorithm 1 decides for each packet
     limit: of recirculations; `dynamic` is the paper's RLB*
-    fault: Rc_avg above which something is taken to have failed (Algorithm 2); 0: not looked for
+    fault: Rc_avg above which a path is taken as failed (Algorithm 2); 0: failures are not detected
     """
 
     name: ClassVar[str] = "rlb"
-    about: ClassVar[str] = "the choices of a selector are refused where PFC is about to pause"
+    about: ClassVar[str] = "a selector's choices are rejected if PFC is about to pause the path"
     counters: ClassVar[tuple[str, ...]] = (
         *("warnings_", "recirculations_refused"),
         *("probes_", "path_rtts_", "failures_"),
@@ -116,59 +117,64 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         str, keys.choice("variant", "the scheme whose choices are checked", VARIANTS, section="RLB §VI-A")
     ] = DRILL
     pause_bytes: Annotated[
-        int | None, _size("pfc", "of an ingress queue at which PFC pauses its sender", "RLB §II-B")
+        int | None, _size("pfc", "length of an ingress queue at which PFC pauses its sender", "RLB §II-B")
     ] = None
     warn_bytes: Annotated[
-        int | None, _size("qth", "of an ingress queue below which no pause is predicted", "RLB §III-B.3")
+        int | None,
+        _size("qth", "length of an ingress queue below which no pause is predicted", "RLB §III-B.3"),
     ] = None
     warn: Annotated[
         str,
         keys.choice(
-            "warn", "of a pause by growth of the queue, or of qth alone", WARNINGS, section="RLB §III-B.1, §V"
+            "warn",
+            "predict a pause by growth of the queue, or by qth only",
+            WARNINGS,
+            section="RLB §III-B.1, §V",
         ),
     ] = DERIVATIVE
     dt_ns: Annotated[
-        int | None, _time("dt", "over which the growth of an ingress queue is measured", "RLB §III-B.1")
+        int | None,
+        _time("dt", "interval over which the growth of an ingress queue is measured", "RLB §III-B.1"),
     ] = None
     flows: Annotated[
         int,
         keys.integer(
-            "flows", "of an incast, for which the bounds of qth are", least=1, section="RLB §III-B.3"
+            "flows", "degree of incast for which the bounds of qth are", least=1, section="RLB §III-B.3"
         ),
     ] = DEFAULT_FLOWS
     margin_ns: Annotated[
-        int | None, _time("margin", "a pause that is so near is warned of", "RLB §III-B.1")
+        int | None, _time("margin", "time before a predicted pause at which to warn", "RLB §III-B.1")
     ] = None
     valid_ns: Annotated[
-        int | None, _time("valid", "a warning that is not renewed is forgotten after so long")
+        int | None, _time("valid", "time after which a warning expires if it is not renewed")
     ] = None
-    probe_ns: Annotated[int | None, _time("probe", "each path is measured once in so long", "RLB §V")] = None
-    keep_ns: Annotated[int | None, _time("age", "an RTT that was measured before that does not count")] = None
-    stay_ns: Annotated[
-        int, keys.time("stay", "a flow that was moved stays until it has been idle for longer")
-    ] = 0
+    probe_ns: Annotated[int | None, _time("probe", "interval at which each path is measured", "RLB §V")] = (
+        None
+    )
+    keep_ns: Annotated[int | None, _time("age", "time after which a measured RTT expires")] = None
+    stay_ns: Annotated[int, keys.time("stay", "idle time until which a moved flow stays on its path")] = 0
     limit: Annotated[
-        str, keys.choice("limit", "of recirculations; dynamic: RLB*", LIMITS, section="RLB §IV-B.1")
+        str, keys.choice("limit", "limit of recirculations; dynamic: RLB*", LIMITS, section="RLB §IV-B.1")
     ] = DYNAMIC
     last: Annotated[
         str,
         keys.choice(
             "last",
-            "a packet that may not recirculate takes the path p, or one without a warning",
+            "path of a packet that may not recirculate: p (optimal), or one without a warning",
             LASTS,
             section="RLB §IV-B.1",
         ),
     ] = BEST
-    most: Annotated[int, _counted("most", "recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
+    most: Annotated[int, _counted("most", "most recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
     fault: Annotated[
         int,
-        _counted("fault", "recirculations, on average, that tell of a failure; 0: none do", "RLB §IV-B.2"),
+        _counted("fault", "mean recirculations above which a path has failed; 0: off", "RLB §IV-B.2"),
     ] = DEFAULT_FAULT
     fault_ns: Annotated[
-        int | None, _time("interval", "over which that average is taken, at least", "RLB §IV-B.2")
+        int | None, _time("interval", "least time over which the mean for fault is taken", "RLB §IV-B.2")
     ] = None
     hold_ns: Annotated[
-        int | None, _time("hold", "a path that failed is not used for so long the first time")
+        int | None, _time("hold", "time for which a failed path is not used, the first time")
     ] = None
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
     gap_ns: Annotated[int | None, GAP] = None
@@ -176,7 +182,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """That of Hermes, where it chooses."""
+        """That of Hermes if it is the selector; else any."""
         return HermesConfig().only_transport if self.variant == HERMES else None
 
     @property
@@ -184,23 +190,23 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         return self.variant == HERMES
 
     def checked(self, spec: Spec) -> RlbConfig:
-        for key, owner in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
-            if self.variant != owner:
-                spec.refuse((key,), f"variant is {owner}")
+        for key, variant in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
+            if self.variant != variant:
+                spec.refuse((key,), f"variant={variant}")
         if self.warn == THRESHOLD:
-            spec.refuse(("dt", "margin"), f"warn is {DERIVATIVE}")
+            spec.refuse(("dt", "margin"), f"warn={DERIVATIVE}")
         if not self.fault:
-            spec.refuse(("interval", "hold"), "fault is not 0")
+            spec.refuse(("interval", "hold"), "fault above 0")
         if self.limit != NO_LIMIT:
             return self
-        spec.refuse(("most",), f"limit is not {NO_LIMIT}")
+        spec.refuse(("most",), f"limit={FIXED} or limit={DYNAMIC}")
         return replace(self, most=MOST_COUNTED)
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedRlb:
         """See SchemeConfig.
 
         Raises:
-            IntentError: Q_th is out of its bounds, or there is none.
+            IntentError: Q_th is out of its bounds, or no value is possible.
         """
         rtt_ns, delay_ns = base_rtt_ns(topology, context.frame_bytes), link_delay_ns(topology)
         pause = pause_bytes(topology, self.pause_bytes, context.pause_bytes)
@@ -246,11 +252,13 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
 
 class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
-    """RLB in a network; `gap_ns` and `tiers` are of the selector letflow, `cell_bytes` of presto."""
+    """RLB resolved for a network; `gap_ns` and `tiers` belong to the selector letflow, `cell_bytes` to
+    presto.
+    """
 
     @property
     def dense_groups(self) -> bool:
-        """Algorithm 1 goes from slot to slot, and each is to be another port."""
+        """Algorithm 1 steps from slot to slot, and each must be a different port."""
         return True
 
     @property
@@ -259,12 +267,12 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
 
     @property
     def recirculates(self) -> bool:
-        """Algorithm 1 l. 6."""
+        """In Algorithm 1, line 6."""
         return True
 
     @property
     def pauses_at_bytes(self) -> int:
-        """Without PFC there is nothing to predict."""
+        """Q_PFC: without PFC there is nothing to predict."""
         return self.pause_bytes
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
@@ -284,11 +292,12 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
 
 
 def pause_bytes(topology: Topology, given: int | None, pfc_bytes: int | None) -> int:
-    """Q_PFC, on which a scheme that predicts pauses and the switches that pause agree (§III-B.1).
+    """Q_PFC, the common threshold of the scheme that predicts pauses and the switches that pause (§III-B.1).
 
     Args:
-        given: the scheme's own, which comes first.
-        pfc_bytes: the threshold of the PFC spec, which comes next.
+        topology: the network.
+        given: the scheme's key pfc, which has precedence; None: not given.
+        pfc_bytes: the threshold of the PFC spec; None: not given.
     """
     for threshold in (given, pfc_bytes):
         if threshold is not None:
@@ -297,7 +306,7 @@ def pause_bytes(topology: Topology, given: int | None, pfc_bytes: int | None) ->
 
 
 def warn_bounds(topology: Topology, pause: int, flows: int) -> tuple[int, int]:
-    """[dC, Q_PFC - dC(n - 1)]: a warning comes before the pause, and ends before the queue is empty."""
+    """[dC, Q_PFC - dC(n - 1)]: the warning comes before the pause, and ends before the queue is empty."""
     in_flight = in_flight_bytes(topology)
     return in_flight, pause - in_flight * (flows - 1)
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that a switch found faulty (RLB §IV-B.2, Algorithm 2): suppression and reuse. Without a clock.
+"""Suppression and reuse of paths that a switch reports as faulty (RLB §IV-B.2, Algorithm 2). The caller
+passes the time.
 
-    alert of a path in use     -> out, for the hold time; twice as long each time it happens again
-    hold time over, link alive -> back in use; Algorithm 2 goes on to watch it
-    in use without an alert    -> each hold time that it stays so takes one doubling back
+    alert of a path in use       -> suppressed for the hold time; twice as long each further time
+    hold time over, link is up   -> in use again; Algorithm 2 continues to watch it
+    in use without an alert      -> each such hold time undoes one doubling
 
-A silent fault shows nowhere but in the data that meets it, so a path can be tried only by using it; what
-bounds the harm is that each failed trial doubles the time to the next one, as route-flap damping does
-(RFC 2439). A link whose probes are lost (controller.linkwatch) is not tried before they come in again.
+A silent fault affects only the data that meets it, so a path can be tested only by using it. To bound the
+harm, each failed trial doubles the time to the next one, as route-flap damping does (RFC 2439). A link whose
+probes are lost (controller.linkwatch) is not tried until they arrive again.
 
-DEVIATION: the paper takes paths out and says nothing of when they come back.
+DEVIATION: the paper suppresses paths and does not say when they are used again.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ MOST_DOUBLINGS = 6
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What a switch says of one of its ports.
+    """A switch's report of a faulty path behind one of its ports.
 
-    neighbour: the switch behind the port, which is the one that is taken to have failed (Algorithm 2 l. 8)
-    mean: recirculations a packet, Rc_avg; delay_ns: t_rc
+    neighbour: the switch behind the port, which is assumed to have failed (Algorithm 2, line 8)
+    mean: mean recirculations per packet, Rc_avg
+    delay_ns: t_rc
     """
 
     switch: str
@@ -45,12 +47,12 @@ class Alert:
 
     @property
     def end(self) -> LinkEnd:
-        """The way that is faulty."""
+        """The faulty link direction, as (switch, egress port)."""
         return self.switch, self.port
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What there is to log."""
+        """The fields for the log."""
         return {
             "switch": self.switch,
             "port": self.port,
@@ -61,7 +63,7 @@ class Alert:
 
 
 def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert | None:
-    """The alert that a digest is; None for other digests, and for ports that lead to no switch."""
+    """Decodes a digest of an alert; None for other digests, and for ports without a switch behind them."""
     if digest.name != DIGEST:
         return None
     port = digest.fields["port"]
@@ -75,7 +77,13 @@ def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert
 
 @dataclass(slots=True)
 class _Path:
-    """What is remembered of a path: the last time it went out or came back, and how often it was doubled."""
+    """State of a path.
+
+    is_out: whether it is suppressed
+    since_ns: time of the last suppression or reuse
+    hold_ns: current hold time
+    doublings: how often the hold time is doubled
+    """
 
     is_out: bool
     since_ns: int
@@ -84,15 +92,15 @@ class _Path:
 
 
 class Failures:
-    """The paths of a network that are out, or were."""
+    """The paths of a network that are or were suppressed."""
 
     def __init__(self, hold_ns: int) -> None:
-        """`hold_ns`: how long a path stays out the first time."""
+        """`hold_ns`: the hold time of a first suppression."""
         self._first_ns = hold_ns
         self._paths: dict[LinkEnd, _Path] = {}
 
     def suppress(self, end: LinkEnd, now_ns: int) -> SuppressedPath | None:
-        """Takes a path out; None where it is out already, for packets under way may still tell of it."""
+        """Suppresses a path; None if it is suppressed already (late packets may cause further alerts)."""
         path = self._paths.get(end)
         if path is not None and path.is_out:
             return None
@@ -105,7 +113,7 @@ class Failures:
         return SuppressedPath(end, now_ns, now_ns + hold_ns)
 
     def reuse(self, now_ns: int, down: AbstractSet[LinkEnd] = frozenset()) -> list[LinkEnd]:
-        """Lifts the suppression of paths whose hold time is over, except those in `down` (dead links)."""
+        """Lifts the suppression of paths whose hold time is over, except dead links (`down`)."""
         back = [path.end for path in self.suppressed if path.until_ns <= now_ns and path.end not in down]
         for end in back:
             state = self._paths[end]
@@ -114,15 +122,15 @@ class Failures:
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
-        """The paths that are out, by switch and port."""
+        """The suppressed paths, in order of switch and port."""
         out = sorted((end, path) for end, path in self._paths.items() if path.is_out)
         return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in out]
 
     @property
     def suppressed_ports(self) -> frozenset[LinkEnd]:
-        """The ports that are not to be used."""
+        """The ports of suppressed paths, as (switch, port)."""
         return frozenset(end for end, path in self._paths.items() if path.is_out)
 
     def next_ns(self, now_ns: int) -> int | None:
-        """When the next hold time is over; None: none goes on."""
+        """The time at which the next hold time ends; None if no hold time is running."""
         return min((path.until_ns for path in self.suppressed if path.until_ns > now_ns), default=None)

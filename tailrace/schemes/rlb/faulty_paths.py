@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller-side reaction to failure alerts (RLB §IV-B.2): events, and ports of switches to suppress.
 
-The time is an argument, so the same code runs on every clock.
+The time is an argument, so the same code runs in real and virtual time.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
 
 TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
-"""What became of the path of an alert; the last way stays in use, for nothing else is left."""
+"""What happened to the path of an alert; LAST_WAY: it stays in use, as it is the last path to a leaf."""
 
 _MEMBERS = "group_members"
 
 
 class RlbWatcher(Watcher):
-    """The faulty paths of one network."""
+    """Watches for failure alerts of one network, and suppresses the paths."""
 
     def __init__(
         self,
@@ -40,26 +40,28 @@ class RlbWatcher(Watcher):
         notify: Notify,
         time_text: FormatTime = format_time,
     ) -> None:
-        """`hold_ns`: how long a path stays out the first time."""
+        """`hold_ns`: the hold time of a first suppression."""
         super().__init__(topology, notify, time_text)
         self._target = target
         self._failures = Failures(hold_ns)
 
     def on_digest(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:
-        """Handles a digest of a switch; returns whether another path is suppressed now.
+        """Handles a digest of a switch; returns whether it suppressed another path.
 
         Args:
-            down: the ends of links that are dead.
+            digest: of any kind.
+            now_ns: the current time.
+            down: the ends of dead links.
         """
         alert = alert_of(digest, self.topology, self._target)
         if alert is None:
             return super().on_digest(digest, now_ns, down)
         suppressed = None
-        became = LAST_WAY
+        action = LAST_WAY
         if not self._is_last(alert.end, down):
             suppressed = self._failures.suppress(alert.end, now_ns)
-            became = ALREADY_OUT if suppressed is None else TAKEN_OUT
-        self.notify(self._of_alert(alert, now_ns, became, suppressed))
+            action = ALREADY_OUT if suppressed is None else TAKEN_OUT
+        self.notify(self._alert_event(alert, now_ns, action, suppressed))
         return suppressed is not None
 
     def on_takeover(
@@ -71,13 +73,13 @@ class RlbWatcher(Watcher):
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """See Watcher: what an earlier controller has left out stays out for a while."""
+        """See Watcher: paths that an earlier controller has suppressed stay so for a hold time."""
         missing = missing_ports(program, intended, held)
         return bool(missing) and self.adopt(switch, missing, now_ns, down)
 
     def adopt(self, switch: str, ports: Collection[int], now_ns: int, down: Down = frozenset()) -> bool:
-        """A switch was found without some ports that it should use, as an earlier controller left it: they
-        stay out for a hold time from now on. Whether there were any.
+        """Adopts suppressions of an earlier controller: `ports`, which a switch should use and does not, stay
+        suppressed for a hold time from now on. Returns whether any was adopted.
         """
         taken = [self._adopt_one(switch, port, now_ns, down) for port in sorted(ports)]
         return any(taken)
@@ -99,7 +101,7 @@ class RlbWatcher(Watcher):
         return True
 
     def reused(self, now_ns: int, down: Down = frozenset()) -> list[LinkEnd]:
-        """See Watcher: the paths whose hold time is over."""
+        """See Watcher: paths whose hold time is over are used again."""
         back = self._failures.reuse(now_ns, down)
         for switch, port in back:
             neighbour = self.topology.ports_of(switch)[port].name
@@ -117,15 +119,17 @@ class RlbWatcher(Watcher):
         return self._failures.suppressed
 
     def next_ns(self, now_ns: int) -> int | None:
-        """When a path may come back next; None: nothing changes with time alone."""
+        """The time at which the next path may be used again; None: nothing changes by time alone."""
         return self._failures.next_ns(now_ns)
 
-    def _of_alert(self, alert: Alert, now_ns: int, became: str, suppressed: SuppressedPath | None) -> Event:
-        facts: dict[str, Any] = {"time_ns": now_ns, **alert.facts, "action": became}
+    def _alert_event(
+        self, alert: Alert, now_ns: int, action: str, suppressed: SuppressedPath | None
+    ) -> Event:
+        facts: dict[str, Any] = {"time_ns": now_ns, **alert.facts, "action": action}
         text = (
             f"{alert.switch}: failure alert: time={self.time_text(now_ns)} port={alert.port}"
             f" neighbour={alert.neighbour} mean_recirculations={alert.mean:.3g}"
-            f" t_rc={format_time(alert.delay_ns)} action={became}"
+            f" t_rc={format_time(alert.delay_ns)} action={action}"
         )
         if suppressed is not None:
             facts["until_ns"] = suppressed.until_ns
@@ -133,25 +137,25 @@ class RlbWatcher(Watcher):
         return Event("failure-alert", f"{alert.switch}-{alert.neighbour}", text, facts)
 
     def _is_last(self, end: LinkEnd, down: Down) -> bool:
-        """Whether there would be no other way left to any leaf to which the port leads."""
+        """Whether no leaf that is reached by this port could be reached without it."""
         name, port = end
         hops = next_hops(self.topology, down)[name]
-        led = {leaf: ports for leaf, ports in hops.items() if port in ports}
+        using = {leaf: ports for leaf, ports in hops.items() if port in ports}
         suppressed = {out for switch, out in self.suppressed_ports if switch == name}
-        after = excluding(led, frozenset(suppressed | {port}))
-        return bool(led) and all(port in ports for ports in after.values())
+        after = excluding(using, frozenset(suppressed | {port}))
+        return bool(using) and all(port in ports for ports in after.values())
 
 
 def missing_ports(program: P4Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]) -> set[int]:
-    """The ports that groups of next hops should name, and none of those that a switch holds does; none where
-    it holds no group at all.
+    """The ports in next-hop groups that a switch should have (`intended`), but in none that it has (`held`);
+    empty if it has no groups at all.
     """
     wanted, present = member_ports(program, intended), member_ports(program, held)
     return wanted - present if present else set()
 
 
 def member_ports(program: P4Program, entities: Iterable[p4r.Entity]) -> set[int]:
-    """The ports that the groups of next hops among some entities name."""
+    """The ports in next-hop groups among these entities."""
     table = program.table(_MEMBERS).preamble.id
     ports = set()
     for entity in entities:

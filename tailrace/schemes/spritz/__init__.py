@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spritz, and the others whose switches run the program `spritz`: ops, flicr, ECMP over all paths."""
+"""Spritz, and other schemes whose switches run the program `spritz`: ops, flicr, ECMP over all paths."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source-guided adaptive routing: roles, the ECMP tables of two of them, and default routes (Spritz §III).
+"""Entries for source-guided adaptive routing (Spritz §III): switch roles, the ECMP tables of the first and
+second role, and default routes.
 
-Lists of ports are numbered: FIRST_FAR, FIRST_NEAR and SECOND. All paths and the non-minimal ones of the
-coarse-grained mode (§III-D) share them: as in Valiant's routing, a drawn path may be a minimal one by chance.
+Lists of ports have the ids FIRST_FAR, FIRST_NEAR and SECOND. Two classes of the coarse-grained mode (§III-D),
+all paths and non-minimal ones, share them: as in Valiant's routing, a drawn path may be minimal by chance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from tailrace.schemes.blocks.entries import (
-    ENTRIES_SHARED,
+    ENTRIES_CACHED,
     configuration,
     default_action,
     fitting,
@@ -31,7 +32,7 @@ from tailrace.topology.paths.bounded import BoundedPaths
 PROGRAM = "spritz"
 
 MODES = ("minimal", "steered", "class", "random", "ugal-l")
-"""What switches do, as SpritzMode_t of the P4 source has it."""
+"""How switches choose the next hop, as in SpritzMode_t of the P4 source."""
 
 MINIMAL_MODE, STEERED, CLASS, RANDOM, UGAL_L_MODE = MODES
 
@@ -43,7 +44,12 @@ _TAGGED = ("MINIMAL", "NONMINIMAL")
 
 @dataclass(frozen=True, slots=True)
 class BoundedPlan(EntryPlan):
-    """A plan in the program. `host_marks`: hosts may mark packets that follow their EV in every mode."""
+    """A plan for the program `spritz`.
+
+    paths: bounded simple paths
+    mode: one of MODES
+    host_marks: whether hosts may mark packets to follow their EV (entropy value) in every mode
+    """
 
     paths: BoundedPaths
     mode: str
@@ -52,23 +58,23 @@ class BoundedPlan(EntryPlan):
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list of ports for a role, and whether for destinations in the own group (topology.paths.bounded)."""
+    """A list of ports for a role; `near`: for destinations in the switch's group (topology.paths.bounded)."""
 
-    number: int
+    id: int
     role: str
     near: bool
     ports: tuple[int, ...]
 
 
 def entities(plan: BoundedPlan) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: routes last.
+    """The entries of a switch, in the order of writing: routes last.
 
     Raises:
         IntentError: a value does not fit the program.
     """
     yield from configuration(plan)
-    number = plan.program.enum("SpritzMode_t", plan.mode.upper().replace("-", "_"))
-    yield default_action("spritz_config", "set_spritz", mode=number, host_marks=int(plan.host_marks))
+    mode = plan.program.enum("SpritzMode_t", plan.mode.upper().replace("-", "_"))
+    yield default_action("spritz_config", "set_spritz", mode=mode, host_marks=int(plan.host_marks))
     if plan.mode == CLASS:
         yield from _tags(plan)
     yield from port_roles(plan)
@@ -80,7 +86,7 @@ def entities(plan: BoundedPlan) -> Iterator[P4Entity]:
 
 
 def _tags(plan: BoundedPlan) -> Iterator[P4Entity]:
-    """What VLAN tags mean; no tag is the default table."""
+    """The path class of each VLAN tag; packets without a tag use the default table."""
     for name in _TAGGED:
         yield P4TableEntry(
             "vlan_classes",
@@ -90,7 +96,9 @@ def _tags(plan: BoundedPlan) -> Iterator[P4Entity]:
 
 
 def _second_role(plan: BoundedPlan) -> Iterator[P4Entity]:
-    """Packets straight from the switch of their source, where that leaves the second link to this one."""
+    """Matches packets that come directly from their first switch and for which this switch chooses the second
+    link.
+    """
     paths, name = plan.paths, plan.switch.name
     for port, peer in plan.topology.ports_of(name).items():
         if peer.kind == "switch" and paths.goes_on(peer.name, peer.port, near=False):
@@ -103,7 +111,7 @@ def _second_role(plan: BoundedPlan) -> Iterator[P4Entity]:
 
 
 def _lists(plan: BoundedPlan) -> Iterator[_List]:
-    """The lists of a switch; empty ones have no entry, and the default table takes their place."""
+    """The lists of a switch; an empty one gets no entry, so that packets use the default table."""
     tables = plan.paths.ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
     if plan.topology.kind != SLIM_FLY:
@@ -118,7 +126,7 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
             goes_on = path_list.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=path_list.near)
             yield P4TableEntry(
                 "path_slots",
-                match=P4TableMatch(list=path_list.number, slot=slot),
+                match=P4TableMatch(list=path_list.id, slot=slot),
                 action=P4TableAction(
                     "path_slot",
                     port=port,
@@ -134,22 +142,22 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
                     near=int(path_list.near),
                     **{"class": program.enum("PathClass_t", name)},
                 ),
-                action=P4TableAction("path_list", list=path_list.number, size=len(path_list.ports)),
+                action=P4TableAction("path_list", list=path_list.id, size=len(path_list.ports)),
             )
 
 
 def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
-    """The links of the longest path that goes on by a port of a list; `max_links` are those of all paths."""
+    """The most links of a path through a port of a list, from this switch on; `max_links`: of any path."""
     if path_list.near:
         return min(2, len(path_list.ports))
     if path_list.role == "SECOND":
         return max_links - 1
-    # with groups only a link within one has a second choice after it
+    # in a network with groups, only after a link within a group the next switch chooses, too
     return max_links if goes_on else max_links - 1
 
 
 def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:
-    """The default table: a static minimal next hop towards each other switch that can be reached."""
+    """The default table: a static minimal next hop towards each other reachable switch."""
     paths, name = plan.paths, plan.switch.name
     fit = set[int]()
     for leaf in plan.topology.leaves:
@@ -164,7 +172,7 @@ def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:
             yield _destination(prefix, near, links, port)
 
 
-@lru_cache(ENTRIES_SHARED)
+@lru_cache(ENTRIES_CACHED)
 def _destination(prefix: IPv4Network, near: int, links: int, port: int) -> P4TableEntry:
     return P4TableEntry(
         "destinations",

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What schemes over bounded simple paths of Dragonfly and Slim Fly share, whose switches run `spritz`.
+"""Base of the schemes whose switches run the program `spritz`: packets take bounded simple paths (loop-free
+paths of bounded length) of a Dragonfly or Slim Fly.
 
-NICs choose a path by its entropy value (Spritz §III, §IV and the baselines of §V-A), or switches draw one hop
-by hop. Packets take paths of many lengths and queues are bounded, so defaults follow from the longest path
-(topology.timing; Spritz, Table II):
+NICs choose a path by its entropy value, EV (Spritz §III, §IV and the baselines of §V-A), or switches draw it
+hop by hop. Packets take paths of many lengths and queues are bounded, so defaults follow from the longest
+path (topology.timing; Spritz, Table II):
 
-    frame          that of the experiment's packets, with the headers of Spritz; else that of Table II
-    queue limit    one longest BDP, as RED's base
+    frame          size of the experiment's packets plus the headers of Spritz; else that of Table II
+    queue limit    one BDP of the longest path, also the base of RED
     RED            from 0.2 to 0.8 of the queue limit
     transport      dctcp
-    rto            of each packet: RTO_MARGIN times the longest idle round trip with a full queue at every
-                   switch. The paper gives none; with trimming only what has vanished waits for it. It does
-                   not double, and where queues trim it leaves the window alone: congestion shows by marks and
-                   NACKs, a timeout tells of a dead path
+    rto            per packet: RTO_MARGIN times the longest idle RTT with a full queue at every switch. The
+                   paper gives no value; with trimming only vanished packets wait for it. It does not double,
+                   and if queues trim it does not change the window: marks and NACKs show congestion, a
+                   timeout shows a dead path
 """
 
 from __future__ import annotations
@@ -51,56 +52,58 @@ from tailrace.topology.timing import (
 )
 
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
-"""How NICs choose among paths."""
+"""Algorithms by which NICs choose among paths."""
 
 SCOUT, SPRAY, OPS, FLOW_ECMP, FLICR = ALGORITHMS
 
 BOUNDED_KEYS = ("trim", "repair", "frame")
+"""Keys that have a meaning only with the program `spritz`."""
 
 FRAME_HEADER_BYTES = ACK_BYTES
-"""What a frame has beside its payload, as in Spritz, Table II: our frames have 6 bytes less."""
+"""Bytes of a frame besides its payload, as in Spritz, Table II; our frames have 6 bytes fewer."""
 
 RTO_MARGIN = 1.5
 _LEAST_FRAME_BYTES = 64
 
 
 class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A scheme that may run over the program `spritz`; these keys have no meaning where it does not.
+    """A scheme that may use the program `spritz`; its keys have a meaning only if it does.
 
-    Where `repair` is on, default tables lead around failed links; ECMP tables never do (Spritz §IV-C, §V-D).
+    With `repair`, default tables lead around failed links; ECMP tables never do (Spritz §IV-C, §V-D).
     """
 
     trim: Annotated[
-        bool | None, keys.flag("trim", "what exceeds a queue's limit loses its payload, and not all")
+        bool | None,
+        keys.flag("trim", "packets beyond a queue's limit lose their payload instead of being dropped"),
     ] = None
     repair: Annotated[bool | None, keys.flag("repair", "default routes lead around failed links")] = None
     marks: Annotated[
-        bool, keys.flag("marks", "hosts may mark packets that follow their EV in every mode")
+        bool, keys.flag("marks", "hosts may mark packets to follow their entropy value (EV) in every mode")
     ] = False
     frame_bytes: Annotated[
         int | None,
         keys.size(
-            "frame", "of a full frame; experiments have that of their packets", least=_LEAST_FRAME_BYTES
+            "frame", "size of a full frame (experiments: that of their packets)", least=_LEAST_FRAME_BYTES
         ),
     ] = None
 
     @property
     def steers(self) -> bool:
-        """Whether it runs over that program in every topology."""
+        """Whether the scheme uses the program `spritz` in every topology."""
         return True
 
-    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002 - of some schemes it depends
-        """Whether it runs over that program."""
+    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002 - some schemes use it
+        """Whether the scheme uses the program `spritz` in this topology."""
         return True
 
     @property
     def steering(self) -> str:
-        """The algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches do."""
+        """The algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose."""
         return ""
 
     @property
     def only_transport(self) -> str | None:
-        """NICs need to be told each packet's fate."""
+        """A transport that tells NICs the fate of each packet, if they choose paths."""
         return STEERABLE if self.steering else None
 
     @property
@@ -114,13 +117,13 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         return self.full_frame_bytes(context) if self.is_bounded_on(topology) else None
 
     def full_frame_bytes(self, context: SchemeContext) -> int:
-        """A full frame where it runs over that program."""
+        """The size of a full frame with the program `spritz`."""
         if self.frame_bytes is not None:
             return self.frame_bytes
         return PATH_FRAME_BYTES if context.mtu_bytes is None else context.mtu_bytes + FRAME_HEADER_BYTES
 
     def check_on(self, topology: Topology) -> None:
-        """Raises IntentError where the topology has no bounded paths."""
+        """Raises IntentError if the topology has no bounded simple paths."""
         try:
             check_kind(topology)
         except SpecError as error:
@@ -133,10 +136,10 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         kind: type[ResolvedBounded] | None = None,
         **more: Any,
     ) -> ResolvedBounded:
-        """The scheme over that program, with `mode` and what else it has.
+        """The scheme resolved for the program `spritz`; `more` has `mode` and further fields.
 
         Raises:
-            IntentError: the topology has no such paths.
+            IntentError: the topology has no bounded simple paths.
         """
         self.check_on(topology)
         frame = self.full_frame_bytes(context)
@@ -161,12 +164,12 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
 
 class ResolvedBounded(Resolved, frozen=True, kw_only=True):
-    """A scheme over the program `spritz`.
+    """A scheme resolved for the program `spritz`.
 
-    mode: what switches do, one of MODES
-    steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches do
+    mode: how switches choose the next hop, one of MODES
+    steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose
     weights, scale: see EndpointPaths
-    held_paths: to each destination of which a sender knows; None: all
+    held_paths: number of paths to each destination that a sender knows; None: all
     """
 
     draw: ClassVar[str] = "hop"
@@ -199,8 +202,8 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         down: Down,
         suppressed: Collection[LinkEnd],
     ) -> Iterator[EntryPlan]:
-        """Groups hold all minimal next hops, in a Dragonfly those from hosts. Dead links are left to the
-        senders to avoid, unless `repair` is on (Spritz §V-D).
+        """See Resolved: groups have all minimal next hops, in a Dragonfly those for packets from hosts.
+        Unless `repair` is on, groups keep dead links, which senders must avoid (Spritz §V-D).
         """
         del suppressed
         down = down if self.repair else frozenset()
@@ -213,7 +216,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             yield BoundedPlan(topology, switch, groups, program, target, self, paths, self.mode, self.marks)
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
-        assert isinstance(plan, BoundedPlan), "the plans are ours"
+        assert isinstance(plan, BoundedPlan), "plans() makes BoundedPlans"
         return entities(plan)
 
     def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002

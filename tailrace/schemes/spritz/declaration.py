@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spritz (§III, §IV), and two of its baselines in NICs: oblivious packet spraying, and Flicr (§V-A).
 
-explore, ecn    0.5 and 0.1 of the longest BDP in frames, rounded down: 44 and 8 in the Dragonfly of
-Table II
-timer           TIMER_RTTS longest RTTs (assumption; the paper gives no value)
+Defaults of keys:
+
+explore, ecn    0.5 and 0.1 of the longest path's BDP in frames, rounded down: 44 and 8 in the Dragonfly of
+                Table II
+timer           TIMER_RTTS RTTs of the longest path (assumption; the paper gives no value)
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ DEFAULT_BUFFER = 8
 TIMER_RTTS = 100
 _MOST_KEEP_NS = 60_000_000_000
 _EXPLORE_PART, _ECN_PART = 2, 10
-"""One over these is the part of a BDP."""
+"""Divisors of the longest path's BDP, for the defaults of explore and ecn."""
 
 _WEIGHTS = keys.choice(
-    "weights", "how paths are drawn: the shorter the likelier, or alike", WEIGHTS, section="Spritz eq. 1"
+    "weights", "how paths are drawn: shorter ones more often, or all alike", WEIGHTS, section="Spritz eq. 1"
 )
 _SCALE = keys.number(
     "scale",
-    "factor of all weights but the longest path's",
+    "factor of all weights except the longest path's",
     above=0,
     values="more than 0",
     section="Spritz §V-A",
@@ -50,7 +52,7 @@ _SCALE = keys.number(
 class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
     """NICs draw paths by weights: `latency` (eq. 1) or `uniform`.
 
-    held_paths: to each destination of which a sender knows; None: all
+    held_paths: number of paths to each destination that a sender knows; None: all
     """
 
     weights: Annotated[str, _WEIGHTS] = LATENCY
@@ -59,7 +61,7 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "paths",
-            "to a destination that a sender knows of: minimal ones, then others, drawn",
+            "number of paths to a destination that a sender knows: minimal ones, then others at random",
             least=1,
             most=MOST_EVS,
             absent="all",
@@ -69,7 +71,7 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> SteeredConfig:
         if self.weights == UNIFORM:
-            spec.refuse(("scale",), f"weights={LATENCY} is")
+            spec.refuse(("scale",), f"weights={LATENCY}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBounded:
@@ -78,10 +80,10 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
 
 @scheme
 class OpsConfig(SteeredConfig, frozen=True, kw_only=True):
-    """Oblivious packet spraying: every packet takes a path that is drawn for it."""
+    """Oblivious packet spraying: every packet takes a random path."""
 
     name: ClassVar[str] = "ops"
-    about: ClassVar[str] = "NICs draw a path for every packet"
+    about: ClassVar[str] = "NICs draw a random path for every packet"
     weights: Annotated[str, _WEIGHTS] = UNIFORM
 
     @property
@@ -91,10 +93,10 @@ class OpsConfig(SteeredConfig, frozen=True, kw_only=True):
 
 @scheme
 class FlicrConfig(SteeredConfig, frozen=True, kw_only=True):
-    """Flicr: a flow leaves a congested path for one that is drawn."""
+    """Flicr: a flow leaves a congested path for a random one."""
 
     name: ClassVar[str] = "flicr"
-    about: ClassVar[str] = "NICs draw another path when that of a flow is congested"
+    about: ClassVar[str] = "NICs draw another path for a flow whose path is congested"
 
     @property
     def steering(self) -> str:
@@ -106,11 +108,11 @@ _SECTION = "Spritz §IV"
 
 @scheme
 class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
-    """Spritz (§IV): good paths are used again, bad ones left.
+    """Spritz (§IV): good paths are used again, bad ones are left.
 
-    explore_packets: a path is drawn anew after more packets than this
-    bias: weight of the shortest path where nearly all is marked; 0: twice its own
-    control: `fine`: by EV, or `coarse`: by classes of paths (§III-D)
+    explore_packets: after more packets than this, a new path is drawn
+    bias: weight of the shortest path while nearly all packets are marked; 0: twice its normal weight
+    control: `fine`: NICs select paths by EV; `coarse`: classes of paths by VLAN tag (§III-D)
     """
 
     name: ClassVar[str] = "spritz"
@@ -122,7 +124,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "explore",
-            "after so many a path is drawn all the same",
+            "packets after which a new path is drawn even so",
             least=0,
             values="packets",
             section=_SECTION,
@@ -132,7 +134,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "ecn",
-            "a path with more marks than this is not used again",
+            "marked packets above which a path is not used again",
             least=0,
             values="packets",
             section=_SECTION,
@@ -142,13 +144,13 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int, keys.integer("buffer", "good paths that are remembered", least=1, section=_SECTION)
     ] = DEFAULT_BUFFER
     timer_ns: Annotated[
-        int | None, keys.time("timer", "a path on which a packet vanished is not drawn for so long", least=1)
+        int | None, keys.time("timer", "time for which a path that lost a packet is not drawn", least=1)
     ] = None
     keep_ns: Annotated[
         int,
         keys.time(
             "keep",
-            "so long after a flow the next one to the same host begins with what it knew of paths",
+            "time after the end of a flow in which the next flow to its host reuses its knowledge of paths",
             most=_MOST_KEEP_NS,
             section="Spritz §III-C",
         ),
@@ -157,7 +159,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         float,
         keys.number(
             "bias",
-            "weight of the shortest path under marks everywhere; 0: twice its own",
+            "weight of the shortest path while all are marked; 0: twice its normal weight",
             least=0,
             values="number",
             section=_SECTION,
@@ -172,7 +174,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> SteeredConfig:
         if self.control == COARSE:
-            spec.refuse(("paths",), f"mode={FINE} is")
+            spec.refuse(("paths",), f"mode={FINE}")
         return super().checked(spec)
 
     @property
@@ -196,7 +198,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
 
 
 class ResolvedSpritz(ResolvedBounded, frozen=True, kw_only=True):
-    """Spritz in a network; `steering` is the variant."""
+    """Spritz resolved for a network; `steering` is the variant."""
 
     explore_packets: int
     ecn_packets: int
