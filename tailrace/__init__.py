@@ -11,13 +11,13 @@
         seed=1,
     )
     result.summary.fct_ns.mean                  # a summary, as in summary.json
-    result.flows                                # an Arrow table, a row a flow
+    result.flows                                # an Arrow table, one row per flow
     tailrace.figure(result).savefig("flowcut.svg")
 
     tailrace.compare("basic", schemes=["ecmp", "flowcut:variant=nic"])
     tailrace.sweep("basic", {"scheme": ["ecmp", "flowcut"], "seed": range(1, 6)}, workers=2)
 
-Nothing else is loaded before one of these names is used.
+The rest of the package is loaded when one of these names is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ __all__ = [
     "sweep",
 ]
 
-if not TYPE_CHECKING:  # type checkers would take every name for known
+if not TYPE_CHECKING:  # with this, type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

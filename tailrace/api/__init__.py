@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import tailrace` offers, gathered; the command line calls the same functions."""
+"""The Python API of `import tailrace`; the command line calls the same functions."""
 
 from tailrace.api.experiment import Keys, experiment
 from tailrace.api.run import compare, figure, repeat, run, sweep

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tailrace.topology.families.options import Family
 
 Base = Experiment | str | os.PathLike[str] | None
-"""What arguments change: an experiment, a TOML file, or the name of a preset."""
+"""The experiment that keyword arguments change: an Experiment, a TOML file, or the name of a preset."""
 
 _STRUCTS: Mapping[str, Registry[Any]] = {
     "scheme": SCHEMES,
@@ -39,10 +39,10 @@ _STRUCTS: Mapping[str, Registry[Any]] = {
 
 
 class Keys(TypedDict, total=False):
-    """The keys of an experiment, as an experiment file has them; docs/experiments.md says what each means.
+    """The keys of an experiment, as in an experiment file; docs/experiments.md describes them.
 
-    A scheme, topology, workload or fault is its spec, such as `flowcut:variant=nic`, or the registered
-    struct that they mean, such as a family of topologies that `register_topology` was given.
+    A scheme, topology, workload or fault is given by its spec, such as `flowcut:variant=nic`, or as a
+    registered struct, such as one that was registered by `register_topology`.
     """
 
     scheme: str | SchemeConfig
@@ -66,29 +66,29 @@ class Keys(TypedDict, total=False):
 
 
 def experiment(base: Base = None, /, *, scale: str | None = None, **keys: Unpack[Keys]) -> Experiment:
-    """An experiment, checked.
+    """Makes an experiment, and checks it.
 
     Args:
-        base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
-        scale: `small` or `paper`: a size that the file knows.
-        keys: as Keys has them.
+        base: the experiment that the keys change: an Experiment, a TOML file, or a preset such as `basic`.
+        scale: `small` or `paper`: a size that the file defines.
+        keys: see Keys.
 
     Raises:
-        SpecError: a key, value or file that cannot be used.
+        SpecError: an invalid key, value or file.
     """
     values = {key: as_spec(key, value) for key, value in keys.items()}
     if not isinstance(base, Experiment):
         return read_experiment(None if base is None else Path(base), scale, values)
     if scale is not None:
-        raise SpecError("scale needs an experiment file that knows it")
+        raise SpecError("scale needs an experiment file that defines it")
     return make(values, base)
 
 
 def as_spec(key: str, value: Any) -> Any:
-    """A key's value in the types that TOML knows.
+    """A key's value, converted to types of TOML.
 
     Raises:
-        SpecError: a struct that no spec means.
+        SpecError: a struct that no spec describes.
     """
     if key == "fault" and isinstance(value, list | tuple):
         return [FAULTS.spec_of(each) for each in value]
@@ -96,5 +96,5 @@ def as_spec(key: str, value: Any) -> Any:
         return _STRUCTS[key].spec_of(value)
     if not isinstance(value, tuple | range):
         return value
-    # one more seed than there may be is enough to refuse them
+    # of too many seeds, one more than allowed is enough for the error
     return list(itertools.islice(value, MOST_SEEDS + 1) if key == "seed" else value)

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file from outside needs that adds a topology, a workload, a fault or a metric.
+"""The names that a plug-in imports to add a topology, a workload, a fault or a metric.
 
     from dataclasses import dataclass
     from typing import Annotated
 
-    from tailrace.api.extend import Builder, Links, keys, register_topology
+    from tailrace.api.extend import Builder, LinkOptions, keys, register_topology
 
     @register_topology("ring", "switches in a ring, with one host each")
     @dataclass(frozen=True, slots=True)
     class Ring:
-        links: Links
-        switches: Annotated[int, keys.integer("switches", "of the ring", least=3, most=500)] = 6
+        links: LinkOptions
+        switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3, most=500)] = 6
 
         def build(self, builder: Builder) -> None:
             builder.expect(switches=self.switches, hosts=self.switches, links=self.switches)
-            names = [builder.switch(f"s{number}", "leaf", hosts=1) for number in range(self.switches)]
-            for number, name in enumerate(names):
-                builder.link(name, names[(number + 1) % len(names)])
+            names = [builder.switch(f"s{index}", "leaf", hosts=1) for index in range(self.switches)]
+            for index, name in enumerate(names):
+                builder.link(name, names[(index + 1) % len(names)])
 
-A workload is such a struct with `transfers(topology, rng)`, which yields Transfers; a fault one with
-`resolve(topology, rng)`, which gives what happens to which link; a metric a function of a Result. Numbers
-that are to be random come from `rng` alone: then a seed gives the same run again. spec/plugins.py says how
-such a file is loaded, spec/keys.py what a key may be.
+A workload is such a struct with a method `transfers(topology, rng)`, which yields Transfers; a fault one with
+`resolve(topology, rng)`, which returns the faults of links; a metric is a function of a Result. All random
+numbers must come from `rng`, so that a seed gives the same run again. spec/plugins.py describes how plug-ins
+are loaded, spec/keys.py the declaration of keys.
 """
 
 from tailrace.experiments.faults.fault import FAULTS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs, comparisons and sweeps from Python; `tailrace run`, `compare` and `sweep` call these functions.
 
-Nothing is printed but to `progress`, and no handler of signals is set: Ctrl-C raises KeyboardInterrupt once
-everything has been cleaned up. They may be called from any thread, and where an event loop runs.
+They print only to `progress`, and set no signal handlers: Ctrl-C raises KeyboardInterrupt after everything
+was cleaned up. They may be called from any thread, and while an event loop runs.
 """
 
 from __future__ import annotations
@@ -71,23 +71,24 @@ def run(
 ) -> Result:
     """Run one experiment, with one seed; `repeat` runs it with several.
 
-    A run in which flows did not finish is a result, too: look at `complete` and `problems`.
+    A run in which flows did not finish gives a result, too: see `complete` and `problems`.
 
     Args:
-        base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
-        scale: `small` or `paper`: a size that the file knows.
+        base: the experiment that the keys change: an Experiment, a TOML file, or a preset such as `basic`.
+        scale: `small` or `paper`: a size that the file defines.
         out: a folder for summary.json and flows.parquet; without it nothing is written.
         pcap: whether every link is captured, to `pcap` in that folder.
-        ranks: so many processes run the network, each a part of it; in virtual time, with the same result. Or
-            what they speak by, where all of them call this: the first alone writes, each has the result.
-        stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
-        at_stop: called then, with the network as it stands; of several ranks with the part of the first, and
-            the P4Runtime addresses of all other switches until it returns (`remote_addresses`).
-        progress: True: shown on standard error, as the command line does; or a file to show it in.
-        keys: as Keys has them.
+        ranks: number of processes that share the network, each with a part of it, in virtual time; the result
+            is the same. Or, if all ranks call this function, their transport (such as MPI): then only the
+            first rank writes, and each gets the result.
+        stop_at: virtual times before time scaling, such as `20us`, at which the run pauses.
+        at_stop: called at each pause, with the network; with several ranks, with the part of the first rank,
+            and the P4Runtime addresses of all other switches until it returns (`remote_addresses`).
+        progress: True: shown on standard error, as the command line does; or a file for it.
+        keys: see Keys.
 
     Raises:
-        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+        SpecError: an invalid key, value or file, or a target that does not support them.
         RunError: the run failed.
     """
     first = isinstance(ranks, int) or ranks.rank == 0
@@ -102,14 +103,14 @@ def run(
     label = labels([chosen.scheme])[0]
     backend: Backend = backend_of(target)
     if stops_ns and not isinstance(ranks, int):
-        raise SpecError("--stop-at: only ranks that this process has started can stand still")
+        raise SpecError("--stop-at: only ranks that this process has started can pause")
     if target == "virtual":
         stops = Breakpoints(stops_ns, at_stop) if stops_ns and at_stop is not None else None
         backend = VirtualBackend(breakpoints=stops, ranks=ranks)
     elif ranks != 1:
-        raise SpecError(f"ranks: target {target} has none; use the target virtual")
-    with _kept(out if first else None) as folder:
-        # others have no folder, and write none of it
+        raise SpecError(f"ranks: target {target} does not support them; use the target virtual")
+    with _output_folder(out if first else None) as folder:
+        # other ranks have no folder, and write no captures
         captures = _captures(folder if first else Path(), pcap)
         with display.run(label) as report:
             result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
@@ -119,12 +120,12 @@ def run(
         report_removed(Path(out), clear(Path(out)), display)
     for time_ns in stops_ns:
         if time_ns > (result.summary.virtual_ns or 0):
-            display.warn(f"the run was over before it could stop at {format_time(time_ns)}")
+            display.warn(f"the run ended before it could stop at {format_time(time_ns)}")
     return result
 
 
 def _stops_ns(texts: Any, planned: Plan) -> tuple[int, ...]:
-    """The virtual times at which a run is to stop, at its time scale."""
+    """The virtual times at which a run pauses, time-scaled."""
     is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
     if not is_list or not all(isinstance(text, str) for text in texts):
         raise SpecError(f"--stop-at: expected a list of times such as 20us, found {texts!r}")
@@ -150,37 +151,36 @@ def compare(
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
 ) -> Results:
-    """Run several schemes on the same traffic; where there are faults, once without and once with them.
+    """Run several schemes on the same traffic; if there are faults, once without and once with them.
 
     The traffic is the same by construction: flows and faults are drawn from the seed, the workload and the
-    network, never from the scheme. With several seeds (`seed="1..10"`) every scheme runs with each, the table
-    has means with 95 % intervals, and ratios are of pairs of runs with the same seed.
+    network, independently of the scheme. With several seeds (`seed="1..10"`) every scheme runs with each, the
+    table has means with 95 % intervals, and ratios are formed of pairs of runs with the same seed.
 
-    A run that fails does not keep the others from running: look at `complete` and `failed`. A scheme that
-    works over one transport only keeps that. One that cannot run on the network is left out: look at
-    `left_out`.
+    A run that fails does not prevent others: see `complete` and `failed`. A scheme that works over one
+    transport only uses that one. A scheme that cannot run on the network is left out: see `left_out`.
 
     Args:
-        base: what is run but for the scheme: an experiment, a TOML file, or a preset such as `basic`.
-        schemes: the first is what ratios are against; by label, or labels are made of their specs. None:
-            those of the file, or of the preset `basic`.
-        scale: `small` or `paper`: a size that the file knows.
-        out: a folder for results.json, the figure, and a folder for each run; in virtual time, what an
-            earlier call has finished there is not run again.
+        base: the experiment, except for the scheme: an Experiment, a TOML file, or a preset such as `basic`.
+        schemes: a list of schemes, or schemes by label (else labels are made from the specs); ratios are to
+            the first. None: those of the file, or of the preset `basic`.
+        scale: `small` or `paper`: a size that the file defines.
+        out: a folder for results.json, the figure, and a folder for each run; in virtual time, runs that an
+            earlier call has finished there are not repeated.
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
-        workers: processes that run at once, in virtual time.
-        again: whether what an earlier call has finished is run again, too.
-        progress: True: shown on standard error, as the command line does; or a file to show it in.
-        keys: as Keys has them.
+        workers: number of parallel processes, in virtual time.
+        again: whether to repeat runs that an earlier call has finished.
+        progress: True: shown on standard error, as the command line does; or a file for it.
+        keys: see Keys.
 
     Raises:
-        SpecError: a key, value or file that cannot be used, a target that cannot do what they say, or no
-            scheme that can run on the network.
+        SpecError: an invalid key, value or file, a target that does not support them, or no scheme that can
+            run on the network.
     """
     display = _display(progress)
     _check_workers(workers)
     named = _named(base, schemes, scale)
-    # a file that names no scheme is no experiment, unless it is told which
+    # the keys need a scheme if the base has none of its own
     if schemes is not None or base is None or isinstance(base, Experiment):
         keys["scheme"] = next(iter(named.values()))
     chosen = experiment(base, scale=scale, **keys)
@@ -219,18 +219,18 @@ def repeat(
     """Run one experiment with each of its seeds: a comparison of one scheme, with its faults, if any.
 
     Args:
-        base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
-        scale: `small` or `paper`: a size that the file knows.
-        out: a folder for results.json, the figure, and a folder for each seed; in virtual time, what an
-            earlier call has finished there is not run again.
+        base: the experiment that the keys change: an Experiment, a TOML file, or a preset such as `basic`.
+        scale: `small` or `paper`: a size that the file defines.
+        out: a folder for results.json, the figure, and a folder for each seed; in virtual time, runs that an
+            earlier call has finished there are not repeated.
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
-        workers: processes that run at once, in virtual time.
-        again: whether what an earlier call has finished is run again, too.
-        progress: True: shown on standard error, as the command line does; or a file to show it in.
-        keys: as Keys has them; `seed` such as `1..10`.
+        workers: number of parallel processes, in virtual time.
+        again: whether to repeat runs that an earlier call has finished.
+        progress: True: shown on standard error, as the command line does; or a file for it.
+        keys: see Keys; `seed` such as `1..10`.
 
     Raises:
-        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+        SpecError: an invalid key, value or file, or a target that does not support them.
     """
     display = _display(progress)
     _check_workers(workers)
@@ -255,7 +255,7 @@ def _run(
     on_result: OnResult | None = None,
     drawn: bool = True,
 ) -> Results:
-    """Run a grid; what there is to keep is written to `out`, with a figure."""
+    """Runs a grid, and writes the results and a figure to `out`."""
     folder = None if out is None else Path(out)
     done = run_grid(grid, folder, where, display, again=again, pcap=pcap, on_result=on_result)
     if folder is not None and drawn and done.results:
@@ -267,7 +267,7 @@ def _run(
 def _named(
     base: Base, schemes: Sequence[Any] | Mapping[str, Any] | None, scale: str | None
 ) -> dict[str, str]:
-    """The schemes to compare, specs by label."""
+    """The specs of the schemes to compare, by label."""
     if schemes is None:
         file = None if base is None or isinstance(base, Experiment) else Path(base)
         schemes = schemes_of(file, scale) or schemes_of(Path(PRESET))
@@ -300,28 +300,28 @@ def sweep(
 ) -> Results:
     """Run an experiment once for every combination of some keys' values.
 
-    With several seeds (`seed="1..10"`) each combination runs with every one, and the table has means with
-    95 % intervals; an axis `seed` has a row for each instead.
+    With several seeds (`seed="1..10"`) each combination runs with every seed, and the table has means with
+    95 % intervals; an axis `seed` gives a row for each seed instead.
 
-    A run that fails does not keep the others from running: look at `complete` and `failed`.
+    A run that fails does not prevent others: see `complete` and `failed`.
 
     Args:
-        base: what no axis changes: an experiment, a TOML file, or a preset such as `basic`.
+        base: the experiment that the axes change: an Experiment, a TOML file, or a preset such as `basic`.
         axes: values by key, or by an option of a key's spec, such as `scheme.rtt` or `workload.load`; the
-            last axis is the fastest.
-        scale: `small` or `paper`: a size that the file knows.
-        out: a folder for results.json and a folder for each run; what an earlier call has finished there is
-            not run again.
-        workers: processes that run at once, in virtual time.
-        cluster: address of the scheduler of a Dask cluster that runs them instead.
-        again: whether what an earlier call has left is run again, too.
-        store: a folder of finished runs, to which each one in virtual time is added as a line.
-        progress: True: shown on standard error, as the command line does; or a file to show it in.
-        keys: as Keys has them.
+            last axis varies fastest.
+        scale: `small` or `paper`: a size that the file defines.
+        out: a folder for results.json and a folder for each run; runs that an earlier call has finished there
+            are not repeated.
+        workers: number of parallel processes, in virtual time.
+        cluster: address of the scheduler of a Dask cluster, on which the runs are done instead.
+        again: whether to repeat runs that an earlier call has finished.
+        store: a folder of finished runs, to which each run in virtual time is added as a line.
+        progress: True: shown on standard error, as the command line does; or a file for it.
+        keys: see Keys.
 
     Raises:
-        SpecError: a key, value or file that cannot be used, or a cluster that cannot be reached.
-        RunError: a cluster has lost all its workers.
+        SpecError: an invalid key, value or file, or a cluster that cannot be reached.
+        RunError: the cluster has lost all its workers.
     """
     display = _display(progress)
     _check_workers(workers)
@@ -336,10 +336,10 @@ def sweep(
     grid = sweep_grid(structs.replace(chosen, target=target), parsed, target)
     on_result = None
     if store is not None:
-        kept = Store(Path(store))
+        finished = Store(Path(store))
         for scheme in {task.experiment.scheme.partition(":")[0] for task in grid.tasks}:
-            kept.of(scheme)  # what is no store is reported before anything runs
-        on_result = store_writer(kept, display)
+            finished.of(scheme)  # reports an invalid store before anything runs
+        on_result = store_writer(finished, display)
     where = Where(workers, cluster)
     return _run(grid, out, where, display, again=again, on_result=on_result, drawn=False)
 
@@ -348,37 +348,37 @@ def figure(of: Result | Results) -> Figure:
     """A matplotlib figure of a run or a comparison: completion times of the flows, and the share of packets
     out of order, for each case; in lossless networks pauses, too.
     """
-    # only who draws waits for matplotlib
+    # imported only where it is needed: matplotlib loads slowly
     from tailrace.report.figures.figure import comparison_figure
 
     return comparison_figure([of] if isinstance(of, Result) else of.results)
 
 
 def _text(key: str, value: Any) -> str:
-    """A value of an axis as specs have it."""
+    """A value of an axis in the form of specs."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(as_spec(key, value))
 
 
 def _display(progress: Any) -> Display:
-    """Shows progress to whom it is for."""
+    """The display of progress: on standard error, in a file, or none."""
     if isinstance(progress, bool):
         return Display(sys.stderr if progress else None)
     if progress is not None and not hasattr(progress, "write"):
-        raise SpecError(f"progress: expected True, False or a file to show it in, found {progress!r}")
+        raise SpecError(f"progress: expected True, False or a file, found {progress!r}")
     return Display(progress)
 
 
 def _check_workers(workers: object) -> None:
-    """Raises SpecError where that is no number of processes."""
+    """Raises SpecError for an invalid number of processes."""
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
-        raise SpecError(f"workers: expected a whole number from 1 on, found {workers!r}")
+        raise SpecError(f"workers: expected a whole number of at least 1, found {workers!r}")
 
 
 @contextmanager
-def _kept(out: Folder | None) -> Iterator[Path | None]:
-    """Where results are to be written, which then appear in `out`; None: nowhere."""
+def _output_folder(out: Folder | None) -> Iterator[Path | None]:
+    """A temporary folder, which becomes `out` after the block; None if there is no `out`."""
     if out is None:
         yield None
         return
@@ -387,7 +387,7 @@ def _kept(out: Folder | None) -> Iterator[Path | None]:
 
 
 def _captures(folder: Path | None, pcap: bool) -> Path | None:
-    """The folder for captures, if there are to be any."""
+    """The folder for captures; None if links are not captured."""
     if pcap and folder is None:
-        raise SpecError("pcap: captures need a folder: out")
+        raise SpecError("pcap: captures need a folder; give out")
     return folder / PCAP if pcap and folder is not None else None

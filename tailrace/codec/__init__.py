@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames: the Scapy layers that define every format, and what reads and writes them fast."""
+"""Frames of hosts: Scapy layers that define every format, and a fast parser and builder in C."""

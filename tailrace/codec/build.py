@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codec in C: a CPython extension, which others that have NICs at their wires are loaded over."""
+"""Builds the codec in C: a CPython extension, whose symbols other extensions with NICs (virtual network,
+hosts) use.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from tailrace.cbuild.extension import extension
 
 @functools.cache
 def codec_extension() -> ModuleType:
-    """The extension module, its symbols there for others.
+    """The extension module; its C symbols are exported to extensions that are loaded later.
 
     Raises:
         BuildError: there is no C compiler, or Python's headers are missing.

@@ -1,41 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a NIC and whoever owns its wire speak of packets: few numbers, each with several fields.
+"""The packets in calls between a NIC and the owner of its wire: a few integers, each with several fields.
 
-The port in C (`codec.nic`) reads frames and builds them for whoever owns the wire; the NIC only decides. One
-call per arriving frame, one per frame to send, and nothing but numbers in between:
+The port in C (`codec.nic`) parses and builds frames for the owner of the wire; the NIC only makes decisions.
+There is one call per arriving frame and one per frame to send, with only these integers as arguments:
 
-    template_id  handle << KIND_BITS | kind              which end of which flow, and what kind of packet
+    template_id  handle << KIND_BITS | kind              the flow's end, and the kind of packet
     peer         IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH
-    flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, the flow's own source port
+    flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, the flow's source port
     psn_fields   BECN << 40 | UDP source port << 24 | PSN
-    data_fields  of a data packet, from bit 0 on:
+    data_fields  of a data packet, with widths in bits, from bit 0 on:
 
         bits    16        8       8 (7)      6    1       1          1       17
             payload bytes opcode hops (left) tag  CE retransmission ackreq frame bytes
 
-           hops, tag, CE and frame bytes are an arriving packet's; a departing one has `left` instead of hops,
-           and the VLAN ID of its tag (12 bits; 0: no tag) instead of frame bytes
+           hops, tag, CE and frame bytes are set in arriving packets; departing ones have `left` (packets of
+           the message that remain) instead of hops, and the VLAN ID (12 bits; 0: no tag) instead of frame
+           bytes
     aeth         syndrome << SYNDROME_SHIFT | MSN
-    count        of a NIC ACK: bytes of all its frames << COUNT_SHIFT | hops
+    count        of a NIC ACK: bytes of the acknowledged frames << COUNT_SHIFT | hops
 
-All of them are below 2^62, so that compiled code holds them in a register.
+All are below 2^62, so that compiled Python code holds them in a register.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# What a departing packet is. RAW stands alone: its `template_id` is 0, and a frame's bytes follow.
+# Kinds of departing packets. RAW has no handle: its `template_id` is 0, and the bytes of a frame follow.
 KIND_BITS: Final = 3
 KIND_MASK: Final = (1 << KIND_BITS) - 1
 RAW: Final = 0
 DATA: Final = 1  # with a virtual payload
-PAYLOAD: Final = 2  # data with its payload
+PAYLOAD: Final = 2  # data with a real payload
 ACK: Final = 3
 NIC_ACK: Final = 4
 
-# A handle's low bits are a place at its NIC, which an end has while it is there; those above them count the
-# ends that had that place before.
+# The low bits of a handle are a slot of the NIC, which a flow's end has while it exists; the bits above are
+# the number of ends that had this slot before.
 PLACE_BITS: Final = 24
 PLACE_MASK: Final = (1 << PLACE_BITS) - 1
 
@@ -51,7 +52,7 @@ BECN_SHIFT: Final = SPORT_SHIFT + PORT_BITS
 
 PAYLOAD_MASK: Final = (1 << 16) - 1
 OPCODE_SHIFT: Final = 16
-BYTE_MASK: Final = (1 << 8) - 1  # an opcode, a hop count
+BYTE_MASK: Final = (1 << 8) - 1  # of an opcode or a hop count
 HOPS_SHIFT: Final = 24
 LEFT_SHIFT: Final = HOPS_SHIFT
 LEFT_MASK: Final = (1 << 7) - 1
@@ -63,7 +64,7 @@ ACKREQ_SHIFT: Final = 40
 FRAME_SHIFT: Final = 41
 VLAN_SHIFT: Final = FRAME_SHIFT
 VLAN_MASK: Final = (1 << 12) - 1
-# Payload length and opcode: what a packet's number decides.
+# Payload length and opcode, which follow from a packet's position in its message.
 LENGTH_OPCODE_MASK: Final = (1 << HOPS_SHIFT) - 1
 
 SYNDROME_SHIFT: Final = 24
@@ -71,9 +72,9 @@ MSN_MASK: Final = (1 << SYNDROME_SHIFT) - 1
 COUNT_SHIFT: Final = 8
 
 NO_SHIM: Final = -1  # the ticks of a data packet without shim
-NO_QUANTA: Final = -1  # the quanta of a priority that a PFC frame does not speak of
+NO_QUANTA: Final = -1  # the quanta of a priority that is not enabled in a PFC frame
 
-# Why a frame is discarded, by number; the NIC itself finds "unexpected" frames.
+# Reasons for discarding a frame, by index; the NIC itself detects "unexpected" frames.
 DISCARD_REASONS: Final = ("other", "malformed", "bad_icrc", "not_ours")
 
 # A time that never comes.

@@ -13,9 +13,10 @@ from tailrace.codec.layout import HeaderLayout
 ICRC_BYTES = 4
 
 _STACK = HeaderLayout(IP, UDP, BTH)
-# Ones in place of the dummy local route header that the ICRC begins with.
+# State after the ICRC's dummy local route header, which is all ones.
 ICRC_START = crc32(b"\xff" * 8)
-# Fields that may change on the way count as ones: TOS, TTL, both checksums, FECN, BECN and the path tag.
+# Bytes that are ones in the ICRC, as their fields may change on the path: TOS, TTL, both checksums, FECN,
+# BECN and the path tag.
 _MASKED = tuple(
     offset
     for span in (
@@ -30,13 +31,13 @@ _MASKED = tuple(
 
 
 def ipv4_checksum(header: bytes | bytearray) -> int:
-    """Checksum of a header of whole 16-bit words, whose checksum field is 0 when it is to be filled."""
-    # a sum of 16-bit words is the number itself modulo 0xffff; an all-zero header does not occur
+    """The checksum of a header, whose checksum field must be 0; its length is a multiple of 2 bytes."""
+    # the one's complement sum of 16-bit words equals the whole number modulo 0xffff, if it is not 0
     return 0xFFFF - (int.from_bytes(header, "big") % 0xFFFF or 0xFFFF)
 
 
 def icrc_of_headers(headers: bytes | bytearray) -> int:
-    """CRC state after IPv4, UDP and at least the first 8 bytes of the BTH, volatile fields masked."""
+    """The CRC state after IPv4, UDP and at least the first 8 bytes of the BTH, with variant fields masked."""
     masked = bytearray(headers)
     for offset in _MASKED:
         masked[offset] = 0xFF

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the fields of a stack of headers lie, read from the fields_desc of their Scapy layers.
+"""Offsets and widths of the fields in a stack of headers, read from the fields_desc of their Scapy layers.
 
-The codec takes every offset and width from here, so that no width is written twice. Names are
-"LAYER.field".
+The codec takes all offsets and widths from here, so that they are defined only once. Names are "LAYER.field".
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from scapy.packet import Packet
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Neighbouring fields that fill whole bytes: bit offset in the stack, and length in bits."""
+    """One or several adjacent fields: bit offset in the stack, and length in bits."""
 
     start: int
     bits: int
@@ -27,12 +26,12 @@ class Span:
 
     @property
     def end(self) -> int:
-        """Offset of the byte after it."""
+        """Offset of the byte after the span."""
         return (self.start + self.bits) // 8
 
 
 class HeaderLayout:
-    """Offsets of all fields in a stack of fixed headers; lists of options are empty, trailers absent."""
+    """Offsets of all fields in a stack of headers of fixed size; without options and trailers."""
 
     def __init__(self, *layers: type[Packet]) -> None:
         """Reads the layers, outermost first."""
@@ -54,7 +53,12 @@ class HeaderLayout:
         return self._starts[layer]
 
     def span(self, first: str, last: str | None = None) -> Span:
-        """The bytes from a field to another, both included; KeyError if there is no such field."""
+        """The span from one field to another, inclusive.
+
+        Raises:
+            KeyError: there is no such field.
+            ValueError: the span is not of whole bytes.
+        """
         begin, end = self._fields[first], self._fields[last or first]
         span = Span(begin.start, end.start + end.bits - begin.start)
         if span.start % 8 or span.bits % 8:
@@ -62,7 +66,7 @@ class HeaderLayout:
         return span
 
     def shift(self, span: Span, name: str) -> int:
-        """How far a field's value is shifted left within a span's number."""
+        """By how many bits a field's value is shifted left in the number that a span forms."""
         field = self._fields[name]
         return span.start + span.bits - field.start - field.bits
 
@@ -71,7 +75,7 @@ class HeaderLayout:
         return (1 << self._fields[name].bits) - 1
 
     def put(self, buffer: bytearray, name: str, value: int) -> None:
-        """Writes one field; ValueError if the value does not fit."""
+        """Writes one field; raises ValueError if the value does not fit."""
         field = self._fields[name]
         if not 0 <= value <= self.mask(name):
             raise ValueError(f"{name}: {value} does not fit into {field.bits} bits")

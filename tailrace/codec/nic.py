@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NICs and the owners of their wires see of each other, in virtual time and in real time alike.
+"""The interface between NICs and the owners of their wires, in virtual time and in real time.
 
-    owner -> NicPort.arrive(frame) -> Nic.on_data, on_ack, ...   one call a frame, whatever it is
-    owner -> NicPort.depart()     -> Nic.next_packet            whenever the wire is free and it is time
+    owner -> NicPort.arrive(frame) -> Nic.on_data, on_ack, ...   one call per frame of any kind
+    owner -> NicPort.depart()      -> Nic.next_packet            when the wire is free and the time has come
 
-`hosts.nic.nic.Nic` is a NIC; one in plain Python needs the same methods, or those of `FrameNic`.
+`hosts.nic.nic.Nic` is such a NIC; another one in Python needs the same methods, or those of `FrameNic`.
 
-A NIC in Python, compiled or not, is called once a packet, not once a window with an array of all that
-arrives in it. An array keeps every trace, but then the NIC must know when its wire is free, since what it
-sends next follows from what has arrived by then: the host's loop (tv_host.c) would stand in every NIC a
-second time. It is worth that only where a NIC is C itself, so arrays belong between C and C;
-docs/virtual.md has the figures.
+A NIC in Python, compiled or not, is called once per packet, not once per time window with an array of all
+arrivals. Arrays would give the same traces, but the NIC would have to know when its wire is free, since what
+it sends next depends on what has arrived by then: every NIC would have to repeat the host's loop (tv_host.c).
+This pays only if the NIC itself is in C, so arrays are used only between parts in C; docs/virtual.md has
+figures.
 """
 
 from __future__ import annotations
@@ -24,41 +24,43 @@ from tailrace.codec.table import icrc_mask, offsets
 
 
 class _Sends(Protocol):
-    """What every NIC has. It reads no clock: calls tell it the time, which never goes back."""
+    """Methods of every NIC. It reads no clock: calls pass the time, which never decreases."""
 
     @property
     def idle(self) -> bool:
-        """Whether it has nothing left to do: timers that may still fire do not matter any more."""
+        """Whether the NIC has nothing left to do; timers that are still set have no effect then."""
         ...
 
     def next_packet(self, now_ns: int) -> Packet | int | None:
         """The packet to send now; called only while the wire is free.
 
         Returns:
-            an int: nothing before that time, later than now, unless something arrives; None: nothing before
-            something arrives.
+            a packet; or an int: there is nothing to send before this time, later than now, unless a frame
+            arrives; or None: nothing before a frame arrives.
         """
         ...
 
 
 class FrameNic(_Sends, Protocol):
-    """A NIC that is handed frames as they are. It sends raw packets; others if it has a `template`, too."""
+    """A NIC that gets the bytes of frames. It sends raw packets, and other packets if it has `template`."""
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int, /) -> None:
-        """A frame has arrived, its last bit at `now_ns`; virtual_bytes: of a payload that is only counted."""
+        """Handles a frame whose last bit arrived at `now_ns`; virtual_bytes: payload bytes only counted."""
         ...
 
 
 class PacketNic(_Sends, Protocol):
-    """A NIC that is told what frames say; see `codec.calls` for the numbers."""
+    """A NIC that gets the header fields of frames; `codec.calls` describes the arguments."""
 
     @property
     def address(self) -> int:
-        """Its IPv4 address: frames for others are discarded."""
+        """The IPv4 address of the host; frames to other addresses are discarded."""
         ...
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
-        """Headers of all packets of a template, and what a first packet has before its payload; kept."""
+        """Headers of all packets of a template, and the bytes before the payload of a first packet (RETH);
+        the caller caches them.
+        """
         ...
 
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
@@ -66,7 +68,9 @@ class PacketNic(_Sends, Protocol):
         ...
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
-        """A data packet whose payload a switch cut off: length 0, and the frame's length as it is now."""
+        """A data packet whose payload a switch has trimmed: its payload length is 0, its frame length that of
+        the trimmed frame.
+        """
         ...
 
     def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
@@ -108,14 +112,14 @@ Nic = PacketNic | FrameNic
 
 
 class NicPort(Protocol):
-    """A NIC behind the codec in C (tc_python.c), for whoever owns its wire."""
+    """A NIC connected to the codec in C (tc_python.c), as the owner of its wire uses it."""
 
     def arrive(self, now_ns: int, frame: bytes, virtual_bytes: int = 0, /) -> None:
-        """A frame has arrived, whatever it is: the NIC is told of it by one call."""
+        """Passes an arriving frame of any kind to the NIC, by one call."""
         ...
 
     def depart(self, now_ns: int, /) -> tuple[bytes, int] | int | None:
-        """The frame to send now that the wire is free, and its virtual bytes; else as `next_packet`."""
+        """The frame to send when the wire is free, and its virtual bytes; else as `next_packet`."""
         ...
 
 
@@ -129,7 +133,7 @@ def port(nic: Nic) -> NicPort:
 
     Raises:
         BuildError: the C part cannot be compiled.
-        AttributeError: it is no NIC.
+        AttributeError: the object lacks a method of a NIC.
     """
     made: NicPort = codec_extension().Port(_codec(), nic)
     return made

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of frames for those who make none: a controller knows them without Scapy, which takes as long to
-import as everything else that it needs.
+"""Constants of frames for code without Scapy, such as controllers: importing Scapy takes as long as
+everything else that they need.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 TTL = 64
-"""With which hosts send."""
+"""The initial TTL of hosts' packets."""
 
 FIRST_PORT: Final = 49152
 LAST_PORT: Final = 65535
-"""UDP source ports from which NICs take entropy: those that are nobody's in particular (RFC 6335)."""
+"""The range of UDP source ports that NICs use as entropy: the dynamic ports (RFC 6335)."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the codec in C knows of frames: offsets, shifts, masks and numbers, all read from the Scapy layers.
+"""The description of frames for the codec in C: offsets, shifts, masks and constants, from the Scapy layers.
 
-The C code names what it needs (`tc_layout_names` in tc_codec.c), and `offsets` has a value for each name.
+The C code lists the names that it needs (`tc_layout_names` in tc_codec.c), and `offsets` has a value for
+each.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ IPV4 = 0x0800
 
 
 def _byte(layout: HeaderLayout, first: str, last: str | None = None, *, bits: int) -> int:
-    """Offset of fields which the C code reads as one number of so many bits.
+    """The byte offset of fields that the C code reads as one number of `bits` bits.
 
     Raises:
-        ValueError: they have another length.
+        ValueError: the fields have another length.
     """
     span = layout.span(first, last)
     if span.bits != bits:
@@ -41,7 +42,7 @@ def _byte(layout: HeaderLayout, first: str, last: str | None = None, *, bits: in
 
 
 def _addressing() -> dict[str, int]:
-    """Ethernet, IPv4 and UDP."""
+    """Values for Ethernet, IPv4 and UDP."""
     roce = ROCE.layout
     fragment = roce.span("IP.flags", "IP.frag")
     version = _byte(roce, "IP.version", "IP.ihl", bits=8)
@@ -57,7 +58,7 @@ def _addressing() -> dict[str, int]:
         "ip_len": _byte(roce, "IP.len", bits=16),
         "ip_id": _byte(roce, "IP.id", bits=16),
         "ip_fragment": _byte(roce, "IP.flags", "IP.frag", bits=16),
-        # more to come (the lowest of the flags), or an offset
+        # of fragments: flag MF (the lowest of the flags) or an offset
         "ip_fragment_mask": roce.mask("IP.frag") | 1 << roce.shift(fragment, "IP.flags"),
         "ip_ttl": _byte(roce, "IP.ttl", bits=8),
         "ip_proto": _byte(roce, "IP.proto", bits=8),
@@ -85,7 +86,7 @@ def _addressing() -> dict[str, int]:
 
 
 def _transport() -> dict[str, int]:
-    """BTH, what follows it, and the opcodes."""
+    """Values for the BTH, the headers after it, and the opcodes."""
     bth = HeaderLayout(BTH)
     flags = bth.span("BTH.solicited", "BTH.version")
     pair = bth.span("BTH.fecn", "BTH.dqpn")
@@ -120,7 +121,7 @@ def _transport() -> dict[str, int]:
 
 
 def _nic() -> dict[str, int]:
-    """The shim and the ACK of Flowcut on NICs."""
+    """Values for the shim and the ACK of Flowcut in NICs."""
     shim, ack = HeaderLayout(NicShim), NIC_ACK.layout
     return {
         "shim_bytes": shim.size_bytes,
@@ -135,7 +136,7 @@ def _nic() -> dict[str, int]:
 
 
 def _control() -> dict[str, int]:
-    """The pause of a flow, and PFC."""
+    """Values for flow pauses and PFC."""
     pause = HeaderLayout(Ether, LocalHeader, FlowPause)
     frame = HeaderLayout(Ether, MACControlClassBasedFlowControl)
     name = MACControlClassBasedFlowControl.__name__
@@ -162,7 +163,7 @@ def _control() -> dict[str, int]:
 
 
 def _calls() -> dict[str, int]:
-    """How the packet calls of a NIC pack their numbers."""
+    """Values for the arguments of a NIC's packet calls."""
     return {
         "kind_bits": calls.KIND_BITS,
         "place_bits": calls.PLACE_BITS,
@@ -185,7 +186,7 @@ def _calls() -> dict[str, int]:
         "frame_shift": calls.FRAME_SHIFT,
         "vlan_shift": calls.VLAN_SHIFT,
         "vlan_mask": calls.VLAN_MASK,
-        **{f"discard_{name}": number for number, name in enumerate(calls.DISCARD_REASONS)},
+        **{f"discard_{name}": index for index, name in enumerate(calls.DISCARD_REASONS)},
     }
 
 
@@ -194,7 +195,7 @@ def offsets() -> Mapping[str, int]:
     """The value of every name in `tc_layout_names`, each 0..2^32-1.
 
     Raises:
-        ValueError: a field has not the length that the C code takes for granted.
+        ValueError: a field does not have the length that the C code assumes.
     """
     parts: tuple[Callable[[], dict[str, int]], ...] = (_addressing, _transport, _nic, _control, _calls)
     return {name: int(value) for part in parts for name, value in part().items()}
@@ -202,7 +203,7 @@ def offsets() -> Mapping[str, int]:
 
 @cache
 def icrc_mask() -> tuple[int, ...]:
-    """Offsets from the IPv4 header of the bytes that the ICRC masks with ones: they do not change it."""
+    """Offsets, from the IPv4 header, of the bytes that count as ones in the ICRC, whatever their value."""
     zeros = bytes(ROCE.layout.size_bytes - ROCE.layout.start("IP"))
 
     def changed(i: int) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of a flow's packets, made once by Scapy; the codec in C makes frames of them."""
+"""Headers of a flow's packets, built once with Scapy layers; the codec in C builds frames from them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ ECN_CE = 3
 
 
 class Stack:
-    """A stack of fixed headers: its layout, and its bytes as Scapy builds them with nothing set."""
+    """A stack of headers of fixed size: its layout, and its bytes as Scapy builds them by default."""
 
     def __init__(self, *layers: type[Packet]) -> None:
-        """Reads the layers, outermost first, down from Ethernet, IPv4 and UDP."""
+        """Takes the layers, outermost first; the first ones are Ethernet and IPv4."""
         self.layout = HeaderLayout(*layers)
         packet: Packet = Ether(src="00:00:00:00:00:00", dst="00:00:00:00:00:00") / IP(
             src="127.0.0.1", dst="127.0.0.1", ttl=TTL, flags="DF", id=0
         )
-        # given checksums, or Scapy would compute them of nothing
+        # checksums are given, so that Scapy does not compute them
         given: dict[type[Packet], dict[str, Any]] = {UDP: {"chksum": 0}, BTH: {"icrc": 0}}
         for layer in layers[2:]:
             packet /= layer(**given.get(layer, {}))
@@ -71,7 +71,7 @@ AETH_BYTES = _AETH.size_bytes
 
 @dataclass(frozen=True, slots=True)
 class HostAddress:
-    """Where a NIC's frames go: MAC addresses in colon form, IPv4 addresses in dotted form."""
+    """Addresses in a NIC's frames: MAC addresses in colon form, IPv4 addresses in dotted form."""
 
     src_mac: str
     dst_mac: str
@@ -79,7 +79,7 @@ class HostAddress:
     dst: str
 
     def fields(self, sport: int, dport: int) -> dict[str, int]:
-        """The fields of Ethernet, IPv4 and UDP that these addresses and ports decide."""
+        """The fields of Ethernet, IPv4 and UDP with these addresses and ports."""
         return {
             "Ether.src": mac_number(self.src_mac),
             "Ether.dst": mac_number(self.dst_mac),
@@ -91,7 +91,7 @@ class HostAddress:
 
 
 def ip_number(address: str) -> int:
-    """An IPv4 address in dotted form as a number; OSError if it is none."""
+    """An IPv4 address in dotted form as a number; raises OSError if it is invalid."""
     return int.from_bytes(socket.inet_aton(address), "big")
 
 
@@ -101,7 +101,7 @@ def five_tuple_hash(src: str, dst: str, sport: int, dport: int) -> int:
 
 
 def mac_number(address: str) -> int:
-    """A MAC address in colon form as a number; ValueError if it is none."""
+    """A MAC address in colon form as a number; raises ValueError if it is invalid."""
     return int(address.replace(":", ""), 16)
 
 
@@ -124,10 +124,11 @@ def data_headers(
     """Headers of one flow's data packets, down to the BTH.
 
     Args:
-        sport: the flow's own UDP source port.
+        address: from the flow's source to the receiver.
+        sport: the flow's UDP source port.
         qpn: queue pair of the receiver.
-        ecn: sent as ECT(0).
-        shimmed: with the shim of NIC-only Flowcut.
+        ecn: whether packets are ECT(0).
+        shimmed: whether packets have the shim of Flowcut in NICs.
         dscp: class of the packets, as in `codec.layers.dscp`.
     """
     stack = SHIMMED if shimmed else ROCE
@@ -147,7 +148,7 @@ def ack_headers(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.
 
     Args:
         address: from the receiver to the flow's source.
-        sport: UDP source port, unless another one is echoed.
+        sport: UDP source port, unless packets echo another one.
         qpn: queue pair at the flow's source.
         dscp: class of the packets, as in `codec.layers.dscp`.
     """
@@ -165,7 +166,7 @@ def ack_headers(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.
 
 
 def cnp_frame(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
-    """A congestion notification packet, Ethernet to ICRC (InfiniBand annex A17.9.3): BECN, and 16 zeros.
+    """A congestion notification packet from Ethernet to ICRC (InfiniBand annex A17.9.3): BECN, and 16 zeros.
 
     Args:
         address: from the receiver of marked packets to their source.
@@ -194,7 +195,7 @@ def nic_ack_headers(address: HostAddress, *, sport: int, orig_sport: int, orig_d
     Args:
         address: from the receiver to the flow's source.
         sport: UDP source port of the NIC ACKs.
-        orig_sport, orig_dport: the data flow's own ports.
+        orig_sport, orig_dport: the ports of the data flow.
     """
     return bytes(
         NIC_ACK.fill(

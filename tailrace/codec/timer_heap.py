@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A heap of timers in C: NICs set a timer for nearly every packet."""
+"""A heap of timers, in C, since NICs set a timer for nearly every packet."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tailrace.codec.build import codec_extension
 
 
 class TimerHeap(Protocol):
-    """Timers with equal times ring in the order in which they were set. Times are in ns, from 0 on.
+    """Timers with equal times expire in the order in which they were set. Times are in ns, at least 0.
 
-    first_ns: when the next timer rings; None: none is set
+    first_ns: when the next timer expires; None: no timer is set
     due_ns: the time of the timer that was popped last
     """
 
@@ -26,7 +26,7 @@ class TimerHeap(Protocol):
         ...
 
     def due(self, now_ns: int, /) -> int | None:
-        """Pops the next timer due by now; its id, or None."""
+        """Pops the next timer that has expired by now, and returns its id; None if there is none."""
         ...
 
 

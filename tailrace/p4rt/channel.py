@@ -21,7 +21,7 @@ from finsy.proto import p4r, p4r_grpc
 from tailrace.p4rt.tls import Tls
 
 MOST_WAITING = 1024
-"""Messages queued for the stream; more means that the switch is stalled."""
+"""The most messages queued for the stream; if there are more, the switch counts as stalled."""
 
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", -1),
@@ -66,7 +66,7 @@ class MessageStream(Protocol):
 
 
 class Channel(ABC):
-    """An open channel of grpc or grpc.aio. `one` and `all` await the calls of `stub`."""
+    """An open channel of grpc or grpc.aio. `unary` and `all` await the calls of `stub`."""
 
     def __init__(self, kind: Any, address: str, tls: Tls | None) -> None:
         if tls is None:
@@ -208,6 +208,6 @@ class _BlockingStream:
 
     async def close(self) -> None:
         self._call.cancel()
-        with suppress(queue.Full):  # the writer only waits for an empty queue
+        with suppress(queue.Full):  # wakes gRPC's writer, which waits only if the queue is empty
             self._requests.put_nowait(None)
         self._reader.join(_CLOSE_S)

@@ -109,7 +109,7 @@ class Client:
         return [entity for response in responses for entity in response.entities]
 
     def write_request(self, updates: Sequence[p4r.Update]) -> p4r.WriteRequest:
-        """The request for `carry_out`."""
+        """The request that `carry_out` sends."""
         return p4r.WriteRequest(device_id=self._device_id, election_id=self._election(), updates=updates)
 
     async def carry_out(self, request: p4r.WriteRequest) -> None:
@@ -207,7 +207,7 @@ class Client:
                 return None
             raise failure from error
         if not traces:
-            raise RefusedError(self._name, "tracing a packet: expected a trace, the answer is empty")
+            raise RefusedError(self._name, "tracing a packet: expected a trace, found an empty response")
         return traces
 
     # ---- stream ----
@@ -299,6 +299,9 @@ async def connect(
     """A client of the switch at an address; nothing is sent yet.
 
     Args:
+        name: the switch's, for messages.
+        address: its address and device id.
+        tls: TLS files; None: not encrypted.
         calls: makes the channel: grpc.aio, or p4rt.grpc_in_memory.InMemoryGrpc.
         call_s: timeout of calls, `push_s` of setting a program.
 

@@ -24,7 +24,7 @@ from tailrace.spec.spec_string import check_text
 
 TIMEOUT_S = 10.0
 BATCH = 500
-"""Updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
+"""The most updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 
 
 class Connection(Protocol):
@@ -86,7 +86,7 @@ class GrpcConnection:
         self._channel.raw.close()
 
     def wait(self, most_s: float) -> bool:
-        """Waits until a server listens at the address, `most_s` at most; whether it does."""
+        """Waits until a server listens at the address, for at most `most_s`; returns whether one does."""
         try:
             grpc.channel_ready_future(self._channel.raw).result(most_s)
         except grpc.FutureTimeoutError:
@@ -119,7 +119,7 @@ class GrpcConnection:
                 if not error.failures:
                     raise
                 if max(error.failures) >= len(batch):
-                    problem = f"{error.problem}; the answer has more errors than there are updates"
+                    problem = f"{error.problem}; the response has more errors than the request has updates"
                     raise WriteError(self.name, problem, error.code) from error
                 failures |= {first + index: why for index, why in error.failures.items()}
         if failures:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
-A counter with a cell for each port is summed; drops are counted by reason. Of RLB's recirculations there is
-also the maximum of a packet.
+A counter with a cell for each port is summed; drops are counted by reason. For RLB's recirculations there is
+also the maximum per packet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailrace.p4rt.programs import P4Program
 DROPS = "drops"
 TRIMS = "trims"
 RECIRCULATIONS = "recirculations"
-"""A cell for each number of earlier recirculations of a packet."""
+"""A counter of recirculations; its index is the packet's number of earlier recirculations."""
 
 MOST_RECIRCULATIONS = "recirculations_most"
 _REASONS = "DropReason_t"

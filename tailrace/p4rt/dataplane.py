@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of BMv2's gRPC data plane, as no package has their Python classes.
+"""The messages of BMv2's gRPC data plane; no package provides their Python classes.
 
 Source: behavioral-model services/p4/bm/dataplane_interface.proto.
 """
@@ -14,7 +14,7 @@ SERVICE = "p4.bm.DataplaneInterface"
 STREAM, SET_STATUS = "PacketStream", "SetPortOperStatus"
 
 DOWN, UP = 1, 2
-"""Numbers of PortOperStatus; 0: unknown."""
+"""Values of the enum PortOperStatus; 0: unknown."""
 
 _Kind = descriptor_pb2.FieldDescriptorProto
 _PACKET = (
@@ -52,6 +52,6 @@ def _classes() -> dict[str, Any]:
 
 _CLASSES = _classes()
 Packet: Any = _CLASSES["PacketStreamRequest"]
-"""A packet to a port, and one from a port: id, device_id, port, packet."""
+"""A packet to a port or from a port: id, device_id, port, packet."""
 PortStatus: Any = _CLASSES["SetPortOperStatusRequest"]
 PortStatusSet: Any = _CLASSES["SetPortOperStatusResponse"]

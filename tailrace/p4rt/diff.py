@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The minimal updates from the actual to the intended entities of a switch, and their order.
 
-No packet may meet a route to a missing group. So groups and all else are written before routes, and deletions
-have the reverse order. P4Runtime promises no order within one Write, so every stage is a Write.
+A route must never refer to a missing group. So all other entities, such as groups, are written before routes,
+and deletions have the reverse order. P4Runtime guarantees no order within one Write, so every stage is a
+Write.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class EntityChange:
 
 
 def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
-    """Entities by key; the last one of several with the same key."""
+    """Entities by key; of several with the same key, the last one."""
     entities_by_key = {}
     for entity in entities:
         key, value = canonical(entity)
@@ -47,13 +48,13 @@ def diff(
 ) -> list[EntityChange]:
     """The differences, unordered: see `stages`.
 
-    Default actions without an intent are differences if they are not the program's.
+    Default actions that are not intended are differences if they differ from the program's initial ones.
     """
     return diff_by_key(program, by_key(intended), by_key(actual))
 
 
 def diff_by_key(program: P4Program, wanted: ByKey, held: ByKey) -> list[EntityChange]:
-    """As `diff`, of entities by key."""
+    """As `diff`, for entities by key."""
     changes = []
     for key, (value, entity) in wanted.items():
         before = held.get(key)

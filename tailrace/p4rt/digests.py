@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests: messages of the data plane to the controller (P4Runtime §9.8, §16.3).
 
-All digests of a program are enabled, and each message is sent at once, in a list by itself: they are rare and
-urgent. A switch does not repeat an equal message before the last one was acknowledged.
+All digests of a program are enabled, and each message is sent at once, in a list of its own: they are rare
+and urgent. A switch does not send an equal message again before the last one was acknowledged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.programs import P4Program
 
 ACK_TIMEOUT_NS = 1_000_000_000
-"""After so long without an acknowledgement a switch may repeat a message."""
+"""Time without an acknowledgement after which a switch may repeat a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def entries(program: P4Program) -> Iterator[P4Entity]:
 
 
 def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[DigestMessage]:
-    """The messages of a list; none for a digest that the program does not have: it may be of an older one."""
+    """The messages of a list; empty if the program does not have the digest, as after a change of program."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
     batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
@@ -51,11 +51,11 @@ def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[Dig
 
 
 def _by_name(data: object) -> dict[str, Any]:
-    """The fields of a struct by name; of other types by position."""
+    """The fields of a struct by name; the values of other types by position."""
     if isinstance(data, dict):
         return {str(name): value for name, value in data.items()}
     values = data if isinstance(data, tuple) else (data,)
-    return {str(place): value for place, value in enumerate(values)}
+    return {str(position): value for position, value in enumerate(values)}
 
 
 def acknowledgement(message: p4r.DigestList) -> p4r.DigestListAck:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entities as P4Runtime messages: finsy's encoding, cached for equal entities.
 
-The switches of a network have many equal entities: a route by the same port to the same leaf is one of a few
-thousand, however many switches have it.
+The switches of a network have many equal entities: there are only a few thousand different routes (leaf and
+port), however many switches have them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from finsy.proto import p4r
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.programs import P4Program
 
-MOST_KEPT = 1 << 20
-"""Messages that are cached for each program; one more clears the cache."""
+MOST_CACHED = 1 << 20
+"""The most messages that are cached per program; a further one clears the cache."""
 
-_PROGRAMS_KEPT = 16
+_PROGRAMS_CACHED = 16
 
 _NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
 _unnamed_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
@@ -30,26 +30,28 @@ _UNSET_FIELDS = _unnamed_fields(P4TableEntry())
 """Values of the other fields of an entry, if unset."""
 
 
-@lru_cache(_PROGRAMS_KEPT)
+@lru_cache(_PROGRAMS_CACHED)
 def _cache(program: P4Program) -> dict[Hashable, p4r.Entity]:
-    """The messages of a program by `_cache_key`; also one for each key, and for each action of a table."""
-    del program  # one dictionary a program
+    """The messages of a program by `_cache_key`; also one message for each key, and for each action of a
+    table, from which further ones are combined.
+    """
+    del program  # one dictionary per program
     return {}
 
 
-@lru_cache(_PROGRAMS_KEPT)
+@lru_cache(_PROGRAMS_CACHED)
 def _shared(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
-    """The messages of immutable entities by `id`, with the entity, so that its id stays unique."""
+    """Messages of immutable entities by `id()`; the entity is stored, too, so that its id stays unique."""
     del program
     return {}
 
 
 _KEY = 5
-"""Elements of `_cache_key` before the action."""
+"""Number of elements of `_cache_key` before the action."""
 
 
 def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
-    """The key of an entity in the cache; None: rare kinds are not cached."""
+    """The key of an entity in the cache; None for rare kinds, which are not cached."""
     if type(entity) is not P4TableEntry or _unnamed_fields(entity) != _UNSET_FIELDS:
         return None
     action = entity.action
@@ -80,7 +82,7 @@ def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.
     for entity in entities:
         known = shared.get(id(entity))
         if known is None:
-            if len(shared) >= MOST_KEPT:
+            if len(shared) >= MOST_CACHED:
                 shared.clear()
             known = shared[id(entity)] = entity, _encoded(entity, cache, program)
         messages.append(known[1])
@@ -98,23 +100,23 @@ def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Pro
         if same_key is None or same_call is None:
             message = _message(entity, program)
         else:
-            # many keys and many actions, but most pairs of them once
+            # most combinations of a key and an action occur once, so their messages are combined from two
             message = p4r.Entity()
             message.CopyFrom(same_key)
             message.table_entry.action.CopyFrom(same_call.table_entry.action)
-        if len(cache) >= MOST_KEPT:
+        if len(cache) >= MOST_CACHED:
             cache.clear()
         cache[cache_key] = cache[key] = cache[call] = message
     return message
 
 
-@lru_cache(_PROGRAMS_KEPT)
+@lru_cache(_PROGRAMS_CACHED)
 def _names(program: P4Program) -> ProgramNames:
     return ProgramNames(program.p4info)
 
 
 def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
-    """The message of a table entry with an action; without finsy, if it does not support the program."""
+    """The message of a table entry with an action; without finsy if that does not support the program."""
     if len(program.schema.tables) == len(program.p4info.tables):
         return entity.encode(program.schema)
     assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)
@@ -129,7 +131,7 @@ def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
 
 
 def _as_text(value: object) -> object:
-    """Addresses and networks as text."""
+    """A value with addresses and networks converted to text."""
     if isinstance(value, (list, tuple)):
         return [_as_text(part) for part in value]
     return value if isinstance(value, (int, str)) else str(value)

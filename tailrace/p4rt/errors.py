@@ -54,8 +54,8 @@ class ElectionError(SwitchError):
 class RefusedError(SwitchError):
     """The switch responds with an error.
 
-    code: the canonical name of the (first) error, empty: unknown
-    failures: of a batch, errors by index
+    code: the canonical name of the (first) error; empty: unknown
+    failures: errors of a batch, by index of the update
     """
 
     def __init__(

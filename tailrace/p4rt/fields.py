@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind of a P4Info field, and its typed value from P4Runtime's bytestrings.
 
-P4Info has a width, sometimes a type, rarely a format. The kind of a field is the first of these that applies:
+P4Info has a field's width, sometimes a type, rarely a format. The kind is the first of these that applies:
 
 1. its type is a serializable enum: the member's name;
 2. annotation @format(IPV4_ADDRESS), @format(IPV6_ADDRESS) or @format(MAC_ADDRESS);
 3. width 0 (P4Runtime's SDN strings): text; a number where P4Info names no type, as for `error`;
 4. width 9: a port (v1model's PortId_t is the only 9-bit type that programs use);
-5. width 32, 48 or 128 and a name of an address: IPv4, MAC or IPv6;
+5. width 32, 48 or 128 and a name that suggests an address: IPv4, MAC or IPv6;
 6. width above 64: hexadecimal; otherwise a number.
 
-Names of addresses have a term in ADDRESS_TERMS, or "next" and "hop", and none in NON_ADDRESS_TERMS. Only the
-last component of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`), split at underscores and capitals.
+A name suggests an address if its parts include one of ADDRESS_TERMS, or "next" and "hop", and none of
+NON_ADDRESS_TERMS. Only the last component of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`), which is split
+into parts at underscores and capitals.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from finsy.proto import p4i, p4r, p4t
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide
 
 PeerOf = Callable[[int], "str | None"]
-"""Name of the neighbour at a port of the switch."""
+"""Returns the name of the neighbour at a port; None: unknown."""
 
 PORT_BITS = 9
 _JSON_BITS = 64
@@ -41,7 +42,7 @@ NON_ADDRESS_TERMS = frozenset(
 )
 _ADDRESS_BITS = {32: "IPV4", 48: "MAC", 128: "IPV6"}
 _MOST_DEPTH = 32
-"""Depth of nested type names."""
+"""The greatest depth of `type` declarations that refer to each other."""
 _NAME_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
 
@@ -175,12 +176,12 @@ def _kind(name: str, width: int, annotations: tuple[str, ...]) -> FieldKind:
         return FieldKind.TEXT
     if width == PORT_BITS:
         return FieldKind.PORT
-    if width in _ADDRESS_BITS and _speaks_of_address(name):
+    if width in _ADDRESS_BITS and _suggests_address(name):
         return FieldKind[_ADDRESS_BITS[width]]
     return FieldKind.WIDE if width > _JSON_BITS else FieldKind.NUMBER
 
 
-def _speaks_of_address(name: str) -> bool:
+def _suggests_address(name: str) -> bool:
     last = re.sub(r"\[.*\]$", "", name).rsplit(".", 1)[-1]
     parts = {part.lower() for part in _NAME_PART.findall(last)}
     if parts & NON_ADDRESS_TERMS:

@@ -7,8 +7,8 @@
 
 Handlers are those of a real server and get the same octets; clients have the interface of grpc.aio. Messages
 of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no thread and
-no socket, so a run in virtual time is deterministic: dictionaries keep the order of calls, which sets would
-not.
+no socket, so a run in virtual time is deterministic. For the same reason calls are kept in dictionaries,
+which have an order, not in sets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import grpc
 import grpc.aio
 
 WINDOW = 256
-"""Flow control: messages of one call and direction that may be in flight or unread, as with HTTP/2."""
+"""Flow control: the most messages of one call and direction in flight or unread, as with HTTP/2."""
 
 _CLOSED = "the channel was closed"
 _LOST = "the connection was lost"
@@ -49,8 +49,8 @@ class RpcFault(Enum):
 class ChannelModel:
     """Delays and faults, by the address of the server.
 
-    delay_s: of the next message, seconds.
-    fault: of the next call, by the name of its method, such as `Write`.
+    delay_s: returns the delay of the next message, in seconds.
+    fault: returns the fault of the next call; its second argument is the method's name, such as `Write`.
     done: called for each call that a server has executed without an error, before its response.
     """
 
@@ -72,7 +72,7 @@ class _CallStatus:
         return grpc.aio.AioRpcError(self.code, grpc.aio.Metadata(), trailing, self.details, None)
 
 
-_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
+_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the type stubs
 _DONE = _CallStatus(grpc.StatusCode.OK)
 
 
@@ -94,13 +94,13 @@ class _Pipe:
         self._loop.call_at(self._last_s, self._arrive)
 
     def _arrive(self) -> None:
-        item = self._in_flight.popleft()  # timers of one time fire in any order
+        item = self._in_flight.popleft()  # not the timer's own item: simultaneous timers fire in any order
         if not self._cut:
             self._arrived.append(item)
             self._readable.set()
 
     def cut(self, end: _CallStatus) -> None:
-        """Closes it now: messages in flight are lost, those that have arrived can still be taken."""
+        """Closes the pipe: messages in flight are lost, those that have arrived can still be read."""
         if not self._cut:
             self._cut = True
             self._arrived.append(end)
@@ -344,7 +344,7 @@ class _Unary:
 
 
 class _Many:
-    """A call with many responses, and requests of a stream."""
+    """A call with many responses, and for stream_stream with many requests."""
 
     def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
         self._call, self._parse = call, parse

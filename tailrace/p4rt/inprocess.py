@@ -19,7 +19,7 @@ from tailrace.p4rt.status import P4RtError
 
 
 class Insert(NamedTuple):
-    """As a p4.v1.Update that inserts an entity, without a copy of it."""
+    """Stands for a p4.v1.Update that inserts an entity, without copying the entity."""
 
     entity: p4r.Entity
     type: p4r.Update.Type.ValueType = p4r.Update.INSERT
@@ -56,7 +56,7 @@ class InProcessSwitch(Protocol):
 
 
 class InProcess:
-    """The endpoint of such a switch. Its coroutines never suspend, so `run_at_once` can run them."""
+    """The endpoint of an in-process switch. Its coroutines never suspend, so `run_at_once` can run them."""
 
     def __init__(self, switch: InProcessSwitch) -> None:
         self._switch = switch

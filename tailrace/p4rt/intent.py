@@ -10,9 +10,9 @@ from finsy.p4entity import P4Entity
 
 @dataclass(frozen=True, slots=True)
 class SwitchIntent:
-    """A program and immutable entities, in the order in which they are written.
+    """The program of a switch, and its immutable entities in the order of writing.
 
-    Default actions of tables without a key are the configuration.
+    Configuration is given as default actions of tables without a key.
     """
 
     switch: str

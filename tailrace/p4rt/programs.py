@@ -21,8 +21,8 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-"""P4Info beside NAME.json: ours, of the p4lang tutorials, and both as p4c wrote them before 2024."""
-_NOT_THERE = "with id="
+"""Endings of P4Info files beside NAME.json: ours, the p4lang tutorials', and both from p4c before 2024."""
+_MISSING_ID = "with id="
 """Part of finsy's message for a missing id in P4Info."""
 
 
@@ -60,7 +60,7 @@ class P4Program:
         """A constant of the annotation `@switch[...]` of the P4 source's main, such as `cpu_port`.
 
         Raises:
-            P4ProgramError: it is not there.
+            P4ProgramError: there is no such constant.
         """
         for annotation in self.p4info.pkg_info.structured_annotations:
             if annotation.name == "switch":
@@ -73,7 +73,7 @@ class P4Program:
         """The P4Info of a table.
 
         Raises:
-            P4ProgramError: there is none.
+            P4ProgramError: there is no such table.
         """
         for table in self.p4info.tables:
             if table.preamble.alias == alias:
@@ -100,7 +100,7 @@ class P4Program:
         """The number of cells of a register.
 
         Raises:
-            P4ProgramError: there is none.
+            P4ProgramError: there is no such register.
         """
         for register in self.p4info.registers:
             if register.preamble.alias == alias:
@@ -108,7 +108,7 @@ class P4Program:
         raise P4ProgramError(f"program {self.name}: P4Info has no register {alias}")
 
     def register_bits(self) -> dict[str, tuple[int, int]]:
-        """The cells of each register, and the bits of a cell.
+        """For each register, the number of cells and the bits of a cell.
 
         Raises:
             P4ProgramError: a register has structs.
@@ -130,18 +130,19 @@ class P4Program:
 
 
 def load(name: str, build: Path | None = None) -> P4Program:
-    """The program NAME.json with NAME.p4info.txtpb; read once.
+    """The program of the files NAME.json and NAME.p4info.txtpb; they are read once.
 
     Args:
+        name: of the program.
         build: the folder; None: ours, or that of a plug-in.
 
     Raises:
-        P4ProgramError: a file is missing or invalid, or several folders have it.
+        P4ProgramError: a file is missing or invalid, or several folders have the program.
     """
     if build is None:
         folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
         if len(folders) > 1:
-            raise P4ProgramError(f"program {name}: there is one in {folders[0]}, and one in {folders[1]}")
+            raise P4ProgramError(f"program {name}: it is both in {folders[0]} and in {folders[1]}")
         if not folders and plugins.builds():
             raise P4ProgramError(_not_compiled(name, plugins.builds()))
         build = folders[0] if folders else P4_BUILD
@@ -150,15 +151,15 @@ def load(name: str, build: Path | None = None) -> P4Program:
 
 def _not_compiled(name: str, builds: Sequence[Path]) -> str:
     """The error for a missing program, with the command that compiles a plug-in's."""
-    # the plug-in that has its source
+    # the plug-in that has the P4 source
     build = next((build for build in builds if (build.parent / f"{name}.p4").exists()), builds[0])
-    looked = ", ".join(map(str, (P4_BUILD, *builds)))
+    searched = ", ".join(map(str, (P4_BUILD, *builds)))
     command = f"python scripts/compile_p4.py -I p4src {build.parent} {build}"
-    return f"program {name}: no {name}.json in {looked}; compile a plug-in's P4 by: {command}"
+    return f"program {name}: no {name}.json in {searched}; compile a plug-in's P4 by: {command}"
 
 
 def read(json_path: Path, info_path: Path | None = None) -> P4Program:
-    """A program from its files; read once.
+    """A program from its files, which are read once.
 
     Args:
         json_path: the BMv2 JSON.
@@ -176,9 +177,10 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 
 
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
-    """P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out, as finsy needs
-    each one's first table. P4Info with equal aliases, which finsy rejects, is without tables and actions:
-    `encoding` needs no schema for these.
+    """The schema of P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out,
+    as finsy needs the first table of each. If aliases are not unique, which finsy rejects, the schema has no
+    tables and
+    actions: `encoding` then works without it.
 
     Raises:
         LookupError, ValueError: an id in P4Info is missing.
@@ -190,7 +192,7 @@ def schema_of(p4info: p4i.P4Info) -> P4Schema:
     try:
         return P4Schema(used)
     except (ValueError, AssertionError) as error:
-        if _NOT_THERE in str(error):
+        if _MISSING_ID in str(error):
             raise
     rest = p4i.P4Info(
         pkg_info=p4info.pkg_info,
@@ -204,10 +206,10 @@ def schema_of(p4info: p4i.P4Info) -> P4Schema:
 
 
 def parse_p4info(data: bytes) -> p4i.P4Info:
-    """P4Info as text or binary.
+    """Parses P4Info, in text or binary format.
 
     Raises:
-        ValueError: it is none; one line for the user.
+        ValueError: the data is no P4Info; the message is one line for the user.
     """
     info = p4i.P4Info()
     try:

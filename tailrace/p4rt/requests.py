@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of client and server: election ids, the request of a push, a WriteRequest as text, and the
-services beside P4Runtime.
+"""Messages of client and server: election ids, the request that pushes a program, a WriteRequest in text
+format, and Tailrace's gRPC services besides P4Runtime.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from tailrace.spec import SpecError
 from tailrace.spec.text import one_line
 
 STATISTICS = ("tailrace.Statistics", "Get")
-"""Service and method beside P4Runtime, for counts of the traffic manager: a device id as text -> JSON of
+"""gRPC service and method for counts of the traffic manager: a device id as text -> JSON of
 switch.p4runtime.statistics. Only native switches have it.
 """
 
 
 TRACE = ("tailrace.Trace", "Try")
-"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace` as JSON,
+"""gRPC service and method for traces: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace` as JSON,
 and `TraceNeeds` on request. Only native switches have it.
 """
 
 
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A trace of a packet that a port receives.
+    """A request to trace a packet that a port receives.
 
-    every: all possible outcomes
-    needs: also the read set of the current outcome, if the trace is complete
-    send: the packet is sent, not a dry run; excludes the two above
-    election_id: with `send`: of the primary controller, if the switch has one
-
-    `frame` is in base 16.
+    frame: in hexadecimal
+    every: whether to trace all possible outcomes
+    needs: whether to return also the state that the packet reads, if the trace is complete
+    send: whether to really inject the packet, instead of a dry run; excludes the two above
+    election_id: with `send`, that of the primary controller, if the switch has one
     """
 
     device_id: int
@@ -46,12 +45,12 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TraceNeeds(msgspec.Struct, frozen=True):
-    """What another switch needs for the same trace.
+    """The state that another switch needs to produce the same trace.
 
-    program: SHA-256 of the p4_device_config, in base 16
-    time_ns: of the switch, when it received the packet; `tick_ns`: unit of its timestamps
-    entities: each a serialized p4.v1.Entity, in the order in which they can be written
-    choices: outcomes of choices, as in switch.trace.dry_run
+    program: SHA-256 of the p4_device_config, in hexadecimal
+    time_ns: time of the switch when it received the packet; `tick_ns`: unit of its timestamps
+    entities: each a serialized p4.v1.Entity, in an order in which they can be written
+    choices: outcomes of random choices, as in switch.trace.dry_run
     """
 
     program: str
@@ -86,10 +85,10 @@ def push(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
 
 
 def parse_write_request(text: str) -> p4r.WriteRequest:
-    """A WriteRequest from protobuf's text format.
+    """Parses a WriteRequest in protobuf's text format.
 
     Raises:
-        SpecError: it is none.
+        SpecError: the text is invalid.
     """
     try:
         return text_format.Parse(text, p4r.WriteRequest())

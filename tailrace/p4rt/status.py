@@ -75,8 +75,8 @@ _E = TypeVar("_E", bound=BaseException)
 def without_frames(error: _E) -> _E:
     """A caught error, without the frames of its traceback.
 
-    The frames hold the request. If one also holds the error, that is a reference cycle, and the request stays
-    until the next garbage collection.
+    The frames refer to the request. If a frame also refers to the error, this is a reference cycle, which
+    keeps the request in memory until the next garbage collection.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -107,8 +107,8 @@ _GOOD = _detail(None)
 class BatchStatus:
     """The status of a batch: UNKNOWN with one p4.v1.Error for each element, in order.
 
-    Errors are kept serialized, up to the size limit. `most_bytes`: a larger status has no details; None: no
-    limit. `first`: number, from 1 on, and error of the first failure.
+    Errors are stored serialized, up to the size limit. `most_bytes`: a larger status has no details; None: no
+    limit. `first`: position, from 1, and error of the first failure.
 
     Source: P4Runtime specification 1.5, 10 and 12.3.
     """
@@ -117,7 +117,7 @@ class BatchStatus:
     failures: int = 0
     first: tuple[int, P4RtError] | None = None
     _details: bytearray | None = field(default_factory=bytearray)
-    _good: int = 0  # since the last failure
+    _good: int = 0  # successes since the last failure
     _count: int = 0
     _last: tuple[P4RtError | None, bytes] = (None, _GOOD)
 
@@ -150,7 +150,7 @@ class BatchStatus:
             self.append(error)
 
     def error(self, what: str, count: int) -> P4RtError:
-        """The error of a batch of `count` elements with failures; those not added have succeeded."""
+        """The error of a batch of `count` elements with failures; elements not added count as successes."""
         self._good += count - self._count
         self._count = count
         status = self.packed(what)
@@ -183,7 +183,7 @@ def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError
                 if element.Unpack(detail) and detail.canonical_code:
                     errors[index] = P4RtError(_code(detail.canonical_code), detail.message)
         except DecodeError:
-            continue  # the caller reports the status all the same
+            continue  # the caller reports the status anyway
     return errors
 
 

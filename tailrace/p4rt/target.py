@@ -9,7 +9,7 @@ from tailrace.spec import SpecError
 from tailrace.spec.watchdog import Watchdog
 
 MOST_DEVICE_ID = (1 << 64) - 1
-"""P4Runtime has 64 bits."""
+"""P4Runtime's device ids have 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Target:
     """A target. `tick_ns` is the unit of v1model's timestamps there, in ns.
 
     pfc: emulated by the program, for traffic managers without PFC; else None
-    channels: lossless priorities of links between switches, which a packet ascends hop by hop; 0: it keeps
-        one
+    channels: number of lossless priorities on links between switches, of which a packet takes the next one at
+        each hop; 0: it keeps its priority
     """
 
     tick_ns: int
@@ -52,7 +52,7 @@ def target(
     """The target with a name; `tick_ns`: of its switches, None: the default.
 
     Raises:
-        SpecError: the name is unknown, or the tick is not BMv2's.
+        SpecError: the name is unknown, or the tick is not possible with BMv2.
     """
     usual = _TICK_NS.get(name)
     if usual is None:

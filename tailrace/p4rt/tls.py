@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of the client side: whom to trust, and who the client is."""
+"""TLS files of clients: the trusted authority, and the client's certificate."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tailrace.p4rt.errors import TlsError
 from tailrace.spec.files import read_bytes, unmarked
 
 _MOST_BYTES = 1 << 20
-"""Of a certificate chain, or of a key."""
+"""The largest file of a certificate chain or key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files. `ca` signs the switches' certificates (None: the system's authorities); `cert` and `key`: of
-    the client, both or neither.
+    """PEM files.
+
+    ca: the authority that signs the switches' certificates; None: the system's authorities
+    cert, key: the client's certificate and key; both or neither are given
     """
 
     ca: Path | None = None
@@ -32,7 +34,7 @@ class Tls:
             TlsError: a file cannot be read, or only one of certificate and key is given.
         """
         if (self.cert is None) != (self.key is None):
-            raise TlsError("TLS: a client needs a certificate and its key, only one of them is given")
+            raise TlsError("TLS: a client needs both a certificate and its key; only one of them is given")
         return GRPCCredentialsTLS(cacert=_read(self.ca), cert=_read(self.cert), private_key=_read(self.key))
 
 

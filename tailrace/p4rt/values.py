@@ -32,10 +32,10 @@ Value = Union[
     tuple["Value", ...],
     Mapping[str, "Value"],
 ]
-"""Anything a row may hold."""
+"""Any value in a row of a listing."""
 
 ABSENT = "-"
-"""Text of an absent value; a field omitted in a match is ANY instead."""
+"""Text of an absent value; a field omitted in a match is shown as ANY."""
 ANY = "*"
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller-side reaction to digests of switches: events, and ports that a scheme suppresses for a while.
 
-The time is an argument, so the same code runs on every clock.
+The time is an argument, so the same code runs in real and virtual time.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ class Watcher:
         self.time_text = time_text
 
     def on_digest(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
-        """Handles a digest of a switch; returns whether another port is suppressed now.
+        """Handles a digest of a switch; returns whether it suppressed another port.
 
         Args:
-            down: the ends of links that are dead.
+            digest: of any kind.
+            now_ns: the current time.
+            down: the ends of dead links.
         """
         self.notify(storm_of(digest, self.topology, now_ns) or _of_digest(digest, now_ns))
         return False
@@ -63,7 +65,7 @@ class Watcher:
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """Handles entries of an earlier controller; returns whether more ports are suppressed now."""
+        """Handles entries of an earlier controller; returns whether it suppressed further ports."""
         del switch, program, intended, held, now_ns, down
         return False
 
@@ -73,21 +75,21 @@ class Watcher:
 
     @property
     def suppressed_ports(self) -> frozenset[LinkEnd]:
-        """The ports, with their switches, that are not to be used."""
+        """The ports of suppressed paths, as (switch, port)."""
         return frozenset(path.end for path in self.suppressed)
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
-        """The same, by switch and port."""
+        """The suppressed paths, in order of switch and port."""
         return []
 
     def next_ns(self, now_ns: int) -> int | None:  # noqa: ARG002
-        """When a port may come back next; None: nothing changes with time alone."""
+        """The time at which the next port may be used again; None: nothing changes by time alone."""
         return None
 
 
 def _of_digest(digest: DigestMessage, now_ns: int) -> Event:
-    """The event of a digest without a reaction, or of an alert of a port that leads to no switch."""
+    """The event of a digest without a reaction, or of an alert for a port without a switch behind it."""
     fields = " ".join(f"{name}={value}" for name, value in digest.fields.items())
     facts = {**asdict(digest), "time_ns": now_ns}
     return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {fields}", facts)

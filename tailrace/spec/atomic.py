@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 YOUNG_S = 10.0
-"""Younger files may not be locked or complete yet: a process is writing them."""
+"""Files younger than this may not be complete or locked yet: a process may be writing them."""
 
 _DIGITS = 8
-"""Of the names of temporary files and folders."""
+"""Hexadecimal digits in the names of temporary files and folders."""
 
 
 def fresh_digits() -> str:
@@ -25,7 +25,7 @@ def fresh_digits() -> str:
 
 
 def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
-    """Temporary files and folders with this prefix that were not modified for so long."""
+    """Temporary files and folders with this prefix that were not modified for `age_s` seconds."""
     name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_DIGITS}}}")
     paths = []
     for path in folder.iterdir():
@@ -47,7 +47,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     try:
         _write(path, data)
     except OSError as error:
-        # a full disk names no file, and others one that is not there any more
+        # errors of a full disk have no filename, others that of the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -59,13 +59,13 @@ def _write(path: Path, data: bytes) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
-        # who reads from a pipe must be there already
+        # without blocking: a pipe must have a reader already
         opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(opened, "wb") as file:
             os.set_blocking(file.fileno(), True)
             file.write(data)
         return
-    # a link stays one
+    # a symbolic link is kept; its target is replaced
     path = path.resolve()
     prefix = f".{path.name[:200]}."
     for left in left_behind(path.parent, prefix, YOUNG_S):

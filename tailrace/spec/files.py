@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads files that a user names: regular ones of a bounded size, and nothing that could block."""
+"""Reads files that a user names: only regular files of bounded size, so that nothing blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 from tailrace.spec.errors import FileError
 
 MOST_BYTES = 256 << 20
-"""Of a file of results or of a workload."""
+"""Limit of a file of results or of a workload."""
 
 MOST_TEXT_BYTES = 64 << 20
-"""Of a file that people write, such as an experiment or a topology."""
+"""Limit of a file that people write, such as an experiment or a topology."""
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """What a regular file holds.
+    """The content of a regular file.
 
     Raises:
         OSError: it cannot be read, is a folder, a pipe or a device, or is larger than `most` bytes; strerror
@@ -29,7 +29,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """
     name = str(path)
     try:
-        # a pipe without a writer must not hold us up before it is known to be one
+        # O_NONBLOCK: opening a pipe without a writer must not block
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise OSError(errno.EINVAL, "no name that a file can have", name) from None
@@ -40,7 +40,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         raise OSError(errno.EINVAL, "no regular file", name)
     with os.fdopen(opened, "rb") as file:
-        # one byte more than allowed tells: sizes that the kernel states need not be true, as in /proc
+        # one byte more than allowed is read, as file sizes from the kernel may be wrong, as in /proc
         data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
@@ -57,10 +57,10 @@ _OTHER_MARKS = {
 
 
 def unmarked(data: bytes) -> bytes:
-    """UTF-8 text without the byte order mark that some editors and spreadsheets put before it.
+    """UTF-8 text without the byte order mark with which some editors and spreadsheets begin a file.
 
     Raises:
-        UnicodeDecodeError: the mark is that of another encoding, which `reason` names.
+        UnicodeDecodeError: the mark is that of another encoding, named in `reason`.
     """
     for mark, name in _OTHER_MARKS.items():
         if data.startswith(mark):
@@ -69,11 +69,11 @@ def unmarked(data: bytes) -> bytes:
 
 
 def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """The UTF-8 text in a regular file, lines ending as they do there, without a byte order mark.
+    """The UTF-8 text of a regular file, with unchanged line ends, without a byte order mark.
 
     Raises:
         OSError: see read_bytes.
-        UnicodeDecodeError: it is no such text; `reason` says so to the user.
+        UnicodeDecodeError: it is not UTF-8; `reason` is text for the user.
     """
     try:
         return unmarked(read_bytes(path, most)).decode()
@@ -84,7 +84,7 @@ def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
 
 
 def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """The same. Raises FileError."""
+    """As read_text, but raises FileError for all errors."""
     try:
         return read_text(path, most)
     except OSError as error:
@@ -94,16 +94,16 @@ def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object from its keys and values, as an `object_pairs_hook`.
+    """A JSON object as a dict; to be used as an `object_pairs_hook`.
 
     Raises:
-        ValueError: a key stands twice; of two values one would be lost.
+        ValueError: a key occurs twice, so that one of its values would be lost.
     """
     result = dict(pairs)
     if len(result) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"key {json.dumps(key[:64])} stands twice in an object")
+                raise ValueError(f"key {json.dumps(key[:64])} occurs twice in an object")
             seen.add(key)
     return result

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory trim for processes that run for long: glibc keeps freed memory in the middle of the heap.
+"""Memory trim for long-running processes: glibc does not return freed memory in the middle of the heap.
 
-It also gives each thread an arena, which keeps freed memory; Python's threads take turns anyway.
-Other C libraries do neither, and there nothing happens.
+It also gives each thread an arena, which keeps freed memory; one arena is enough, as Python runs one thread
+at a time. With other C libraries these functions do nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _M_ARENA_MAX = -8
 _EVERY_S = 10.0
 
 SOON_S = 2.0
-"""From the moment when much was freed to the trim."""
+"""Delay between the freeing of much memory and the trim."""
 
 
 def _function(name: str) -> Any:
@@ -23,7 +23,7 @@ def _function(name: str) -> Any:
 
 
 def share_one_heap() -> None:
-    """Has all threads share one heap. To be called before there are any."""
+    """Makes all threads share one heap. To be called before threads are started."""
     limit = _function("mallopt")
     if limit is not None:
         limit(_M_ARENA_MAX, 1)
@@ -35,28 +35,28 @@ def can_trim() -> bool:
 
 
 def trim() -> None:
-    """Returns free memory to the system; some milliseconds, in which other threads may run."""
+    """Returns free memory to the system; takes some milliseconds, in which other threads may run."""
     malloc_trim = _function("malloc_trim")
     if malloc_trim is not None:
         malloc_trim(0)
 
 
 async def keep_trimmed() -> None:
-    """Trims now and then, until cancelled."""
+    """Trims every _EVERY_S seconds, until cancelled."""
     while True:
         await asyncio.sleep(_EVERY_S)
         trim()
 
 
 class Trimmer:
-    """Trims a moment after much was freed, and once more, for connections go a while after their streams."""
+    """Trims SOON_S after much memory was freed, and once more: connections are freed after their streams."""
 
     def __init__(self) -> None:
         self._times = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def freed(self) -> None:
-        """Much is free now. To be called in an event loop."""
+        """Reports that much memory was freed. To be called in an event loop."""
         self._times = 2
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SOON_S, self._trim)

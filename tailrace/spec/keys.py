@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of a spec, declared once, in the struct that holds their values.
+"""The keys of specs. A key is declared once, in the annotation of the struct field for its value.
 
     @dataclass(frozen=True, slots=True)
     class Ring:
@@ -7,12 +7,13 @@
         switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
         pause_ns: Annotated[int | None, keys.time("pause", "between two rounds", absent="by rate")] = None
 
-A field's note says which key it is, how a value of it is written and checked, and what it means; the field's
-default is the key's, and a field without one must be given. A field whose type has keys itself is a group:
-its keys stand among the others. Fields without a note are no keys. Dataclasses and msgspec structs both do.
+A field's annotation gives its key, how a value is written and checked, and what it means. The field's default
+is the key's; the key of a field without a default must be given. A field whose type has keys itself is a
+group: a spec has its keys among the others. Fields without annotation are no keys. Dataclasses and msgspec
+structs are supported.
 
-`read` makes the struct from a spec; `__post_init__` may refuse values that do not fit together, by SpecError.
-`keys_of` is what listings, messages and documents are made of.
+`read` makes the struct from a spec; its `__post_init__` may raise SpecError for contradictory values.
+Listings, messages and documents are generated from `keys_of`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ T = TypeVar("T")
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 _FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 _MOST_DIGITS = 100
-"""Of a number, as it is written."""
+"""The most digits of a number in a spec."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -60,16 +61,16 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda _self: "REQUIRED"})()
 class Key:
     """One key.
 
-    name: as it is written
+    name: as it is written in specs
     help: what it means, for people
     values: how a value is written, such as `size` or `on|off`
-    parse: its checked value of a text; raises ExpectedError, or another SpecError that names what is wrong
-    show: a value for people
-    absent: what stands for a default that is no value by itself, such as None
-    section: of the paper that it is from
-    least, most: of a number; None: no bound
-    above: it must be more than `least`
-    default: the field's
+    parse: converts and checks a string; raises ExpectedError, or another SpecError that says what is wrong
+    show: formats a value for people
+    absent: text shown for a default that is no value, such as None
+    section: of the paper in which the parameter is defined
+    least, most: bounds of a number; None: no bound
+    above: whether the value must be more than `least`, not equal
+    default: default of the field
     """
 
     name: str
@@ -85,13 +86,13 @@ class Key:
     default: Any = REQUIRED
 
     def __post_init__(self) -> None:
-        """Refuses a name that no spec can hold."""
+        """Raises SpecError for a name that specs cannot contain."""
         if _NAME.fullmatch(self.name) is None:
             raise SpecError(f"key {self.name[:80]!r}: expected a name of letters, digits, - and _")
 
     @property
     def default_text(self) -> str:
-        """The default for people; empty where the key must be given, or nothing stands for its default."""
+        """The default for people; empty if the key must be given, or its default is None without `absent`."""
         if self.default is REQUIRED or self.absent or self.default is None:
             return self.absent
         if isinstance(self.default, bool):
@@ -126,7 +127,7 @@ def parse_number(text: str, least: float | None = None, most: float | None = Non
         exact = Decimal(text[: _MOST_DIGITS + 1])
     except InvalidOperation:
         raise ExpectedError("a number") from None
-    # a signalling NaN is no float at all
+    # float() would raise for a signalling NaN
     value = float(exact) if exact.is_finite() else math.inf
     if abs(value) == math.inf or len(text) > _MOST_DIGITS:
         raise ExpectedError("a number")
@@ -134,20 +135,20 @@ def parse_number(text: str, least: float | None = None, most: float | None = Non
     return value
 
 
-def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002 - what it is
-    """A size in bytes, from `least` to `most`."""
+def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
+    """A key for a size in bytes, from `least` to `most`."""
     parse = _quantity(parse_bytes, "a size such as 64KiB", format_bytes, least, most)
     return Key(name, help, "size", parse, format_bytes, least=least, most=most, **more)
 
 
 def time(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
-    """A time in ns, from `least` to `most`."""
+    """A key for a time in ns, from `least` to `most`."""
     parse = _quantity(parse_time_ns, "a time such as 10us", format_time, least, most)
     return Key(name, help, "time", parse, format_time, least=least, most=most, **more)
 
 
 def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
-    """A rate in bits/s, from `least` on."""
+    """A key for a rate in bits/s, at least `least`."""
     parse = _quantity(parse_rate_bps, "a rate such as 10Gbps", format_rate, least, None)
     return Key(name, help, "rate", parse, format_rate, least=least, **more)
 
@@ -179,7 +180,7 @@ def integer(
     values: str = "",
     **more: Any,
 ) -> Key:
-    """A whole number from `least` to `most`."""
+    """A key for a whole number from `least` to `most`."""
     if not values and most != MOST_COUNT:
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
@@ -198,7 +199,7 @@ def number(
     values: str = "",
     **more: Any,
 ) -> Key:
-    """A decimal number from `least`, or more than `above`, to `most`."""
+    """A key for a decimal number from `least`, or above `above`, to `most`."""
     start = least if above is None else above
 
     def parse(text: str) -> float:
@@ -214,7 +215,7 @@ def number(
 
 
 def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
-    """One of some names."""
+    """A key for one of several names."""
 
     def parse(text: str) -> str:
         if text not in choices:
@@ -225,7 +226,7 @@ def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  #
 
 
 def flag(name: str, help: str, **more: Any) -> Key:  # noqa: A002
-    """Yes or no, also written on/off, true/false or 1/0."""
+    """A key for a boolean, written yes/no, on/off, true/false or 1/0."""
 
     def parse(text: str) -> bool:
         if text.lower() not in _FLAGS:
@@ -236,7 +237,7 @@ def flag(name: str, help: str, **more: Any) -> Key:  # noqa: A002
 
 
 def text(name: str, help: str, values: str, **more: Any) -> Key:  # noqa: A002
-    """Any text; `values` says of what kind."""
+    """A key for any string; `values` describes it."""
     return Key(name, help, values, str, **more)
 
 
@@ -248,7 +249,7 @@ def parsed(
     show: Callable[[Any], str] = str,
     **more: Any,
 ) -> Key:
-    """What a function makes of a text; by UnitError it says that the text is no such thing as `values`."""
+    """A key whose values are parsed by a function, which raises UnitError if a string is none of `values`."""
 
     def checked(text: str) -> Any:
         try:
@@ -261,8 +262,8 @@ def parsed(
 
 @functools.cache
 def fields_of(struct: type) -> dict[str, Key | type]:
-    """The fields of a struct that a spec gives: a key each, or the struct of a group of keys; its own before
-    those that it inherits.
+    """The fields of a struct that a spec sets: the key of each, or the struct of a group of keys; fields of
+    the class precede inherited ones.
     """
     hints = get_type_hints(struct, include_extras=True)
     names = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
@@ -293,7 +294,7 @@ def _defaults(struct: type) -> dict[str, Any]:
 
 
 def keys_of(*structs: type) -> tuple[Key, ...]:
-    """All keys of some structs, in order, those of a struct's groups after its own."""
+    """All keys of these structs, in order; a struct's keys precede those of its groups."""
     keys: list[Key] = []
     for struct in structs:
         fields = fields_of(struct).values()
@@ -303,9 +304,8 @@ def keys_of(*structs: type) -> tuple[Key, ...]:
 
 
 def out_of_range(values: object) -> str:
-    """The first field of a struct that is outside its key's range, with what was expected; empty: none is.
-
-    For structs that do not come from specs.
+    """An error message about the first field of a struct that is outside its key's range; empty if there is
+    none. For structs that do not come from specs.
     """
     struct: Any = type(values)
     for name, key in fields_of(struct).items():
@@ -327,16 +327,15 @@ def out_of_range(values: object) -> str:
 
 
 def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
-    """The struct that a spec gives.
+    """The struct with the values of a spec's keys.
 
     Args:
-        spec: its name does not matter here.
-        struct: holds the values.
-        also: structs that are read from the same spec elsewhere: their keys are known.
+        spec: its name is not used here.
+        struct: the class of the values.
+        also: structs that are read from the same spec elsewhere, so that their keys are not unknown.
 
     Raises:
-        SpecError: an unknown or missing key, or a value that cannot be used; one line names the spec and
-            the key.
+        SpecError: an unknown or missing key, or an invalid value; one line names the spec and the key.
     """
     names = [key.name for key in keys_of(*dict.fromkeys((struct, *also)))]
     for name in spec.options:
@@ -373,19 +372,19 @@ def _value(spec: Spec, key: Key) -> Any:
 
 
 def write(value: Any) -> dict[str, str]:
-    """The options that `read` takes for a struct; what is as its default has none."""
+    """The options from which `read` makes the struct; values equal to their default are left out."""
     options: dict[str, str] = {}
     for name, field in fields_of(type(value)).items():  # type: ignore[arg-type]  # classes are hashable
-        held = getattr(value, name)
+        field_value = getattr(value, name)
         if not isinstance(field, Key):
-            options |= write(held)
-        elif held != field.default:
-            options[field.name] = _written(field, held)
+            options |= write(field_value)
+        elif field_value != field.default:
+            options[field.name] = _written(field, field_value)
     return options
 
 
 def _written(key: Key, value: Any) -> str:
-    """A value as people write it, where that is exact."""
+    """A value in the form for people if that is exact, else the plain number."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:

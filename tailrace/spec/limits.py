@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes beyond which nothing is built, so that a slip of the pen is refused and does not fill the machine.
+"""Limits of sizes, so that a typing error is refused instead of filling the memory of the machine.
 
-TAILRACE_LIMIT_FACTOR=N makes every limit N times as large, for whoever has the memory and the time.
+TAILRACE_LIMIT_FACTOR=N makes every limit N times as large, for users with enough memory and time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ MOST_FACTOR = 1_000_000
 
 
 def factor() -> int:
-    """How many times larger than usual limits are.
+    """The factor of all limits.
 
     Raises:
-        SpecError: the environment variable is no whole number from 1 on.
+        SpecError: the environment variable is no whole number of at least 1.
     """
     text = os.environ.get(FACTOR, "").strip()
     if not text:
@@ -33,16 +33,16 @@ def factor() -> int:
 
 
 def refuse_above(title: str, what: str, amount: float, most: int) -> None:
-    """Refuses what comes to more than a limit.
+    """Checks an amount against a limit.
 
     Args:
         title: what was asked for, such as `topology fat-tree`.
-        what: what there would be too many of, such as `hosts`.
-        amount: how many.
-        most: the limit where no factor is given.
+        what: what is counted, such as `hosts`.
+        amount: how many there would be.
+        most: the limit without a factor.
 
     Raises:
-        SpecError: it is more; the line says how many, the limit, and how to raise it.
+        SpecError: the amount exceeds the limit; the message has both, and how to raise the limit.
     """
     if amount <= most:
         return

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is added from outside: files that register topologies, workloads, metrics when they are imported.
+"""Plug-ins: Python files that register topologies, workloads, metrics, ... when they are imported.
 
     tailrace run --plugin DIR ...         every DIR/*.py, or one file; TAILRACE_PLUGINS=DIR:DIR does the same,
-                                          and hands it on to processes that are started
+                                          also for processes that are started
     [project.entry-points."tailrace.workloads"]      an installed package: a module for each name
     mine = "my_package.my_workload"
 
-Whatever looks for a name has them loaded first (`load`), once in each process. Loading runs the code in them:
-that is the user's own act. A mistake in them is reported on one line with their file and line (`blamed`): by
-the command line for whatever it was doing, and by planning and running for those who call these from Python.
+Before a name is looked up, plug-ins are loaded (`load`), once in each process. Loading runs their code; the
+user asks for this by naming them. An error in a plug-in is reported on one line with its file and line
+(`blamed`), by the command line, and by planning and running if these are called from Python.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from tailrace.spec.files import read_bytes
 from tailrace.spec.text import one_line
 
 VARIABLE = "TAILRACE_PLUGINS"
-"""Folders and files to load, separated as those of PATH are."""
+"""The environment variable with folders and files to load, separated as in PATH."""
 
 GROUPS = tuple(f"tailrace.{kind}" for kind in ("topologies", "workloads", "metrics", "schemes", "transports"))
 
 BUILD = "build"
-"""The folder beside a file in which its compiled P4 programs are."""
+"""The folder beside a plug-in's file with its compiled P4 programs."""
 
 MOST_FILES = 64
 MOST_BYTES = 1 << 20
-"""Of a file."""
+"""The largest file of a plug-in."""
 
 _PREFIX = "tailrace_plugin_"
 
@@ -59,11 +59,11 @@ _modules: list[Path] = []
 """The file of each module that an entry point names."""
 
 _done: list[str] = []
-"""What VARIABLE was when entry points and it were loaded."""
+"""The values of VARIABLE for which loading is done."""
 
 
 def use(paths: Iterable[Path]) -> None:
-    """Have these folders and files loaded, here and in every process that is started from now on.
+    """Adds folders and files to VARIABLE, so that `load` loads them, here and in every process started later.
 
     Raises:
         SpecError: there is no such folder or file.
@@ -81,16 +81,16 @@ def use(paths: Iterable[Path]) -> None:
 
 
 def load() -> None:
-    """Load what is installed and what VARIABLE names, where that has not been done.
+    """Loads installed plug-ins and those that VARIABLE names, if this has not been done.
 
     Raises:
-        SpecError: a file cannot be loaded, or registers what is taken.
+        SpecError: a file cannot be loaded, or registers a name that is taken.
     """
     wanted = os.environ.get(VARIABLE, "")
     if wanted in _done:
         return
     first = not _done
-    # what is loaded looks for names itself
+    # set first: plug-ins that are being loaded look names up, too
     _done.append(wanted)
     try:
         if first:
@@ -109,36 +109,37 @@ def load() -> None:
 
 
 def builds() -> tuple[Path, ...]:
-    """Where compiled programs of what was loaded may be: `build` beside a file or module."""
+    """The folders that may have compiled P4 programs of plug-ins: `build` beside a file or module."""
     load()
     return tuple(dict.fromkeys(path.parent / BUILD for path in (*_loaded, *_modules)))
 
 
 def digest() -> tuple[tuple[str, str], ...]:
-    """What was loaded, with a hash or version of it each; it decides results as our own code does."""
+    """The loaded plug-ins, each with its hash or version; results depend on them as on our own code."""
     load()
     files = sorted((path.name, plugin) for path, plugin in _loaded.items())
     return (*files, *sorted(_packages.items()))
 
 
 def loaded() -> tuple[str, ...]:
-    """What was loaded, as others have to name it: the paths of files, the names of packages."""
+    """The loaded plug-ins: the paths of files, the names of packages."""
     load()
     return (*map(str, sorted(_loaded)), *sorted(_packages))
 
 
 def options() -> list[str]:
-    """The options of a command that loads the same files; installed packages need none."""
+    """The command line options that load the same files; installed packages need none."""
     load()
     return [argument for path in sorted(_loaded) for argument in ("--plugin", str(path.resolve()))]
 
 
 @contextmanager
 def expected(names: Iterable[str]) -> Iterator[None]:
-    """Within the block, an error where something of `loaded` elsewhere is missing here says what.
+    """Within the block, errors also list the plug-ins in `names` (`loaded()` of another process) that are not
+    loaded here.
 
     Raises:
-        SpecError: as the block does.
+        SpecError: the block raises it.
     """
     try:
         yield
@@ -156,16 +157,17 @@ def blamed(what: str, *objects: object) -> Iterator[None]:
 
     Args:
         what: what was being done; the message begins with it.
-        objects: those that a plug-in may have defined; an error of ours within the block names theirs.
+        objects: objects that a plug-in may have defined; their place is added to errors of our code.
 
     Raises:
-        SpecError: there was one; errors of ours stay as they are, but for the place of `objects`.
+        SpecError: a plug-in caused an error; errors of our code are raised unchanged, except for the place of
+            `objects`.
     """
     try:
         yield
     except Error as error:
         place = _plugin_frame(error) or next(filter(None, map(place_of, objects)), "")
-        # what a plug-in itself refuses is the user's mistake
+        # if the plug-in itself raised the error, the user made the mistake
         refused = any(_of_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
         if place and not refused and place not in str(error):
             error.args = (f"{error} ({place})",)
@@ -178,11 +180,11 @@ def blamed(what: str, *objects: object) -> Iterator[None]:
 
 
 def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
-    """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or the
-    error is one of ours, or a signal ended the command.
+    """The place in a plug-in that caused an error, and the error, on one line; empty if no plug-in caused it,
+    if our code raised it on purpose, or if a signal ended the command.
 
-    The place is the innermost frame within a plug-in's folder. Where a wrong value of a plug-in failed in our
-    code, it is the definition of the innermost object of a plug-in that our code was working with.
+    The place is the innermost frame within a plug-in's folder. If our code failed on a wrong value of a
+    plug-in, it is the definition of the innermost plug-in object that our code was working with.
     """
     kind = type(error)
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
@@ -204,10 +206,10 @@ def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
 
 
 def place_of(defined: object) -> str:
-    """Where a plug-in defines a function, a class or the class of an object: its file and line; empty: none
-    does.
+    """File and line where a plug-in defines a function, a class or the class of an object; empty if no
+    plug-in defines it.
     """
-    if not (_loaded or _modules):  # it is asked for each flow of a run
+    if not (_loaded or _modules):  # a fast path: this is called for each flow of a run
         return ""
     return _place(defined if isinstance(defined, (type, FunctionType)) else type(defined))
 
@@ -226,16 +228,16 @@ def _place(made: type | FunctionType) -> str:
 
 
 def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
-    """What an object of a plug-in gave, if it is of a type; what an object of ours gave stays as it is.
+    """Checks the type of a value that a plug-in returned; values of our own code are returned unchanged.
 
     Args:
-        maker: the object whose method, or the function, that gave it.
-        value: what it gave.
-        kind: a class, or another type that msgspec knows: then the types of all its parts hold, too.
-        what: the method, for the message.
+        maker: the function, or the object whose method, returned the value.
+        value: the returned value.
+        kind: a class, or another type that msgspec knows: then the types of all parts are checked, too.
+        what: the name of the method, for the message.
 
     Raises:
-        SpecError: it is of another type.
+        SpecError: the value has another type.
     """
     place = place_of(maker)
     if not place:
@@ -248,17 +250,17 @@ def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
             msgspec.convert(msgspec.to_builtins(value), type(value))
         return value if opaque else msgspec.convert(msgspec.to_builtins(value), kind)
     except (msgspec.ValidationError, TypeError) as error:
-        raise SpecError(f"{place}: {what} gave {one_line(repr(value), 80)}: {error}") from None
+        raise SpecError(f"{place}: {what} returned {one_line(repr(value), 80)}: {error}") from None
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
-    """The frames that an error went through, the innermost first."""
+    """The frames of an error's traceback, the innermost first."""
     return reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])
 
 
 def _plugin_frame(error: BaseException | None) -> str:
-    """File and line of the innermost frame of a plug-in that an error, or what led to it, went through; of
-    an error of syntax in a file of a plug-in, where it is.
+    """File and line of the innermost frame of a plug-in in the traceback of an error or of its causes; for a
+    syntax error in a plug-in, the place of the error.
     """
     seen: list[BaseException] = []
     while error is not None and error not in seen:
@@ -275,7 +277,7 @@ def _plugin_frame(error: BaseException | None) -> str:
 
 @functools.cache
 def _of_plugin(name: str) -> bool:
-    """Whether a file is in the folder of a plug-in, and neither ours nor of a package installed below it."""
+    """Whether a file is in a plug-in's folder, and neither ours nor of a package installed below it."""
     path = Path(name)
     if not name or path.is_relative_to(_PACKAGE):
         return False
@@ -290,13 +292,13 @@ def _of_plugin(name: str) -> bool:
 
 
 def _forget() -> None:
-    """What is known of files no longer holds when another plug-in is loaded."""
+    """Clears the caches, which loading another plug-in makes invalid."""
     _of_plugin.cache_clear()
     _place.cache_clear()
 
 
 def _objects(values: Iterable[object]) -> Iterator[object]:
-    """Some objects, and what stands in the fields of those that are ours."""
+    """These objects, and the values in the fields of objects of our classes."""
     for value in list(values):
         yield value
         if type(value).__module__.startswith(f"{_PACKAGE.name}."):
@@ -332,12 +334,12 @@ def _load_file(path: Path) -> None:
     if spec is None or spec.loader is None:
         raise SpecError(f"plug-in {path}: expected a file of Python")
     module = importlib.util.module_from_spec(spec)
-    # before it runs: dataclasses look their module up
+    # registered before it runs, as dataclasses look their module up
     sys.modules[name] = module
     _loaded[path] = digest
     _forget()
     try:
-        exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - this is what loading is
+        exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - the user asked to run the plug-in
     except BaseException as error:
         place = _plugin_frame(error)
         del sys.modules[name], _loaded[path]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registries of what specs name: a struct of keys (keys.py) under a name, registered where it is defined.
+"""Registries of the names in specs: each name has a struct of keys (keys.py), registered where it is defined.
 
     FAMILIES: Registry[Family] = Registry("topology")
 
@@ -7,9 +7,9 @@
     @dataclass(frozen=True, slots=True)
     class Ring: ...
 
-    FAMILIES.parse("ring:switches=5")         the spec, and a Ring
+    FAMILIES.parse("ring:switches=5")         returns the spec, and a Ring
 
-A module that is loaded later registers in the same way: plugins.py.
+Plug-ins, which are loaded later (plugins.py), register in the same way.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Registration(Generic[T]):
-    """A name, the struct of its keys, and what it is, for people."""
+    """A name, the struct of its keys, and its description for people."""
 
     name: str
     struct: type[T]
@@ -47,22 +47,24 @@ class Registration(Generic[T]):
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuses names that specs, folders and columns cannot have.
+    """Checks that a name can be used in specs, folders and columns.
 
     Raises:
-        SpecError: it is such a name.
+        SpecError: it cannot.
     """
     if _NAME.fullmatch(name) is None:
-        raise SpecError(f"{what} {name[:80]!r}: expected a name of at most 40 small letters, digits, - and _")
+        raise SpecError(
+            f"{what} {name[:80]!r}: expected a name of at most 40 lower-case letters, digits, - and _"
+        )
 
 
 class Registry(Generic[T]):
-    """All things of one kind, by name.
+    """All registered structs of one kind, such as schemes, by name.
 
     what: the kind, for messages
-    also: structs of keys that all of them have, which others read
-    files: what a file instead of a name ends in, such as `FILE.csv`
-    methods: what each of them must have, with the number of arguments beside itself
+    also: structs with further keys that every name has; they are read elsewhere
+    files: form of a file that specs may have instead of a name, such as `FILE.csv`
+    methods: methods that each struct must have, with their number of arguments without `self`
     """
 
     def __init__(
@@ -79,14 +81,14 @@ class Registry(Generic[T]):
         self._entries: dict[str, Registration[T]] = {}
 
     def register(self, name: str, help: str) -> Callable[[Registered], Registered]:  # noqa: A002
-        """Register a struct; the function is a decorator of it.
+        """A decorator that registers a struct.
 
         Args:
             name: its name in specs.
             help: one line about it.
 
         Raises:
-            SpecError: it is no name, or something else has it, or the struct is none of this kind.
+            SpecError: the name is invalid or taken, or the struct lacks fields or methods.
         """
         check_name(self._what, name)
 
@@ -104,7 +106,7 @@ class Registry(Generic[T]):
         return add
 
     def _check(self, name: str, struct: type) -> None:
-        """Refuses a struct without its methods, or with two keys of one name."""
+        """Raises SpecError for a struct that lacks a method, or has two keys of the same name."""
         what = f"{self._what} {name!r}: {struct.__name__}"
         if not has_fields(struct):
             raise SpecError(f"{what} is no dataclass and no msgspec.Struct")
@@ -121,24 +123,24 @@ class Registry(Generic[T]):
             raise SpecError(f"{what} has two keys of the name {twice!r}")
 
     def remove(self, name: str) -> None:
-        """Forget a name, as tests do with what they have registered."""
+        """Removes a name; for tests."""
         self._entries.pop(name, None)
 
     def __iter__(self) -> Iterator[Registration[T]]:
-        """All of them, by name."""
+        """All registrations, in order of names."""
         return iter([self._entries[name] for name in self.names])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in alphabetical order: what is loaded first does not matter."""
+        """All names, in alphabetical order, whatever the order of loading."""
         plugins.load()
         return tuple(sorted(self._entries))
 
     def entry(self, name: str) -> Registration[T]:
-        """What has a name.
+        """The registration of a name.
 
         Raises:
-            SpecError: nothing has.
+            SpecError: the name is not registered.
         """
         plugins.load()
         entry = self._entries.get(name)
@@ -147,49 +149,51 @@ class Registry(Generic[T]):
         return entry
 
     def keys(self, name: str) -> tuple[Key, ...]:
-        """The keys of a name, those that all have among them."""
+        """The keys of a name, including those that all names have."""
         return keys_of(self.entry(name).struct, *self._also)
 
     def parse(self, text: str | Spec) -> tuple[Spec, T]:
-        """The spec, and the struct of its keys.
+        """The spec, and the struct with the values of its keys.
 
         Raises:
-            SpecError: an unknown name, or a bad option; one line says which.
+            SpecError: an unknown name, or an invalid option; one line says which.
         """
         return self.read(parse(text, self._what))
 
     def read(self, spec: Spec) -> tuple[Spec, T]:
-        """The same for a spec that is split already."""
+        """As `parse`, for a spec that is already split into name and options."""
         return spec, read(spec, self.entry(spec.name).struct, self._also)
 
-    def spec_of(self, thing: object) -> str:
-        """The spec string of a registered struct; a text is returned as it is.
+    def spec_of(self, value: object) -> str:
+        """The spec string of a registered struct; a string is returned as it is.
 
         Raises:
-            SpecError: it is neither, or no spec describes it.
+            SpecError: the value is neither, or no spec string describes it.
         """
-        if isinstance(thing, str):
-            return thing
-        entry = next((entry for entry in self if entry.struct is type(thing)), None)
+        if isinstance(value, str):
+            return value
+        entry = next((entry for entry in self if entry.struct is type(value)), None)
         if entry is None:
             kinds = ", ".join(entry.struct.__name__ for entry in self)
-            raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
-        spec = Spec(entry.name, write(thing), self._what)
-        if read(spec, entry.struct, self._also) != thing:
-            raise SpecError(f"{spec.title}: {thing!r} cannot be written as a spec; expected a text")
+            raise SpecError(
+                f"{self._what}: expected a string or one of {kinds}, found {type(value).__name__}"
+            )
+        spec = Spec(entry.name, write(value), self._what)
+        if read(spec, entry.struct, self._also) != value:
+            raise SpecError(f"{spec.title}: {value!r} cannot be written as a spec; expected a string")
         return str(spec)
 
     def common(self, spec: Spec, struct: type[Common]) -> Common:
-        """The values of the keys that all have, of a spec that was read."""
+        """The values of keys that all names have, in one of the structs `also`, from a spec that was read."""
         return read(spec, struct, [self._entries[spec.name].struct, *self._also])
 
 
 def load_folder(package: str, inner: str = "") -> None:
-    """Import every module of a package, so that all that registers itself there is registered.
+    """Imports every module of a package, so that everything defined there is registered.
 
     Args:
         package: its name.
-        inner: the module of this name of every package in it; those without it are left out.
+        inner: of each package inside, only the module of this name is imported, if it exists.
     """
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         name = f"{module.name}.{inner}" if module.ispkg and inner else module.name

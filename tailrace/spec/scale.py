@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where an experiment is slowed down to what software can hold.
+"""Time scaling: slows an experiment down to the rates that software switches can process.
 
 With a time scale s everything takes s times as long: rates are divided by it, delays, timeouts, gaps and
-ages are multiplied. Sizes stay, so bandwidth-delay products, window sizes and queue limits in bytes stay,
-and so do slow-downs and counts of packets: that is what makes the small network an image of the large one.
-Which fields of a dataclass or a msgspec struct are times or rates is read from the units in their names
-(`_ns`, `_bps`, `ns_per_...`).
+ages are multiplied. Sizes in bytes are not scaled, so bandwidth-delay products, windows and queue limits stay
+the same, and so do slowdowns and counts of packets: the scaled network behaves like the original one. Whether
+a field of a dataclass or msgspec struct is a time or a rate follows from the unit in its name (`_ns`, `_bps`,
+`ns_per_...`).
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from tailrace.spec.units import MOST_NS, format_time
 T = TypeVar("T")
 
 _UNSCALED = (str, bytes, bool, Fraction, type(None))
-"""What has no unit."""
+"""Types of values without a unit."""
 
 _UNITS = ("_ns", "_bps")
 
 
 def scaled(value: T, scale: float) -> T:
-    """The same dataclass or struct with all its times and rates, also those inside it, at the scale.
+    """A copy of a dataclass or struct with all times and rates scaled, also in nested ones.
 
-    None stays None; integers are rounded, and rates stay at least 1 bit/s.
+    None stays None; integers are rounded, and rates are at least 1 bit/s.
 
     Raises:
-        SpecError: a time is more than MOST_NS then.
-        TypeError: the value is neither, or holds something of which nobody knows how it scales.
+        SpecError: a scaled time would be more than MOST_NS.
+        TypeError: the value is neither, or has a part of a type that cannot be scaled.
     """
-    # also where nothing is to change, so that no scale is needed to find out
+    # checked also with scale 1, so that such errors do not depend on the scale
     if not _has_fields(value):
         raise TypeError(f"{type(value).__name__} has no fields that could be scaled")
     return value if scale == 1 else _scaled("", value, Fraction(scale))
 
 
 def scaled_ns(name: str, time_ns: int, scale: float) -> int:
-    """A time at the scale; `name` is for the message.
+    """A scaled time; `name` is for the message.
 
     Raises:
-        SpecError: it is more than MOST_NS then.
+        SpecError: it would be more than MOST_NS.
     """
     return int(_number(f"{name}_ns", time_ns, Fraction(scale)))
 
@@ -56,7 +56,7 @@ def _has_fields(value: object) -> bool:
 
 
 def _scaled(name: str, value: Any, scale: Fraction) -> Any:
-    """A value that stands under a name."""
+    """The scaled value of a field or key with this name."""
     if isinstance(value, _UNSCALED):
         return value
     if isinstance(value, int | float):
@@ -66,14 +66,14 @@ def _scaled(name: str, value: Any, scale: Fraction) -> Any:
     if isinstance(value, dict) and not name.endswith(_UNITS):
         return {key: _scaled(key, item, scale) for key, item in value.items()}
     if isinstance(value, msgspec.Struct):
-        kept = value.__struct_fields__
+        names = value.__struct_fields__
         return msgspec.structs.replace(
-            value, **{key: _scaled(key, getattr(value, key), scale) for key in kept}
+            value, **{key: _scaled(key, getattr(value, key), scale) for key in names}
         )
     if _has_fields(value):
-        kept = tuple(field.name for field in fields(value) if field.init)
-        return replace(value, **{key: _scaled(key, getattr(value, key), scale) for key in kept})
-    raise TypeError(f"{name}: nobody knows how a {type(value).__name__} scales")
+        names = tuple(field.name for field in fields(value) if field.init)
+        return replace(value, **{key: _scaled(key, getattr(value, key), scale) for key in names})
+    raise TypeError(f"{name}: it is not known how a {type(value).__name__} scales")
 
 
 def _number(name: str, value: Any, scale: Fraction) -> Any:
@@ -81,7 +81,7 @@ def _number(name: str, value: Any, scale: Fraction) -> Any:
         exact = Fraction(value) * scale
         if exact > MOST_NS and not name.startswith("ns_per_"):
             shown = format_time(value)
-            raise SpecError(f"time scale {float(scale):g}: {name[:-3]} {shown} is more than 100 days then")
+            raise SpecError(f"time scale {float(scale):g}: {name[:-3]} {shown} becomes more than 100 days")
         return float(exact) if isinstance(value, float) else round(exact)
     if name.endswith("_bps"):
         return max(1, round(Fraction(value) / scale))

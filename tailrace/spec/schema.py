@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values from TOML, JSON or the command line -> frozen msgspec structs, with errors that name the key.
+"""Converts values from TOML, JSON or the command line to frozen msgspec structs, with errors that name the
+key.
 
-A field says what it expects by `msgspec.Meta(description=...)`. The first thing that is not as a struct wants
-it becomes a KeyProblemError: the key with its path (`case[1].workload`), what was expected, what was found.
-Dataclasses within structs are treated alike. msgspec's own error is one text; so where a value does not fit,
-its parts are tried one by one, and the first that does not fit its own type is told.
+A field describes the expected value in `msgspec.Meta(description=...)`. The first invalid part becomes a
+KeyProblemError: the key with its path (`case[1].workload`), what was expected, and what was given.
+Dataclasses within structs are treated alike. msgspec's error messages do not give this; so if a value is
+invalid, its parts are converted one by one to find the first that is invalid by itself.
 """
 
 from __future__ import annotations
@@ -29,23 +30,29 @@ _MOST_SHOWN = 120
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 MOST_BYTES = 4 << 20
-"""Of a file: an experiment, or a distribution of sizes."""
+"""Limit of a file, such as an experiment or a distribution of sizes."""
 
-_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+_KINDS = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 
 
 class KeyProblemError(SpecError):
-    """A value that a key does not take; `key` names it."""
+    """An invalid value of a key."""
 
     def __init__(self, key: str, problem: str) -> None:
-        """Remember the key, for whoever knows which file or option it came from."""
+        """Stores the key, for callers that know the file or option from which it came."""
         super().__init__(problem if not key or problem.startswith(key) else f"{key}: {problem}")
         self.key = key
         self.problem = problem
 
 
 def convert(values: Any, shape: type[Struct], *, strict: bool = True) -> Struct:
-    """The values as a struct; without `strict` texts may stand for numbers.
+    """The values as a struct; without `strict`, strings are converted to numbers.
 
     Raises:
         KeyProblemError: an unknown or missing key, or a value of another type or out of its range.
@@ -58,10 +65,10 @@ def convert(values: Any, shape: type[Struct], *, strict: bool = True) -> Struct:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file holds.
+    """The content of a TOML file.
 
     Raises:
-        FileError: it cannot be read, or is no TOML.
+        FileError: it cannot be read, or is no valid TOML.
     """
     text = text_of(path, MOST_BYTES)
     try:
@@ -70,7 +77,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileError(path, "", f"not TOML: {error}") from error
     except RecursionError as error:
         raise FileError(path, "", "nested too deeply") from error
-    except ValueError as error:  # a number of more digits than Python turns into one
+    except ValueError as error:  # a number with more digits than Python converts
         raise FileError(path, "", f"not TOML: {error}") from error
 
 
@@ -80,14 +87,14 @@ def read_json(
     most_bytes: int = MOST_BYTES,
     made: Callable[[Any, type[Struct]], Struct] = convert,
 ) -> Struct:
-    """The struct that a JSON file holds; `made` of its values.
+    """The struct in a JSON file; `made` converts the file's values to it.
 
     Raises:
-        FileError: it cannot be read, is no JSON, or not what the struct wants.
+        FileError: it cannot be read, is no valid JSON, or does not match the struct.
     """
     text = text_of(path, most_bytes)
     try:
-        # NaN and the like become texts, which no number is
+        # NaN and infinities become strings, so that they are refused as numbers
         return made(json.loads(text, parse_constant=str), shape)
     except json.JSONDecodeError as error:
         raise FileError(path, f"line {error.lineno}", error.msg) from error
@@ -95,12 +102,12 @@ def read_json(
         raise FileError(path, "", "nested too deeply") from error
     except KeyProblemError as error:
         raise FileError(path, error.key, error.problem) from error
-    except ValueError as error:  # a number of more digits than Python turns into one
+    except ValueError as error:  # a number with more digits than Python converts
         raise FileError(path, "", str(error)) from error
 
 
 def in_file(path: Path, error: KeyProblemError) -> FileError:
-    """The error, told with the file that the key is in."""
+    """The error, with the file that contains the key."""
     return FileError(path, f"key '{error.key}'" if error.key else "", error.problem)
 
 
@@ -122,10 +129,10 @@ class _StructField(NamedTuple):
 
 
 def _decode(kind: type, value: object) -> object:
-    """What msgspec does not know itself, paths and fractions, are texts."""
+    """Decodes types that msgspec does not know, paths and fractions, from strings."""
     if isinstance(value, str):
         return kind(value)
-    raise TypeError("expected a text")
+    raise TypeError("expected a string")
 
 
 def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | None]:
@@ -136,7 +143,7 @@ def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | No
 
 
 def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) -> KeyProblemError:
-    """What is wrong with a value that does not fit its type: with the first part of it that does not."""
+    """The error of an invalid value: that of its first invalid part."""
     try:
         for name, part, inner in _parts(key, value, hint):
             why = _converted(part, inner, strict)[1]
@@ -151,7 +158,7 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
 
 
 def _check_known(key: str, value: Any, hint: Any) -> None:
-    """Refuses unknown keys of dataclasses, which msgspec passes over."""
+    """Raises KeyProblemError for unknown keys of dataclasses, which msgspec ignores."""
     if _has_dataclass(hint):
         for name, part, inner in _parts(key, value, hint):
             _check_known(name, part, inner)
@@ -186,7 +193,7 @@ def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _option(hint: Any, value: Any) -> Any:
-    """The type without its description; of several, the one that a value with parts can be meant for."""
+    """The type without its description; of a union, the member that matches the kind of the value."""
     options = _options(hint)
     if isinstance(value, Mapping):
         fitting = [kind for kind in options if _is_record(kind) or get_origin(kind) is dict]
@@ -200,7 +207,7 @@ def _option(hint: Any, value: Any) -> Any:
 
 
 def _options(hint: Any) -> list[Any]:
-    """What a type allows, without descriptions and without UNSET."""
+    """The members of a type that may be a union, without descriptions and without UNSET."""
     if get_origin(hint) is Annotated:
         return _options(get_args(hint)[0])
     if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
@@ -213,7 +220,7 @@ def _is_record(kind: Any) -> bool:
 
 
 def _tag(kind: Any) -> tuple[str | None, Any]:
-    """Key and value by which a struct is told from others."""
+    """Key and value that identify a struct in a tagged union."""
     config = getattr(kind, "__struct_config__", None)
     return (None, None) if config is None else (config.tag_field, config.tag)
 
@@ -247,7 +254,7 @@ def _has_dataclass(hint: Any) -> bool:
 
 
 def _expected(hint: Any) -> str:
-    """What a field's Meta says that it expects, else what its type allows."""
+    """The expected value: the description of a field's Meta, else what its type allows."""
     return _description(hint) or " or ".join(dict.fromkeys(map(_kind_name, _options(hint))))
 
 
@@ -266,7 +273,7 @@ def _kind_name(kind: Any) -> str:
 
 
 def _description(hint: Any) -> str:
-    """What a field's Meta says that it expects; empty where it says nothing."""
+    """The description of a field's Meta; empty if it has none."""
     if get_origin(hint) is Annotated:
         for note in get_args(hint)[1:]:
             if isinstance(note, msgspec.Meta) and note.description:
@@ -277,6 +284,6 @@ def _description(hint: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as messages repeat it."""
+    """A value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specs of the form name:key=value,key=value. What the values mean, `keys` says."""
+"""Splits specs of the form name:key=value,key=value; `keys` interprets the values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from tailrace.spec.errors import SpecError
 
 MOST_CHARACTERS = 1 << 16
-"""Of a specification."""
+"""The longest spec."""
 
 MOST_SHOWN = 100
-"""Characters of a value that messages repeat."""
+"""The most characters of a value that a message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Spec:
         return f"{self.what} {self.name}".strip()
 
     def setting(self, key: str, value: str) -> Spec:
-        """The same with this value of an option, whatever it was before."""
+        """A copy with this value of an option, which replaces an earlier value."""
         return replace(self, options={**self.options, key: value})
 
     def adding(self, key: str, value: str) -> Spec:
-        """The same with one more option.
+        """A copy with one more option.
 
         Raises:
-            SpecError: it is there already, with another value.
+            SpecError: the option is already given, with another value.
         """
         present = self.options.get(key, value)
         if present != value:
@@ -44,7 +44,7 @@ class Spec:
         return self.setting(key, value)
 
     def error(self, key: str, expected: str) -> SpecError:
-        """The error for an option that is not what was expected."""
+        """The error for an option whose value is not as expected."""
         value = self.options.get(key)
         suffix = "" if value is None else f", found {shown(value)!r}"
         return SpecError(f"{self.title}: {key} must be {expected}{suffix}")
@@ -65,11 +65,7 @@ class Spec:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuses a spec string that is too long or is not text.
-
-    Raises:
-        SpecError: it is either.
-    """
+    """Raises SpecError if a spec string is too long or contains invalid characters."""
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"{what}: {len(text)} characters, expected at most {MOST_CHARACTERS}")
     if any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in text):
@@ -77,12 +73,11 @@ def check_text(text: str, what: str) -> None:
 
 
 def parse(text: str | Spec, what: str = "") -> Spec:
-    """Splits name:key=value,key=value, where that has not been done; `what` is the kind of thing, for
-    messages.
+    """Splits name:key=value,key=value; returns a Spec unchanged. `what` is the kind of thing, for messages.
 
     Raises:
-        SpecError: no name, an option without `=`, a key given twice, more than MOST_CHARACTERS, or what is
-            no text.
+        SpecError: no name, an option without `=`, a key given twice, more than MOST_CHARACTERS, or invalid
+            characters.
     """
     if isinstance(text, Spec):
         return text
@@ -104,5 +99,5 @@ def parse(text: str | Spec, what: str = "") -> Spec:
 
 
 def shown(value: str) -> str:
-    """A value as messages repeat it."""
+    """A value for a message, shortened."""
     return value if len(value) <= MOST_SHOWN else f"{value[:MOST_SHOWN]}..."

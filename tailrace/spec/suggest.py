@@ -16,8 +16,8 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
 
     Args:
         name: as the user wrote it.
-        known: the names that there are, in the order in which they are shown.
-        also: what could stand there and is no name, such as FILE.csv.
+        known: the known names, in the order in which they are shown.
+        also: a possible input that is no name, such as FILE.csv.
     """
     names = list(known)
     if matches := close(name, names):
@@ -30,10 +30,10 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
 
 
 def close(name: object, known: Iterable[str]) -> list[str]:
-    """The known name closest to a name; empty where none is close."""
+    """A list with the known name that is closest to a name; empty if none is similar."""
     return difflib.get_close_matches(str(name)[:_MOST_CHARACTERS], list(known), 1)
 
 
 def unknown(name: str, known: Iterable[str], also: str = "") -> str:
-    """The same after the name itself, which is not known."""
+    """`'NAME' is not known; `, followed by the text of `expected`."""
     return f"{name[:_MOST_CHARACTERS]!r} is not known; {expected(name, known, also)}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Untrusted text - names of a program, messages of a client - made safe to show: nothing in it moves a
-cursor, colours a terminal or begins a line.
+"""Makes untrusted text, such as names in a program or messages of a client, safe to show: it cannot move the
+cursor, change a terminal's colours or begin a line.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import json
 
 ELLIPSIS = "..."
 LINE_CHARS = 300
-"""Of a message to an operator or a client."""
+"""The longest message to an operator or a client."""
 
 
 def printable(text: str) -> str:
-    """The text with every character that is not to be seen (control, format, surrogate) as its escape."""
+    """The text with every unprintable character (control, format, surrogate) escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """JSON in which every character is to be seen: others, which JSON allows as they are, are its escapes."""
+    """JSON with every unprintable character escaped, also those that JSON allows unescaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    # all that stands outside of strings is printable, or an end of a line
+    # outside of strings there are only printable characters and line ends
     return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
 
 
@@ -32,8 +32,8 @@ def _json_escape(character: str) -> str:
 
 
 def one_line(text: str, most: int = LINE_CHARS) -> str:
-    """The text on one line of at most `most` characters: runs of white space are one space."""
-    # what is cut off need not be looked at: an escape is longer than what it stands for, and never shorter
+    """The text on one line of at most `most` characters; runs of white space become one space."""
+    # the first 4 * most characters suffice, as an escape is never shorter than its character
     line = printable(" ".join(text[: 4 * most].split()))
     if len(line) <= most and len(text) <= 4 * most:
         return line

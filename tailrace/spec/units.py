@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates, times and sizes with units, as command lines and files give them, and back to text."""
+"""Parses and formats rates, times and sizes with units, as in command lines and files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fractions import Fraction
 from tailrace.spec.errors import UnitError
 
 MOST_INTEGER = (1 << 63) - 1
-"""What TOML, JSON, parquet and the switches' clocks hold."""
+"""The largest integer in TOML, JSON, Parquet and the switches' clocks."""
 
 MOST_COUNT = (1 << 31) - 1
-"""Of whatever is counted: the switches' narrowest numbers have 32 bits."""
+"""The largest count: the narrowest integers in the switches have 32 bits."""
 
 MOST_NS = 100 * 24 * 3600 * 10**9
-"""Of a time: 100 days. Virtual time counts picoseconds in 64 bits, 213 days."""
+"""The longest time: 100 days. Virtual time counts picoseconds in 64 bits, which is 213 days."""
 
 MOST_BYTES = 1 << 50
-"""Of a size: 1 PiB, more than any run sends."""
+"""The largest size: 1 PiB, more than any run sends."""
 
 MOST_BPS = 10**15
-"""Of a rate: at 1 Pbps the shortest frame takes half a picosecond, which virtual time rounds up."""
+"""The highest rate: at 1 Pbps the shortest frame takes half a picosecond, which virtual time rounds up."""
 
 _MOST_CHARACTERS = 100
 _MOST_ALPHA = 1 << 10
@@ -37,12 +37,12 @@ _SIZES = _BINARY | {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 def split(text: str) -> tuple[Decimal, str]:
-    """A quantity as its number and its unit, which may be empty.
+    """Splits a quantity into its number and its unit, which may be empty.
 
     Raises:
         UnitError: the text is no number with a unit after it.
     """
-    # the length first: what is to be shown, and turned into a number, is bounded by it
+    # the length is checked first, which bounds the message and the number
     match = _NUMBER.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
         raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is no number with a unit")
@@ -50,8 +50,8 @@ def split(text: str) -> tuple[Decimal, str]:
 
 
 def exact_integer(value: Decimal, text: str, most: int = MOST_INTEGER, shown: str = "") -> int:
-    """The value as an integer; UnitError where it is none, or more than `most` (`text` is what the user
-    wrote, `shown` is `most` for people).
+    """The value as an integer; raises UnitError if it is none, or more than `most`. For the message, `text`
+    is what the user wrote, and `shown` is `most` for people.
     """
     if value > most:
         raise UnitError(f"{text!r} is more than {shown or most}")
@@ -101,12 +101,12 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_alpha(text: str) -> Fraction:
-    """The factor of a switch's dynamic thresholds, 1/1024 to 1024, such as 1/8 or 0.5.
+    """The factor alpha of a switch's dynamic thresholds, from 1/1024 to 1024, such as 1/8 or 0.5.
 
     Raises:
-        UnitError: it is none.
+        UnitError: the text is no such factor.
     """
-    # no exponents: that of 1e999999999 would be computed
+    # no exponents: Fraction would compute 1e999999999
     given = text.strip() if len(text) <= _MOST_CHARACTERS else ""
     try:
         alpha = Fraction(given if _FACTOR.fullmatch(given) else "")
@@ -118,7 +118,7 @@ def parse_alpha(text: str) -> Fraction:
 
 
 def _format(value: int, units: Mapping[str, int]) -> str:
-    """The value in the largest unit that is not larger than it, with at most three decimals."""
+    """The value in the largest unit that does not exceed it, with at most three decimals."""
     name, factor = next(
         ((name, factor) for name, factor in reversed(list(units.items())) if abs(value) >= factor),
         next(iter(units.items())),
@@ -141,7 +141,7 @@ _SHOWN_TIMES = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
 
 
 def time_unit(typical_ns: float) -> tuple[int, str]:
-    """The unit in which times of about that length are shown: how many ns it has, and its name."""
+    """The unit in which times of about this length are shown: its length in ns, and its name."""
     name, unit_ns = next(
         (each for each in reversed(_SHOWN_TIMES) if abs(typical_ns) >= each[1]), _SHOWN_TIMES[0]
     )
@@ -149,7 +149,7 @@ def time_unit(typical_ns: float) -> tuple[int, str]:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number for people with so many significant digits, never with an exponent: 4.50, 12.3, 31,740."""
+    """A number for people with `digits` significant digits, without exponent: 4.50, 12.3, 31,740."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
@@ -157,7 +157,9 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def readable_time(time_ns: float) -> str:
-    """A time for people with three significant digits, such as 12.3 µs; `format_time` can be parsed again."""
+    """A time for people with three significant digits, such as 12.3 µs; not for parsing, unlike
+    `format_time`.
+    """
     unit_ns, name = time_unit(time_ns)
     return f"{significant(time_ns / unit_ns)} {name}"
 

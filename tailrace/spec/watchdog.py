@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PFC watchdog: when a paused queue is in a storm, its spec, and the defaults of a port.
+"""The PFC watchdog: when a paused queue counts as a PFC storm, the watchdog's spec, and defaults of a port.
 
     detect=2ms,restore=10ms,share=5%,action=drop
     off
 
-A switch that its neighbour is trusted for (another switch, or nobody knows who) has `Watchdog()`, which finds
-queues that stand still: a deadlock, a card that is broken. A host is trusted with nothing; `of_host`:
+A port to a trusted neighbour (another switch, or an unknown one) has `Watchdog()`, which detects queues that
+send nothing: a deadlock, or a broken NIC. Hosts are not trusted; `of_host` gives:
 
-    detect   as long as the memory of one port, `xoff`, hides that nothing leaves: what comes in for the host
-             at the rate of its port fills that much until then, and only with more is anybody else paused.
-             MOST_PAUSES of the longest pauses at most, and the time of a jumbo frame at least
-    share    HOST_SHARE: whatever the host asks for, what is sent to it leaves at 95 % of the port's rate, or
-             is dropped
-    restore  the longest pause that 802.1Qbb knows, at the rate of the port
+    detect   the time in which packets for the host, at the rate of its port, fill `xoff`, the memory of one
+             port: until then nobody else is paused because of the host. At most MOST_PAUSES times the longest
+             pause, at least the time of a jumbo frame
+    share    HOST_SHARE: however often the host asks for pauses, packets to it leave at 95 % of the port's
+             rate, or are dropped
+    restore  the longest pause of 802.1Qbb, at the rate of the port
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ STORMS = ("drop", "ignore", "off")
 """Actions in a storm; off: there is no watchdog."""
 
 WATCHDOG_NS = 200_000_000
-"""Detection and restoration where nothing is known of a port: what switches are delivered with."""
+"""Detection and restoration time if nothing is known of a port: a common default of real switches."""
 
 HOST_SHARE = 0.05
-"""Of the time a host may hold what is sent to it; half of what a pair beside it may lose by that."""
+"""The share of time for which a host may pause its port; half of what another pair of hosts may lose by it.
+"""
 
 MOST_PAUSES = 64
 
 UNLIMITED_BPS = 10_000_000_000
-"""The rate at which quanta count where a port has none (tailrace/switch/core/c/tr_pfc.c)."""
+"""The rate for converting quanta to time if a port has no rate limit (tailrace/switch/core/c/tr_pfc.c)."""
 
 LEAST_SHARE = 1e-6
 MOST_NS = 1 << 56
@@ -52,13 +53,13 @@ _ACTIONS: tuple[StormAction, ...] = ("drop", "ignore")
 
 @dataclass(frozen=True, slots=True)
 class Watchdog:
-    """When a queue that pauses hold is in a storm, and what becomes of it then.
+    """When a paused queue is in a PFC storm, and how its packets are treated then.
 
-    detect_ns: held for so long, with packets that wait; 0: there is no watchdog
-    restore_ns: when no pause has been asked for in so long, the queue is as before
-    share: of the time, over 0 to 1, that a queue may be held in the long run, in steps of 1e-6; 1: what
-        counts is only a time without a break
-    action: `drop` what waits and what comes, or `ignore` pauses and send it
+    detect_ns: time for which a queue with waiting packets may be paused without a break; 0: no watchdog
+    restore_ns: time without a pause frame after which the queue works normally again
+    share: share of time for which a queue may be paused in the long run, above 0, up to 1, in steps of 1e-6;
+        1: only `detect_ns` counts
+    action: `drop` waiting and arriving packets, or `ignore` pauses and send them
     """
 
     detect_ns: int = WATCHDOG_NS
@@ -67,7 +68,7 @@ class Watchdog:
     action: StormAction = "drop"
 
     def spec(self) -> str:
-        """The spec that `parse_watchdog` takes."""
+        """The spec string that `parse_watchdog` parses."""
         if not self.detect_ns:
             return "off"
         share = f"{Decimal(round(self.share * 1_000_000)).scaleb(-4).normalize():f}%"
@@ -79,10 +80,11 @@ NO_WATCHDOG = Watchdog(detect_ns=0)
 
 
 def of_switch(storm: str = "drop", time_scale: float = 1) -> Watchdog:
-    """What suits the port of a switch, where everything takes so many times as long.
+    """The default watchdog of a port to a switch.
 
     Args:
         storm: one of STORMS.
+        time_scale: factor of all times in this network (spec.scale).
     """
     time_ns = round(WATCHDOG_NS * time_scale)
     usual = Watchdog(time_ns, time_ns)
@@ -90,11 +92,12 @@ def of_switch(storm: str = "drop", time_scale: float = 1) -> Watchdog:
 
 
 def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Watchdog:
-    """What suits the port of a host.
+    """The watchdog of a port to a host.
 
     Args:
-        rate_bps: of the port; 0: it has none.
-        xoff_bytes: what may wait of one port before it is paused.
+        rate_bps: rate of the port; 0: no rate limit.
+        xoff_bytes: bytes from one port that may wait before that port is paused.
+        action: as in Watchdog.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
     hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
@@ -103,17 +106,17 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
 
 
 def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -> Watchdog:
-    """The watchdog of a port where switches have this one: of a host it is closer, and does the same."""
+    """The watchdog of a port, given that of ports to switches; a host's port has closer limits."""
     if not host or not watchdog.detect_ns:
         return watchdog
     return of_host(rate_bps, xoff_bytes, watchdog.action)
 
 
 def parse_watchdog(text: str) -> Watchdog:
-    """The watchdog of a spec; what is left out is as in `Watchdog()`.
+    """Parses a watchdog's spec; items that are left out are as in `Watchdog()`.
 
     Raises:
-        UnitError: it is none; one line names the item.
+        UnitError: the spec is invalid; the message names the item.
     """
     if text == "off":
         return NO_WATCHDOG
@@ -124,7 +127,7 @@ def parse_watchdog(text: str) -> Watchdog:
             raise UnitError(f"{item!r}: expected one of {', '.join(_KEYS)} with its value")
         name, parse = _KEYS[key]
         if name in fields:
-            raise UnitError(f"{key} is there twice")
+            raise UnitError(f"{key} is given twice")
         fields[name] = parse(value)
     return Watchdog(**fields)  # type: ignore[arg-type]
 
@@ -137,7 +140,7 @@ def _time(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    number, unit = split(text.removesuffix("%"))  # which bounds its digits and knows no exponents
+    number, unit = split(text.removesuffix("%"))  # it bounds the number of digits and refuses exponents
     if unit:
         raise UnitError(f"{text!r} is no share such as 5%")
     share = number / (100 if text.endswith("%") else 1)

@@ -15,24 +15,26 @@ TRUTH = DataType.bool()
 
 
 Columns = Mapping[str, DataType]
-"""The types of a table's columns, by name; a value may be missing in any of them."""
+"""The types of a table's columns, by name; all are nullable."""
 
 
 class RowTable(Table):
     """An Arrow table that iterates over its rows as mappings, which `pandas.DataFrame` takes."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Each row, by the names of columns."""
+        """The rows, as values by column name."""
         columns = values_of(self)
         return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Workers hand results to the process that asked; a subclass would not be pickled otherwise."""
+        """Pickles the table, for results of worker processes; the inherited method does not support
+        subclasses.
+        """
         return RowTable, (Table.from_batches(self.to_batches(), schema=self.schema),)
 
 
 def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
-    """A table of those columns of which there are values, in the order of `columns`."""
+    """A table of the columns that have values, in the order of `columns`."""
     known = {name: kind for name, kind in columns.items() if name in values}
     schema = Schema([Field(name, kind, nullable=True) for name, kind in known.items()])
     arrays = [Array(values[name], kind) for name, kind in known.items()]

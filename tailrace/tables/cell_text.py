@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings as text, column by column: titles, cells, one time unit a column."""
+"""Listings as text, column by column: titles, cells, one time unit per column."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailrace.tables.listing import Column, Listing, Row
 _TIME_SUFFIX = "_ns"
 
 Unit = tuple[int, str]
-"""How many ns a unit of time has, and its name."""
+"""The length of a time unit in ns, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTexts:
-    """A column as it is shown; `right`: it holds numbers, which are aligned at their end; `strong`: the
-    cells that stand out.
+    """The text of a column. `right`: whether it is right-aligned, as numbers are; `strong`: whether each cell
+    is emphasised.
     """
 
     column: Column
@@ -32,12 +32,12 @@ class ColumnTexts:
 
 
 def short_name(column: Column) -> str:
-    """The name of a column without the unit that a table chooses itself."""
+    """The name of a column, without the suffix of its time unit, which a table chooses."""
     return column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name
 
 
 def texts_of(listing: Listing) -> list[ColumnTexts]:
-    """The columns that have something to show in some row, or were asked for; all where there is no row."""
+    """The texts of columns that have a value in some row or were asked for; of all columns without rows."""
     units = _units(listing)
     return [
         _texts(listing, column, units)
@@ -77,7 +77,7 @@ def _is_strong(column: Column, best: Value) -> bool:
 
 
 def _cell(column: Column, row: Row, unit: Unit | None) -> str:
-    """The value, with its interval if there is one."""
+    """The text of a value, with its interval if there is one."""
     text = _value_text(column, row.get(column.name), unit)
     ends = [row.get(name) for name in column.ends]
     numbers = [end for end in ends if isinstance(end, (int, float))]
@@ -99,7 +99,7 @@ def _value_text(column: Column, value: Value, unit: Unit | None) -> str:
 
 
 def _units(listing: Listing) -> dict[str, Unit]:
-    """The unit of each column of times, or of columns that share one: that of the time in the middle."""
+    """The unit of each column of times, or of columns that share a unit: that of their median."""
     times: dict[str, list[float]] = {}
     for column in listing.columns:
         if column.is_time:

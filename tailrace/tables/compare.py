@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a typed value with an operand that a user wrote."""
+"""Compares typed values with operands that a user wrote."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _RANGE = ".."
 
 
 class MisfitError(Error, ValueError):
-    """The operand is no value of the field's kind, or the kind does not know the operator."""
+    """The operand does not have the type of the value, or the type does not support the operator."""
 
 
 def truth(value: Value) -> bool:
-    """What a bare name means: there, not 0, not empty, not no."""
+    """The truth of a bare name in a filter: whether its value exists and is not 0, empty or `no`."""
     if isinstance(value, (Mac, SwitchPort, Wide, Masked)):
         return value.number != 0
     return bool(value)
@@ -40,9 +40,9 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     """Whether a value passes a test.
 
     Args:
-        value: of a row.
+        value: from a row.
         op: ==, !=, <, <=, >, >=, ~, in, has.
-        operands: several only for `in`.
+        operands: one; `in` may have several.
 
     Raises:
         MisfitError: the comparison has no meaning.
@@ -66,7 +66,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
 
 
 def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
-    """Whether a part passes; MisfitError only when the operand fits no part."""
+    """Whether any part passes; raises MisfitError only if the operand has the type of no part."""
     fits = not parts
     for part in parts:
         try:
@@ -81,7 +81,7 @@ def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
 
 
 def _passes_any(value: Value, operands: tuple[str, ...]) -> bool:
-    """`in`: whether one of the operands takes the value in; MisfitError when none can."""
+    """`in`: whether one of the operands contains the value; raises MisfitError if none has its type."""
     fits = False
     for operand in operands:
         try:
@@ -113,13 +113,13 @@ def _within(value: Value, operand: str) -> bool:
 
 
 def _has(value: Value, operand: str) -> bool:
-    """Whether the field takes the operand's value in; a field that does not care takes everything."""
+    """`has`: whether a match field matches the operand; a don't-care field matches everything."""
     if value is None:
         return True
     if isinstance(value, tuple):
         return _any_part(value, lambda part: _has(part, operand))
     if isinstance(value, (IPv4Network, IPv6Network)):
-        return bool(_network(value.version, operand).subnet_of(value))  # type of both: the version's
+        return bool(_network(value.version, operand).subnet_of(value))  # both have the same version
     if isinstance(value, Masked):
         return value.covers(number_of(_pair(value.value, operand, ordered=False)[1]))
     if isinstance(value, Interval):
@@ -142,7 +142,7 @@ def _network(version: int, operand: str) -> Any:
 
 
 def _pair(value: Value, operand: str, *, ordered: bool) -> tuple[Any, Any]:
-    """The value and the operand as two things of one type that can be compared."""
+    """The value, and the operand converted to a comparable type."""
     try:
         if isinstance(value, bool):
             return value, _YES_NO[operand.lower()]

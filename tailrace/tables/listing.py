@@ -16,20 +16,19 @@ Row = Mapping[str, Value]
 class Column:
     """A column.
 
-    name: as data and --columns have it
-    key: whether it tells rows apart
-    grows: a running count, of which a rate can be made
-    is_time: times in ns, which a table for people shows in one unit
-    rank: where a terminal is too narrow columns of the highest rank go first; those of rank 0 stay, and those
-        below are shown even if they are empty
-    title: of a table for people; none: the name
-    show: a value for people; none: `values.text_of`
-    unit_of: columns of times with the same word here are shown in one unit
-    grouped: values equal to those of the row above are left out
-    styles: how a terminal shows cells that begin with a word
-    ends: the fields of a row that hold the ends of the value's interval, which a table for people shows
-    with it
-    data: only data has the column, or who asks for it
+    name: in data and for --columns
+    key: whether it identifies rows, together with the other key columns
+    grows: whether it is a running count, of which a rate can be computed
+    is_time: whether it has times in ns, which text tables show in a common unit
+    rank: columns with the highest rank are hidden first if a terminal is too narrow; those of rank 0 are
+        never hidden, and those below 0 are shown even if they are empty
+    title: title in text tables; empty: the name
+    show: formats a value for text tables; None: `values.text_of`
+    unit_of: columns of times with the same string here share a unit
+    grouped: whether values equal to the one in the row above are left blank
+    styles: terminal styles of cells, by their first word
+    ends: fields of a row with the ends of the value's interval, which text tables show with it
+    data: whether text tables leave the column out unless it is asked for
     """
 
     name: str
@@ -54,18 +53,18 @@ class Listing:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     names: frozenset[str] = frozenset()
-    """Names inside the cells (key fields, parameters) that filters may use beside the columns."""
+    """Names inside the cells (key fields, parameters) that filters may use besides the columns."""
     notes: tuple[str, ...] = field(default=())
-    """What the user should know besides the rows."""
+    """Notes to the user, which are shown on standard error."""
     title: str = ""
     caption: tuple[str, ...] = ()
     """Lines above and below a table for people."""
     keys: tuple[str, ...] = ()
-    """Names of the columns that tell rows apart, where not all of `columns` are there any more."""
+    """Names of the key columns, if `columns` was reduced; empty: those of `columns`."""
     best: str = ""
-    """The field of a row that names the columns whose cells stand out."""
+    """The field of a row with the names of the columns whose cells are emphasised."""
     nothing: str = ""
-    """The sentence that stands for a table without rows; empty: there are no `kind`."""
+    """The sentence shown instead of a table without rows; empty: "there are no `kind`"."""
 
     def replace_rows(self, rows: Iterable[Row]) -> Listing:
         """The same listing with other rows."""
@@ -73,7 +72,7 @@ class Listing:
 
 
 def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing], *, nothing: str = "") -> Listing:
-    """One listing out of those of several switches; `nothing` is the text for no rows."""
+    """One listing from those of several switches; `nothing`: as in Listing."""
     listings = list(parts)
     return Listing(
         kind,
@@ -86,7 +85,7 @@ def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing], *, n
 
 
 def in_order(columns: tuple[Column, ...], rows: Iterable[Row]) -> tuple[Row, ...]:
-    """Rows sorted by their key columns, so that two listings of the same state are the same text."""
+    """Rows sorted by their key columns, so that listings of the same state are equal."""
     keys = [column.name for column in columns if column.key]
     return tuple(sorted(rows, key=lambda row: tuple(_cell_key(row.get(key)) for key in keys)))
 

@@ -13,16 +13,16 @@ Identity = tuple[str, ...]
 
 
 def identity(listing: Listing, row: Row) -> Identity:
-    """What tells a row from the others, and stays the same from reading to reading."""
+    """The values of a row's key columns, which identify the row in all readings."""
     keys = listing.keys or tuple(column.name for column in listing.columns if column.key)
     return tuple(text_of(row.get(name)) for name in keys)
 
 
 class RateColumns:
-    """Adds to every running count its growth a second since the last reading of the same row."""
+    """Adds to every running count its growth per second since the last reading of the same row."""
 
     def __init__(self) -> None:
-        """Knows no reading yet: the first one has no rates."""
+        """Starts without a reading: the first one has no rates."""
         self._before: dict[Identity, Row] = {}
         self._before_s: float | None = None
 
@@ -31,7 +31,7 @@ class RateColumns:
 
         Args:
             listing: the new reading.
-            now_s: when it was taken, by a clock that never goes back.
+            now_s: its time, by a monotonic clock.
         """
         columns: list[Column] = []
         for column in listing.columns:
@@ -55,7 +55,7 @@ class RateColumns:
 
 
 def _rate(before: Value, now: Value, elapsed_s: float | None) -> Value:
-    """Growth a second; None at the first reading, and where the count began anew."""
+    """Growth per second; None in the first reading, and if the count was reset."""
     if not elapsed_s or not isinstance(before, int) or not isinstance(now, int) or now < before:
         return None
     return (now - before) / elapsed_s

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row filters (--where): parsed here, never evaluated as code.
+"""Row filters (--where), which are parsed here and never evaluated as Python code.
 
     filter  = conj { "or" conj }          conj = part { "and" part }
     part    = "not" part | "(" filter ")" | test
-    test    = NAME                                            true, not 0 and not empty
+    test    = NAME                                            not absent, not 0, not empty, not `no`
             | NAME ("==" | "!=" | "<" | "<=" | ">" | ">=" | "~") WORD
             | NAME "in" WORD                                  a prefix, or low..high
             | NAME "in" "(" WORD { "," WORD } ")"             one of several
-            | NAME "has" WORD                                 the field's prefix, mask or range takes it in
+            | NAME "has" WORD                                 the field's prefix, mask or range contains it
 
-NAME is a column or a name inside a cell (a key field, a parameter); the last part of a dotted name is
-enough. WORD is a number with or without unit (10KiB, 5us), an address, a prefix, a port by number or by
-neighbour, a text, quoted where it holds a blank or one of ()<>=!~,"'. `~` looks for a part of the text, in
-any case. A row without the name does not pass a test. `none` is the absent value.
+NAME is a column or a name inside a cell (a key field, a parameter); the last part of a dotted name suffices.
+WORD is a number with or without unit (10KiB, 5us), an address, a prefix, a port by number or by neighbour, or
+a string, quoted if it contains a blank or one of ()<>=!~,"'. `~` looks for a substring, ignoring case. A row
+without the name does not pass a test. `none` is the absent value.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ _KEYWORDS = frozenset({"and", "or", "not", "in", "has"})
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "~")
 _SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
 _MAX_DEPTH = 100
-"""Of parentheses and nots: far more than users write, far less than Python's stack."""
+"""The deepest nesting of parentheses and nots: far more than users write, far less than Python's stack
+allows.
+"""
 
 _Predicate = Callable[[Row], bool]
 
 
 class RowFilterError(SpecError):
-    """A filter that cannot be used. str() is one line that names the column, counted from 1."""
+    """An invalid filter. str() is one line with the position in the filter, counted from 1."""
 
     def __init__(self, problem: str, text: str, position: int) -> None:
         super().__init__(f"--where, column {position + 1}: {problem}: {text}")
@@ -62,7 +64,7 @@ class _Token(NamedTuple):
 class _Test:
     """One test of a row; `op` is empty for a bare name.
 
-    fits: whether the operand is of the type of some tested value; None: it fits any, or there was no value
+    fits: whether the operand had the type of a tested value; None: no value decided this yet
     """
 
     def __init__(self, name: _Token, op: str = "", operands: tuple[_Token, ...] = ()) -> None:
@@ -83,7 +85,7 @@ class _Test:
         except MisfitError:
             self.fits = self.fits or False
             return False
-        if value is not None and value != ():  # which fit any word
+        if value is not None and value != ():  # these fit any operand
             self.fits = True
         return result
 
@@ -92,7 +94,7 @@ class RowFilter:
     """A parsed filter."""
 
     def __init__(self, text: str) -> None:
-        """Parses. Raises RowFilterError."""
+        """Parses the filter. Raises RowFilterError."""
         self.text = text
         parser = _FilterParser(text)
         self._passes = parser.parse()
@@ -126,7 +128,7 @@ class RowFilter:
 
 
 def _lookup(row: Row, name: str) -> Iterator[Value]:
-    """The values of a name in a row: of the column, else of every cell that has such a name inside."""
+    """The values of a name in a row: that of the column, else those of the name inside of cells."""
     if name in row:
         yield row[name]
         return
@@ -142,13 +144,12 @@ def _lookup(row: Row, name: str) -> Iterator[Value]:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
-    while text[at:].strip():
-        match = _TOKEN.match(text, at)
+    position = 0
+    while rest := text[position:].lstrip():
+        match = _TOKEN.match(text, position)
         if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip())
-            slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
-            raise RowFilterError(f"unexpected {text[at]!r} ({slip})", text, at)
+            slip = _SLIPS.get(rest[0], "an open quote" if rest[0] in "\"'" else "not understood")
+            raise RowFilterError(f"unexpected {rest[0]!r} ({slip})", text, len(text) - len(rest))
         kind = str(match.lastgroup)
         token, start = match.group(kind), match.start(kind)
         if (kind == "word" and token in _SLIPS) or token in {"&&", "||"}:
@@ -156,7 +157,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         if kind == "word" and token in _KEYWORDS:
             kind = "keyword"
         yield _Token(kind, token[1:-1] if kind == "quoted" else token, start)
-        at = match.end()
+        position = match.end()
     yield _Token("end", "the end", len(text))
 
 
@@ -176,7 +177,7 @@ class _FilterParser:
         return predicate
 
     def _accept(self, kind: str, *texts: str) -> _Token | None:
-        """Takes the next token if it is of a kind, and one of some texts where there are any."""
+        """Takes the next token if it is of this kind, and one of these texts if any are given."""
         token = self._rest[0]
         if token.kind != kind or (texts and token.text not in texts):
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look-up tables of a topology, and the checks that making them amounts to."""
+"""Look-up tables of a topology, and the checks of a topology made along with them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 _PREFIX_BITS = 24
 
 _OF_NO_HOST = tuple(IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"))
-"""This network, loopback, groups and what is reserved (RFC 6890)."""
+"""Addresses that no host can have: this network, loopback, multicast and reserved ones (RFC 6890)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What is at the other end of a port: a `host` or a `switch`, and its port there (0 for a host)."""
+    """The neighbour at the other end of a port's link.
+
+    kind: `host` or `switch`
+    port: the neighbour's port; 0 for a host
+    rate_bps, delay_ns: of the link
+    """
 
     kind: str
     name: str
@@ -32,13 +37,13 @@ class Peer:
 
 
 class Index:
-    """Look-ups of one topology, made once."""
+    """Look-up tables of one topology, made once."""
 
     def __init__(self, topology: Topology) -> None:
         """Checks the topology.
 
         Raises:
-            SpecError: it is no usable network.
+            SpecError: it is invalid.
         """
         self._title = f"topology {topology.kind}"
         names = [switch.name for switch in topology.switches] + [host.name for host in topology.hosts]
@@ -114,7 +119,7 @@ class Index:
                 raise self._error(f"not connected: there is no path from {start} to {name}")
 
     def _make_prefixes(self) -> dict[str, tuple[IPv4Network, ...]]:
-        """A /24 for each that only one switch uses, else single addresses."""
+        """The prefixes of each switch: a /24 if only this switch uses it, else single addresses."""
         users: dict[IPv4Network, set[str]] = {}
         of_host: dict[str, IPv4Network] = {}
         for host in self.hosts.values():
@@ -141,7 +146,7 @@ class Index:
         return {name: (IPv4Network(self.hosts[name].ip),) for name in names}
 
     def prefix(self, switch: str) -> IPv4Network:
-        """The smallest network that holds all prefixes of a switch; KeyError where it has no hosts."""
+        """The smallest network that contains all prefixes of a switch; raises KeyError if it has no hosts."""
         prefixes = self.prefixes[switch]
         if not prefixes:
             raise KeyError(f"{switch} has no hosts")

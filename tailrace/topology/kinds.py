@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of topologies that have bounded simple paths: those of Spritz §III, and trees of switches."""
+"""The kinds of topologies for which bounded simple paths (loop-free paths of bounded length) are computed:
+those of Spritz §III, and trees of switches.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,9 @@ BOUNDED = (DRAGONFLY, SLIM_FLY, *TREES)
 
 
 def check_kind(topology: Topology) -> None:
-    """Refuses what has no such paths.
-
-    Raises:
-        SpecError: it is none of BOUNDED.
-    """
+    """Raises SpecError if the topology's kind is none of BOUNDED."""
     if topology.kind not in BOUNDED:
         raise SpecError(
             f"topology {topology.spec} has no bounded simple paths;"
-            f" only {', '.join(BOUNDED)}, made from a spec, have"
+            f" expected one of {', '.join(BOUNDED)}, made from a spec"
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a network: switches, hosts, links, and look-ups between them.
 
-Every topology is checked when it is made, so whoever holds one need not: names and ids are unique, every port
-has one peer, everything is connected, rates are positive.
+Every topology is checked when it is created, so its users need no checks: names and ids are unique, every
+port has one peer, everything is connected, rates are positive.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from tailrace.topology.index import Index, Peer
 __all__ = ["GATEWAY_MAC", "LAST_DATA_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
-"""The MAC address by which hosts know every switch; no host has it, since theirs hold an address in 10/8."""
+"""The MAC address of every switch for hosts; no host has it, as theirs contain an address in 10/8."""
 
 LAST_DATA_PORT = 506
-"""v1model's ports are 9 bits wide, and the five highest are the switch's own (p4src/common/types.p4)."""
+"""v1model's ports have 9 bits, and switches use the five highest internally (p4src/common/types.p4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A switch. `id` counts from 1; `group` is its pod or Dragonfly group from 0, -1 where there is none.
+    """A switch. `id` counts from 1; `group` is its pod or Dragonfly group, from 0; -1: none.
 
-    `role` is leaf, spine, edge, agg, core or router. `cpu_port` and `priority_queues` are those of a file;
-    None: those of the program that the switch runs.
+    `role` is leaf, spine, edge, agg, core or router. `cpu_port` and `priority_queues` are from a topology
+    file;
+    None: those for which the switch's program was compiled.
     """
 
     name: str
@@ -42,8 +43,9 @@ class Switch:
 class Host:
     """A host with one NIC, on `port` of `switch`; rate and one-way delay are those of its link.
 
-    routes: prefixes, each with its gateway, "" where hosts are reached directly; none: GATEWAY_MAC takes all
-    arp: static entries, addresses with their MAC addresses
+    routes: prefixes, each with its gateway ("": hosts are reached directly); empty: all packets are sent to
+        GATEWAY_MAC
+    arp: static ARP entries: IP addresses with their MAC addresses
     """
 
     name: str
@@ -60,7 +62,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex link between two switches; `delay_ns` is the propagation delay of one way."""
+    """A full-duplex link between two switches; `delay_ns` is the one-way propagation delay."""
 
     a: str
     a_port: int
@@ -72,8 +74,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """A host to which only the first `paths` of equal next hops lead, at every switch:
-    tailrace/topology/paths/restricted.py.
+    """A host to which, at every switch, only the first `paths` of the equal-cost next hops lead
+    (tailrace/topology/paths/restricted.py).
     """
 
     host: str
@@ -81,7 +83,7 @@ class Restricted:
 
 
 class _Indexed:
-    """What is no datum: it follows from the others."""
+    """Base with the derived look-up tables, which are no field of the dataclass."""
 
     __slots__ = ("_index",)
 
@@ -90,13 +92,13 @@ class _Indexed:
 
 @dataclass(frozen=True, slots=True)
 class Topology(_Indexed):
-    """A network. `spec` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
+    """A network. `spec` is the spec string from which it was made, such as `leaf-spine:leaves=2,spines=4`.
 
-    latency_ns: what every switch adds to the time of a packet, beside queueing and sending
-    restricted: hosts that not all paths lead to
+    latency_ns: delay that every switch adds to a packet, besides queueing and sending
+    restricted: hosts to which not all paths lead
 
     Raises:
-        SpecError: it is no usable network; one line says why.
+        SpecError: the network is invalid; one line says why.
     """
 
     kind: str
@@ -108,42 +110,44 @@ class Topology(_Indexed):
     restricted: tuple[Restricted, ...] = ()
 
     def __post_init__(self) -> None:
-        # a frozen dataclass lets nothing else set its fields
+        # the only way to set an attribute of a frozen dataclass
         object.__setattr__(self, "_index", Index(self))
 
     def __reduce__(self) -> tuple[type[Topology], tuple[Any, ...]]:
-        # whoever unpickles it makes the index anew
+        # the index is not pickled; unpickling makes it anew
         return Topology, tuple(getattr(self, item.name) for item in fields(self))
 
     @property
     def identity(self) -> object:
-        """What is alive as long as this object, and equal to itself alone: a key for what follows from it."""
+        """An object that lives as long as this one and equals only itself: a cache key for derived data."""
         return self._index
 
     def switch(self, name: str) -> Switch:
-        """The switch with a name; KeyError where there is none."""
+        """The switch with a name; raises KeyError if there is none."""
         return self._index.switches[name]
 
     def host(self, name: str) -> Host:
-        """The host with a name; KeyError where there is none."""
+        """The host with a name; raises KeyError if there is none."""
         return self._index.hosts[name]
 
     def hosts_of(self, switch: str) -> tuple[Host, ...]:
-        """The hosts on a switch, by port."""
+        """The hosts on a switch, in order of ports."""
         return self._index.hosts_of[switch]
 
     def ports_of(self, switch: str) -> dict[int, Peer]:
-        """What is on each port of a switch, by port."""
+        """The neighbours of a switch, by port."""
         return dict(self._index.ports[switch])
 
     def host_by_ip(self, ip: str) -> Host:
-        """The host with an IPv4 address; KeyError where there is none."""
+        """The host with an IPv4 address; raises KeyError if there is none."""
         return self._index.by_ip[ip]
 
     def next_hop_mac(self, src: str, dst: str) -> str:
-        """Where a host sends frames for another one: that one's MAC address, beyond its subnet a gateway's.
+        """The destination MAC address of a host's frames to another host: that host's, or a gateway's if it
+        is in another subnet. GATEWAY_MAC if neither is known.
 
-        GATEWAY_MAC where neither is known. KeyError where there is no such host.
+        Raises:
+            KeyError: there is no such host.
         """
         host, address = self.host(src), IPv4Address(self.host(dst).ip)
         routes = [(IPv4Network(prefix), gateway) for prefix, gateway in host.routes]
@@ -165,15 +169,15 @@ class Topology(_Indexed):
         return max(end.rate_bps for ends in (self.hosts, self.links) for end in ends)
 
     def prefixes_of(self, switch: str) -> tuple[IPv4Network, ...]:
-        """Networks that hold all hosts of a switch and no host of another one, for routes towards it.
+        """Networks that contain all hosts of a switch and no host of another one, for routes towards it.
 
-        One /24 where the addresses are given by the generators; a tutorial's file may need several. Those of
-        a restricted host, by its name, are its address alone.
+        There is one /24 if a family assigned the addresses; a tutorial's file may need several. For the name
+        of a restricted host, the result is its address.
         """
         return self._index.prefixes[switch]
 
     def prefix_of(self, switch: str) -> IPv4Network:
-        """The one network of `prefixes_of`; where there are several, the smallest that holds them all.
+        """The network of `prefixes_of`; if there are several, the smallest one that contains them all.
 
         Raises:
             KeyError: the switch has no hosts.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies from specs such as leaf-spine:leaves=2,spines=4,rate=10Gbps,delay=1us, or from a file.
 
-Each family is a file of families/, which declares its keys and registers itself; `tailrace topologies` lists
-them.
+Each family is a file in families/, which declares its keys and registers them; `tailrace topologies` lists
+the families.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["FAMILIES", "parse_topology"]
 load_folder("tailrace.topology.families")
 
 _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tuple[Link, ...]}
-"""Of a topology, with their types."""
+"""The parts of a topology, with their types."""
 
 
 def parse_topology(text: str | Spec) -> Topology:
-    """The topology that a spec describes, or that a p4lang tutorials' topology.json holds.
+    """The topology that a spec describes, or a topology.json of the p4lang tutorials.
 
-    A file may be followed by rate= and delay=, for the links to which it gives none, and by latency=.
+    A file name may be followed by rate= and delay=, defaults for links without them, and by latency=.
 
     Raises:
-        SpecError: unknown name, bad option, or no usable network; one line says which.
+        SpecError: unknown name, invalid option, or invalid network; one line says which.
     """
     spec = parse(text, "topology")
     if spec.name.endswith(".json"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a network for processes that run it together: about equal, with few links between them."""
+"""Divides a network among the processes that run it: into about equal parts with few links between them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tailrace.spec import SpecError
 from tailrace.topology.model import Switch, Topology
 
 MOST_RANKS = 64
-"""Processes that run one network."""
+"""The most processes that run one network."""
 
 
 def check_ranks(topology: Topology, ranks: int) -> None:
-    """Refuses more parts than there are switches.
+    """Checks the number of parts.
 
     Raises:
-        SpecError: or none, or more than MOST_RANKS.
+        SpecError: it is less than 1, more than the number of switches, or more than MOST_RANKS.
     """
     most = min(MOST_RANKS, len(topology.switches))
     if not 1 <= ranks <= most:
@@ -24,14 +24,14 @@ def check_ranks(topology: Topology, ranks: int) -> None:
 
 
 def parts(topology: Topology, ranks: int) -> dict[str, int]:
-    """The part, from 0, of every switch and host by name; no part is without a switch.
+    """The index of the part, from 0, of every switch and host by name; every part has a switch.
 
-    Whole pods or groups go to one part each, in their order, and so do blocks of switches that are in none:
-    cores, spines, the routers of a Slim Fly. Where there are fewer pods than parts, or fewer of some role,
-    blocks of switches of one role take their place. Hosts are with their switch.
+    Pods or groups are not divided; they are distributed to the parts in order, and so are switches without a
+    group (cores, spines), role by role. If there are fewer groups, or fewer switches of a role, than parts,
+    all switches are distributed role by role, or else one by one. Hosts are in the part of their switch.
 
     Raises:
-        SpecError: as `check_ranks`.
+        SpecError: see `check_ranks`.
     """
     check_ranks(topology, ranks)
     for blocks in (_by_group(topology), _by_role(topology.switches)):
@@ -47,7 +47,7 @@ def parts(topology: Topology, ranks: int) -> dict[str, int]:
 
 
 _Blocks = list[Sequence[Sequence[Switch]]]
-"""Rows of units that stay together; each row is dealt out evenly."""
+"""Blocks of units (lists of switches that stay together); the units of each block are distributed evenly."""
 
 
 def _by_group(topology: Topology) -> _Blocks:

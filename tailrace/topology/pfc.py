@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority flow control of the data class: what one port and one switch do with what came in."""
+"""Thresholds of priority flow control (PFC) of the data class, for one port and one switch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from tailrace.topology import Topology
 
 DEADLOCKS = ("stop", "pass")
 DEADLOCK_STOPS = DEADLOCKS[0]
-"""What a run does when it is deadlocked."""
+"""What a run does in a deadlock of pauses: stop, or continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
-    watchdog of pauses between switches, from which that of hosts' ports follows (spec.watchdog.of_port).
+    """PFC thresholds of an ingress port, and the buffer of a switch, in bytes.
 
-    channels: lossless priorities of links between switches, from that of data on; 0: there is one, and
-        packets keep it
+    xoff_bytes, xon_bytes: queued bytes from a port at which it is paused, and resumed
+    headroom_bytes: bytes that may still arrive after the pause was sent
+    buffer_bytes: shared by all ports; None: unlimited
+    alpha: factor of dynamic thresholds; None: thresholds are static
+    watchdog: of pauses between switches; that of hosts' ports follows from it (spec.watchdog.of_port)
+    channels: number of lossless priorities on links between switches, beginning with that of data; 0: one,
+        which packets keep
     deadlock: one of DEADLOCKS
     """
 
@@ -39,7 +43,7 @@ class Thresholds:
         return tuple(range(data_priority, data_priority + max(1, self.channels)))
 
     def held_bytes(self, topology: Topology) -> int:
-        """The most that waits in any switch: its buffer, or what its ports hold before and in a pause."""
+        """The most bytes that wait in a switch: its buffer, or the sum of xoff and headroom of its ports."""
         if self.buffer_bytes is not None:
             return self.buffer_bytes
         ports = max(len(topology.ports_of(switch.name)) for switch in topology.switches)
@@ -47,5 +51,5 @@ class Thresholds:
 
     @property
     def rise(self) -> int:
-        """How many priorities above that with which a switch had sent it a packet waits at the next one."""
+        """By how much the priority of a packet rises from one switch to the next."""
         return 1 if self.channels else 0

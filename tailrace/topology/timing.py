@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and amounts that follow from a topology: pure arithmetic on integers.
+"""Times and amounts of data that follow from a topology: pure integer arithmetic.
 
-All come from the links' rates and delays, so they scale with the topology.
+All follow from the links' rates and delays, so they scale with the topology.
 
-    base RTT      an idle round trip on the longest of the shortest paths: twice propagation and latency of
-                  switches, and a full frame sent by the host and by every switch; on the way back a small
-                  frame, whose sending time is left out
-    BDP           base RTT times the fastest host link
-    longest RTT   a full frame on the longest bounded path and its ACK on the longest minimal one, without
-                  queueing: propagation of all links, sending by hosts and switches, latency of switches
-    least delay   of all shortest paths from a switch to switches with hosts, by the number of links between
-                  them: propagation, and latency of the switches behind each link
-    longest BDP   what the fastest host link carries in that time, in whole frames. With the links of Table
-                  II of Spritz that is 88 frames in its Dragonfly and 92 in its Slim Fly, as it says; the
-                  paper has no formula, and with the ACK on the longest path it would be 107 and 116
+    base RTT      the idle RTT on the longest of the shortest paths: twice the propagation delays and switch
+                  latencies, and the time to send a full frame for the host and every switch; the sending
+                  time of the small frame on the way back is ignored
+    BDP           base RTT times the rate of the fastest host link
+    longest RTT   the idle RTT of a full frame on the longest bounded path and its ACK on the longest minimal
+                  one: propagation of all links, sending by hosts and switches, latency of switches
+    least delay   the least delay of shortest paths from a switch to switches with hosts, by number of links:
+                  propagation delays, and latency of the switch at the end of each link
+    longest BDP   longest RTT times the rate of the fastest host link, in whole frames. With the links of
+                  Spritz, Table II, this gives 88 frames in its Dragonfly and 92 in its Slim Fly, as in the
+                  paper, which has no formula; with the ACK on the longest path it would be 107 and 116
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from tailrace.topology.paths.segments import link_ps
 from tailrace.topology.paths.shortest import max_switches_on_path
 
 FRAME_OVERHEAD_BYTES = 100
-"""Headers of a packet, and all that Tailrace adds to it."""
+"""Headers of a packet, including those that Tailrace adds."""
 
 FULL_FRAME_BYTES = 1500 + FRAME_OVERHEAD_BYTES
-"""With the payload that Ethernet allows: for those who do not know how large packets are."""
+"""A frame with Ethernet's largest payload: used if the size of packets is not known."""
 
 ACK_BYTES = 64
-"""The headers of Spritz, Table II."""
+"""Size of an ACK: the headers of Spritz, Table II."""
 
 _Links = tuple[int, int]
-"""Local and global links of a path."""
+"""Numbers of local and global links of a path."""
 
 
 def full_frame_bytes(mtu_bytes: int | None) -> int:
-    """A full packet of such a payload on a link; None: nobody knows the payload."""
+    """Size on a link of a full packet with this payload; None: the payload is not known."""
     return FULL_FRAME_BYTES if mtu_bytes is None else mtu_bytes + FRAME_OVERHEAD_BYTES
 
 
 def sending_ns(size_bytes: int, rate_bps: int) -> int:
-    """How long a link takes to send some bytes, rounded up."""
+    """The time in ns that a link takes to send these bytes, rounded up."""
     return -(-size_bytes * NS_BITS // rate_bps)
 
 
@@ -55,37 +55,37 @@ def slowest_bps(topology: Topology) -> int:
 
 
 def fabric_rate_bps(topology: Topology) -> int:
-    """The highest rate between switches."""
+    """The highest rate of a link between switches."""
     return max((link.rate_bps for link in topology.links), default=1)
 
 
 def link_delay_ns(topology: Topology) -> int:
-    """The longest delay between switches."""
+    """The longest delay of a link between switches."""
     return max((link.delay_ns for link in topology.links), default=0)
 
 
 def in_flight_bytes(topology: Topology) -> int:
-    """What is under way on such a link, rounded up."""
+    """The most bytes in flight on a link between switches, rounded up."""
     return -(-link_delay_ns(topology) * fabric_rate_bps(topology) // NS_BITS)
 
 
 def propagation_ns(topology: Topology, switches: int) -> int:
-    """The delay between two hosts with so many switches between them, at most: propagation, and latency of
-    switches.
+    """The largest one-way delay between two hosts with this number of switches between them: propagation, and
+    latency of switches.
     """
     hosts = 2 * max(host.delay_ns for host in topology.hosts)
     return hosts + (switches - 1) * link_delay_ns(topology) + switches * topology.latency_ns
 
 
 def base_rtt_ns(topology: Topology, frame_bytes: int) -> int:
-    """The round trip of a frame and its acknowledgement on the longest path, without queueing."""
+    """The base RTT for frames of this size: see above."""
     switches = max_switches_on_path(topology)
     sending = (switches + 1) * sending_ns(frame_bytes, slowest_bps(topology))
     return 2 * propagation_ns(topology, switches) + sending
 
 
 def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
-    """By switch and number of links, 1 or more: see above."""
+    """The least delays by switch and number of links, at least 1: see above."""
     delays: dict[tuple[str, str], int] = {}
     for link in topology.links:
         for pair in ((link.a, link.b), (link.b, link.a)):
@@ -113,20 +113,20 @@ def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
 
 
 def bdp_bytes(topology: Topology, frame_bytes: int) -> int:
-    """What the fastest host link carries in one base RTT of such frames."""
+    """The BDP for frames of this size: see above."""
     fastest_bps = max(host.rate_bps for host in topology.hosts)
     return -(-fastest_bps * base_rtt_ns(topology, frame_bytes) // NS_BITS)
 
 
 def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:
-    """Local and global links of the longest bounded path, and of the longest minimal one.
+    """The numbers of local and global links of the longest bounded path, and of the longest minimal one.
 
     Raises:
         SpecError: the topology has no such paths.
     """
     check_kind(topology)
     if topology.kind in TREES:
-        # up and down again: by a switch of the own pod, or by two and one above them
+        # up and down: through one switch of the pod, or through two aggregation switches and a core
         links = max_switches_on_path(topology) - 1
         up_and_down = (min(2, links), max(0, links - 2))
         return up_and_down, up_and_down
@@ -142,7 +142,7 @@ def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:
 
 
 def _delays_ns(topology: Topology) -> tuple[int, int]:
-    """The longest propagation of a local link and of a global one; 0 where there is none."""
+    """The longest propagation delay of a local link, and of a global one; 0 if there is none."""
     longest = {True: 0, False: 0}
     group = {switch.name: switch.group for switch in topology.switches}
     for link in topology.links:
@@ -152,7 +152,7 @@ def _delays_ns(topology: Topology) -> tuple[int, int]:
 
 
 def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
-    """The time of a packet from host to host on a path, through links that are as slow as the slowest."""
+    """The time of a packet from host to host on a path whose links all have the lowest rate."""
     local_ns, global_ns = _delays_ns(topology)
     rate_bps = slowest_bps(topology)
     host_ns = max(host.delay_ns for host in topology.hosts)
@@ -165,18 +165,18 @@ def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
 
 
 def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
-    """The idle round trip of a full frame over the longest bounded path, rounded up.
+    """The longest RTT for frames of this size, rounded up: see above.
 
     Raises:
         SpecError: the topology has no such paths.
     """
-    there, back = max_links_on_path(topology)
-    data_ps = _one_way_ps(topology, there, frame_bytes)
+    forward, back = max_links_on_path(topology)
+    data_ps = _one_way_ps(topology, forward, frame_bytes)
     return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // PS_PER_NS)
 
 
 def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
-    """What the fastest host link carries in the longest RTT, in whole frames.
+    """The longest BDP for frames of this size, rounded up to whole frames: see above.
 
     Raises:
         SpecError: the topology has no such paths.

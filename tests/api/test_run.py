@@ -179,7 +179,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.run(seed=1), "scheme: missing"),
     (lambda: tailrace.run(TINY, scheme="nonsense"), "scheme 'nonsense' is not known"),
     (lambda: tailrace.run(sceme="ecmp"), "sceme: unknown key"),  # type: ignore[call-arg]
-    (lambda: tailrace.run(scheme=3), "expected a text or one of .*EcmpConfig.*, found int"),  # type: ignore[arg-type]
+    (lambda: tailrace.run(scheme=3), "expected a string or one of .*EcmpConfig.*, found int"),  # type: ignore[arg-type]
     (lambda: tailrace.run("nowhere"), "nowhere: no such file or preset; expected basic"),
     (lambda: tailrace.run("basic", scale="paper"), r"'scale\.paper': missing"),
     (lambda: tailrace.run(TINY, pcap=True), "captures need a folder"),
@@ -189,7 +189,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.run(TINY, progress="x"), "progress: expected True, False or a file"),  # type: ignore[arg-type]
     (
         lambda: tailrace.compare(TINY, ["ecmp"], workers=0),
-        "workers: expected a whole number from 1 on, found 0",
+        "workers: expected a whole number of at least 1, found 0",
     ),
     (lambda: tailrace.repeat(TINY, workers="2"), "workers: expected a whole number .*, found '2'"),  # type: ignore[arg-type]
     (lambda: tailrace.sweep(TINY, {"seed": [1]}, workers=1.5), "workers: expected a whole number"),  # type: ignore[arg-type]

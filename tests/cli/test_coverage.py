@@ -87,7 +87,9 @@ def test_nothing_unused_is_said_so(command: Command, folder: Path) -> None:
     used = [1] * len(CoveragePoints(loaded.model).all)
     write([coverage_of(loaded, used, [EntryCoverage("route", "a", True)])], folder / "all.json")
     write([], folder / "none.json")
-    assert command("coverage", str(folder / "all.json"), "--unused").err == "packets have executed everything\n"
+    assert (
+        command("coverage", str(folder / "all.json"), "--unused").err == "packets have executed everything\n"
+    )
     for words in ((), ("--unused",)):
         assert (
             command("coverage", str(folder / "none.json"), *words).err

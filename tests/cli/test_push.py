@@ -224,7 +224,7 @@ def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path
         "push", "s1", str(program), "--p4info", str(info), "--entries", write(tmp_path / "e.json", entry)
     )
     assert twice.status == 2
-    assert "match field 'src' means 2: hdr.eth.src, hdr.srcRoutes[0].src; give the full name" in twice.err
+    assert "match field 'src' matches 2: hdr.eth.src, hdr.srcRoutes[0].src; give the full name" in twice.err
 
 
 def test_nobody_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,10 @@ def test_a_switch_that_compiles_is_waited_for(
     starting = Starting(4, end_third)
     push._wait(starting.wait)
     assert starting.left == -1
-    assert capsys.readouterr().err == "tailrace: waiting for a switch that compiles its core; this happens once\n"
+    assert (
+        capsys.readouterr().err
+        == "tailrace: waiting for a switch that compiles its core; this happens once\n"
+    )
 
 
 def test_a_switch_that_is_not_there_is_not_waited_for_long(

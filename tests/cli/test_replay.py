@@ -76,7 +76,10 @@ def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     result = tailrace(
         "trace", "leaf1", "--port", "1", WORDS.replace("10.0.2.2", "10.9.9.9"), "--save", str(path)
     )
-    assert f"{path}: BMv2 may treat the packet differently with the packet: its program reads the time" in result.err
+    assert (
+        f"{path}: BMv2 may treat the packet differently with the packet: its program reads the time"
+        in result.err
+    )
     result = command("trace", "--replay", str(path), "--target", "bmv2")
     assert (result.status, result.out, result.err) == (0, "nothing is sent\n", "tailrace: as saved\n")
 

@@ -95,7 +95,7 @@ GOOD: dict[str, Any] = {
     [
         ({"relay": 1}, "relay: expected a path or null"),
         ({"switches": {"a": 1}}, "switches.a: expected a table"),
-        ({"switches": {"a": {"address": 1}}}, "switches.a.address: expected a text"),
+        ({"switches": {"a": {"address": 1}}}, "switches.a.address: expected a string"),
         ({"switches": {"\x1b[31m": GOOD["switches"]["a"]}}, "switches"),
         ({"suppressed": [["leaf1", 3]]}, "suppressed[0]: expected a switch, a port and a time"),
         ({"suppressed": [["leaf1", 3, "1ms"]]}, "suppressed[0][2]: expected a whole number"),

@@ -273,7 +273,7 @@ def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:
         _, stderr = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
     assert "resuming the run" in stderr
-    assert "warning: the run was over before it could stop at 1s" in stderr
+    assert "warning: the run ended before it could stop at 1s" in stderr
 
 
 def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ('scheme = "ecmp"\ntarget = "asic"', "key 'target': 'asic' is not known; expected auto, bmv2"),
         ('scheme = "ecmp"\ntopology = "leaf-spine:rate=0"', "key 'topology': topology leaf-spine: rate must"),
         ('scheme = "ecmp"\nworkload = "storm"', "key 'workload': workload 'storm' is not known"),
-        ('scheme = "ecmp"\nfault = [1]', "key 'fault[0]': expected a text, found 1"),
+        ('scheme = "ecmp"\nfault = [1]', "key 'fault[0]': expected a string, found 1"),
         ('scheme = "ecmp"\nfault = "fire"', "key 'fault': fault 'fire' is not known"),
         ('scheme = "ecmp"\nwindow = "0"', "key 'window': expected more than 0 bytes"),
         ('scheme = "ecmp"\nwindow = "wide"', "key 'window': 'wide' is no number with a unit"),

@@ -320,7 +320,7 @@ def test_python_reaches_all_switches_of_a_stopped_run() -> None:
         ("--ranks 5", "ranks: expected 1..4 for leaf-spine:"),
         ("--ranks many", "--ranks: expected a number or mpi, found 'many'"),
         ("--ranks 2 --cli", "--ranks and --cli do not go together"),
-        ("--ranks 2 --target native", "ranks: target native has none; use the target virtual"),
+        ("--ranks 2 --target native", "ranks: target native does not support them; use the target virtual"),
     ],
 )
 def test_ranks_that_cannot_be(
@@ -383,9 +383,7 @@ class _Alone:
 
 
 def test_ranks_of_others_do_not_stop() -> None:
-    with pytest.raises(
-        SpecError, match=r"^--stop-at: only ranks that this process has started can stand still$"
-    ):
+    with pytest.raises(SpecError, match=r"^--stop-at: only ranks that this process has started can pause$"):
         tailrace.run("basic", target="virtual", ranks=_Alone(), stop_at=["5us"])
     topology = LEAF_SPINE.split()[1]
     words = {"scheme": "ecmp", "topology": topology, "workload": "permutation:size=16KiB"}

@@ -104,7 +104,7 @@ def test_programs_are_told_apart() -> None:
 
 def test_no_more_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages stay right where there are more than are kept."""
-    monkeypatch.setattr(encoding, "MOST_KEPT", 3)
+    monkeypatch.setattr(encoding, "MOST_CACHED", 3)
     entries = [_route(f"10.1.{number % 7}.0/24", 1) for number in range(30)]
     assert [entry.encode(ECMP.schema) for entry in entries] == encode(ECMP, entries)
 
@@ -205,5 +205,5 @@ def test_names_that_end_alike(tmp_path: Path) -> None:
     assert (exact.exact.value, ternary.ternary.value) == (b"\2\0\0\0\0\1", b"\x0a\0\0\0")
     assert table_entry.action.action.action_id == 16777217
     wrong = P4TableEntry("acl", match=P4TableMatch(src=1), action=P4TableAction("drop"), priority=5)
-    with pytest.raises(SpecError, match="match field 'src' means 2"):
+    with pytest.raises(SpecError, match="match field 'src' matches 2"):
         encode(program, [wrong])

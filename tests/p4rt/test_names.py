@@ -36,7 +36,7 @@ def test_full_names_aliases_and_ends() -> None:
     ):
         assert names.id_of(text) == number
     with pytest.raises(
-        SpecError, match=r"^table 'acl' means 2: ingress.a.acl, ingress.b.acl; give the full name$"
+        SpecError, match=r"^table 'acl' matches 2: ingress.a.acl, ingress.b.acl; give the full name$"
     ):
         names.id_of("acl")
     with pytest.raises(SpecError, match=r"^no table named 'rout'; did you mean route\?$"):
@@ -49,7 +49,7 @@ def test_an_alias_of_two_means_none_of_them() -> None:
     names = named(("in.t", "t"), ("out.t", "t"))
     assert [names.id_of("in.t"), names.id_of("out.t")] == [1, 2]
     assert [names.shown(1), names.shown(2)] == ["in.t", "out.t"]
-    with pytest.raises(SpecError, match="means 2"):
+    with pytest.raises(SpecError, match="matches 2"):
         names.id_of("t")
 
 
@@ -71,7 +71,7 @@ def test_fields_with_one_last_name() -> None:
     for text, number in (("hdr.eth.src", 1), ("eth.src", 1), ("hdr.ip.src", 2), ("dst", 3)):
         assert names.id_of(text) == number
     assert [names.shown(number) for number in (1, 2, 3)] == ["hdr.eth.src", "hdr.ip.src", "dst"]
-    with pytest.raises(SpecError, match=r"'src' means 2: hdr\.eth\.src, hdr\.ip\.src"):
+    with pytest.raises(SpecError, match=r"'src' matches 2: hdr\.eth\.src, hdr\.ip\.src"):
         names.id_of("src")
 
 
@@ -89,7 +89,7 @@ def test_names_with_brackets_and_validity() -> None:
         ("5", 5),
     ):
         assert names.id_of(text) == number
-    with pytest.raises(SpecError, match="means 2"):
+    with pytest.raises(SpecError, match="matches 2"):
         names.id_of("port")
 
 

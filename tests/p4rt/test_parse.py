@@ -57,7 +57,7 @@ def test_values(width: int, value: Any, octets: bytes) -> None:
         (8, "", "is not a number"),
         (8, "1_0", "is not a number"),
         (8, "٣", "is not a number"),
-        (8, 1.0, "f: 1.0 is not a number or a text"),
+        (8, 1.0, "f: 1.0 is not a number or a string"),
         (8, None, "None is not"),
         (8, [1, 2], "is not a number"),
         (8, {}, "is not a number"),

@@ -52,6 +52,8 @@ def test_no_trace(connection: GrpcConnection) -> None:
 
 
 def test_more_errors_than_updates(connection: GrpcConnection) -> None:
-    with pytest.raises(WriteError, match="the answer has more errors than there are updates") as caught:
+    with pytest.raises(
+        WriteError, match="the response has more errors than the request has updates"
+    ) as caught:
         connection.write([p4r.Update()])
     assert not caught.value.failures

@@ -198,7 +198,7 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('title = "t"', "", "key 'title': missing"),
-        ('title = "t"', "title = 5", "key 'title': expected a text, found 5"),
+        ('title = "t"', "title = 5", "key 'title': expected a string, found 5"),
         ('title = "t"', 'title = "t"\nsubtitle = "u"', "key 'subtitle': unknown key; did you mean title"),
         ('name = "one"', 'name = "one"\ncolour = 1', r"key 'case\[0\]\.colour': unknown key; expected name"),
         ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),

@@ -293,8 +293,12 @@ def test_longest_path_of_the_full_variant() -> None:
 REFUSED = [
     ("leaf-spine:leaves=2,spines=33,hosts=1", "flowcut", "leaf1 has 33 equal next hops, at most 32 can"),
     ("leaf-spine", "flowcut:buckets=65536", "buckets must be at most 1024, found '65536'"),
-    ("leaf-spine", "flowcut:left=1000", "min_left is 1000 in units of the switch, at most 255 fit"),
-    ("leaf-spine", "flowcut:rtt=300", "rtt_threshold is 76800 in units of the switch, at most 65535 fit"),
+    ("leaf-spine", "flowcut:left=1000", "min_left is 1000 in units of the switch, expected at most 255"),
+    (
+        "leaf-spine",
+        "flowcut:rtt=300",
+        "rtt_threshold is 76800 in units of the switch, expected at most 65535",
+    ),
     ("leaf-spine", "flowcut:age=400000s", "age is"),
     ("leaf-spine", "letflow:gap=400000s", "gap is"),
     ("leaf-spine", "presto:cell=8GiB", "cell is"),

@@ -69,7 +69,7 @@ def test_what_fits() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"title": 5}, "title: expected a text, found 5"),
+        ({"title": 5}, "title: expected a string, found 5"),
         ({"colour": 5}, "colour: unknown key; expected title, inner, forms, ends, tables, unit, place"),
         ({"inner": 5}, "inner: expected a table or null, found 5"),
         ({"inner": {}}, "inner.size: missing; expected a whole number"),

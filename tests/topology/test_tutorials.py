@@ -152,11 +152,11 @@ def test_form_until_2018(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("hosts",), [], "links[1]: 'h11' is neither a host nor a switch; where hosts are a list"),
-        (("hosts", 0), 1, "hosts: 1: where they are a list, expected names such as h1"),
-        (("hosts", 0), "x1", "hosts: 'x1': where they are a list, expected names such as h1"),
-        (("hosts", 0), "h256", "hosts: 'h256': where they are a list"),
-        (("hosts", 0), "h2", "hosts: h2 stands twice"),
+        (("hosts",), [], "links[1]: 'h11' is neither a host nor a switch; if hosts are a list"),
+        (("hosts", 0), 1, "hosts: 1: in a list of hosts, expected names such as h1"),
+        (("hosts", 0), "x1", "hosts: 'x1': in a list of hosts, expected names such as h1"),
+        (("hosts", 0), "h256", "hosts: 'h256': in a list of hosts"),
+        (("hosts", 0), "h2", "hosts: h2 occurs twice"),
         (("hosts", 0), "h4", "links[0]: 'h1' is neither a host nor a switch"),
         (("links", 0), ["h1", "s1-p1"], "links[0]: 's1-p1' is neither a host nor a switch; where hosts are"),
         (("links", 0), ["h1"], 'links[0]: expected ["h1", "s1-p1", latency, bandwidth]'),
@@ -315,11 +315,11 @@ def test_unreadable(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"bad\.json: line 2: "):
         parse_topology(str(bad))
     bad.write_text('{"hosts": {"h1": {}, "h1": {}}}')
-    with pytest.raises(SpecError, match=r'bad\.json: key "h1" stands twice'):
+    with pytest.raises(SpecError, match=r'bad\.json: key "h1" occurs twice'):
         parse_topology(str(bad))
     # a million keys are read once, not each of them once for every other
     bad.write_text("{" + ",".join(f'"{number}":0' for number in range(1_000_000)) + ',"999999":0}')
-    with pytest.raises(SpecError, match=r'bad\.json: key "999999" stands twice'):
+    with pytest.raises(SpecError, match=r'bad\.json: key "999999" occurs twice'):
         parse_topology(str(bad))
     bad.write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match="not UTF-8 text"):

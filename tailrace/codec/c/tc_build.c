@@ -1,8 +1,8 @@
-/* Writes frames from the templates that a NIC gives for its flows.
+/* Builds frames from the templates that a NIC gives for its flows.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A template has all that stays the same; what changes with a packet is
- * written over it, and the IPv4 checksum and the ICRC are made anew.
+ * A template has the bytes that are the same in all packets; fields that vary
+ * are written over it, and IPv4 checksum and ICRC are computed anew.
  */
 #include "tc_bytes.h"
 
@@ -56,8 +56,8 @@ static uint32_t psn_of(const tc_layout *l, uint64_t psn_fields)
     return (uint32_t)psn_fields & l->bth_psn_mask;
 }
 
-/* Headers and RETH of a data packet; `body_bytes` is all between BTH and ICRC.
- * Returns the length, 0 if the packet is too long. */
+/* Writes headers and RETH of a data packet to f. Returns their length, or 0 if
+ * the packet with its payload is too long for IPv4. */
 static uint32_t put_data(const tc_codec *c, const tc_template *t,
                          uint64_t psn_fields, uint64_t data_fields,
                          uint32_t ticks, uint32_t payload_bytes, uint8_t *f)
@@ -96,8 +96,8 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
     return len;
 }
 
-/* Puts the 802.1Q tag that data_fields ask for into a frame of len
- * bytes; returns the length with it. */
+/* Inserts the 802.1Q tag that data_fields ask for, if any, into a frame of len
+ * bytes; returns the new length. */
 static uint32_t put_vlan(const tc_layout *l, uint64_t data_fields, uint8_t *f,
                          uint32_t len)
 {

@@ -1,4 +1,4 @@
-/* Numbers in network byte order, and what the ICRC begins with.
+/* Numbers in network byte order, IPv4 checksum and parts of the ICRC.
  * SPDX-License-Identifier: Apache-2.0
  *
  * For tc_codec.c and tc_build.c.
@@ -48,11 +48,11 @@ static inline uint32_t tc_inet_sum(const uint8_t *p, uint32_t n)
     return (uint32_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* The CRC register after the headers of a frame; those of a shimmed frame as
- * they were before the shim. */
+/* The CRC register after the headers of a frame; of a frame with a NIC shim,
+ * after the headers as they were without the shim. */
 uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed);
 
-/* The same of bytes after the headers, and then of zeros. */
+/* The CRC register after n bytes behind the headers, and then zeros. */
 uint32_t tc_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
                       uint32_t zeros);
 

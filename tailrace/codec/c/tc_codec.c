@@ -1,5 +1,5 @@
-/* Reads frames. What switches may have changed is no error; the rest is
- * discarded.
+/* Parses frames. Fields that switches may change are not checked; frames that
+ * are otherwise invalid are discarded.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_bytes.h"
@@ -12,10 +12,10 @@ const char *const tc_layout_names[] = {TC_LAYOUT(TC_FIELD) 0};
 #undef TC_FIELD
 
 #define LAYOUT_FIELDS (sizeof(tc_layout) / sizeof(uint32_t))
-#define LOCAL_ROUTE_HEADER_BYTES 8 /* of ones: InfiniBand annex A17.3.3 */
+#define LOCAL_ROUTE_HEADER_BYTES 8 /* all ones: InfiniBand annex A17.3.3 */
 
-/* Whether the sizes are ones that the buffers here have room for. */
-static int sensible(const tc_layout *l)
+/* Whether the layout's sizes fit the buffers here. */
+static int fits_buffers(const tc_layout *l)
 {
     uint32_t headers = l->udp_end - l->ip + l->bth_bytes;
     uint32_t head = l->udp_end + l->shim_bytes + l->bth_bytes;
@@ -38,7 +38,7 @@ int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
     memset(c, 0, sizeof *c);
     memcpy(&c->at, values, sizeof c->at);
     const tc_layout *l = &c->at;
-    if (!sensible(l))
+    if (!fits_buffers(l))
         return -1;
     c->headers_bytes = l->udp_end - l->ip + l->bth_bytes;
     for (uint32_t i = 0; i < masked_count; i++) {
@@ -58,7 +58,7 @@ int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
     return 0;
 }
 
-static inline uint32_t shorter(uint32_t length, uint32_t by)
+static inline uint32_t saturating_sub(uint32_t length, uint32_t by)
 {
     return length < by ? 0 : length - by;
 }
@@ -72,9 +72,9 @@ uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed)
         memcpy(restored, frame, l->udp_end);
         memcpy(restored + l->udp_sport, frame + l->udp_end + l->shim_ports, 4);
         tc_put16(restored + l->ip_len,
-                 shorter(tc_get16(frame + l->ip_len), l->shim_bytes));
+                 saturating_sub(tc_get16(frame + l->ip_len), l->shim_bytes));
         tc_put16(restored + l->udp_len,
-                 shorter(tc_get16(frame + l->udp_len), l->shim_bytes));
+                 saturating_sub(tc_get16(frame + l->udp_len), l->shim_bytes));
         memcpy(restored + l->udp_end, frame + l->udp_end + l->shim_bytes,
                l->bth_bytes);
         headers = restored + l->ip;
@@ -107,7 +107,7 @@ static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
     return p->kind = TC_NIC_ACK;
 }
 
-/* An ACK or CNP whose BTH is at `bth`, with so many bytes behind it. */
+/* An ACK or CNP whose BTH is at `bth`, with body_bytes behind it. */
 static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
                              int64_t body_bytes, uint32_t opcode, tc_packet *p)
 {
@@ -123,7 +123,7 @@ static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
     return p->kind = TC_ACK;
 }
 
-/* What all packets with a BTH have. */
+/* Reads the fields that all packets with a BTH have. */
 static void read_bth(const tc_codec *c, const uint8_t *f, const uint8_t *bth,
                      tc_packet *p)
 {
@@ -154,8 +154,8 @@ static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
     return p->kind = TC_DATA;
 }
 
-/* A data packet that ends behind its BTH: nothing vouches for its headers but
- * the IPv4 checksum. */
+/* A trimmed data packet, which ends after its BTH: without ICRC, only the IPv4
+ * checksum protects its headers. */
 static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
                               uint32_t virt, tc_packet *p)
 {
@@ -171,7 +171,8 @@ static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
     return p->kind = TC_TRIMMED;
 }
 
-/* A frame with a BTH, which ends at `end`, behind a shim or not. */
+/* A frame with a BTH, with or without a NIC shim before it; `end` is the offset
+ * of the end of its real bytes. */
 static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
                            uint32_t virt, int shimmed, tc_packet *p)
 {

@@ -1,10 +1,10 @@
-/* Reads and writes the frames of hosts, for virtual time and real time alike.
+/* Parses and builds the frames of hosts, in virtual time and real time.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Nothing is known here of any header but its meaning: every offset, shift,
- * mask and number comes from tailrace.codec.table, which reads them
- * from the Scapy layers and from hosts. A frame may have a virtual payload: a
- * length that stands for as many zeros right before the ICRC.
+ * Formats are not defined here: every offset, shift, mask and constant comes
+ * from tailrace.codec.table, which takes them from the Scapy layers and from
+ * hosts. A frame may have a virtual payload (`virt`): a number of zeros before
+ * the ICRC that are counted but not stored.
  *
  * No function allocates, and none reads beyond a frame, whatever is in it.
  */
@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* Everything that is handed in once. Offsets are in bytes: from the start of
- * the frame, or, named bth_*, shim_* and aeth_*, of that header; names are
- * those of tailrace.codec.table. */
+/* The values of the layout, given once. Offsets are in bytes from the start of
+ * the frame; those named bth_*, shim_* and aeth_* from the start of that
+ * header. Names are those of tailrace.codec.table. */
 #define TC_LAYOUT(X)                                                          \
     /* Ethernet */                                                            \
     X(ether_type) X(type_ipv4) X(type_local) X(type_mac_control)              \
@@ -42,7 +42,7 @@
     X(pause_dst) X(pause_sport) X(pause_dport) X(pause_protocol)              \
     X(pause_op) X(pause_op_first) X(pause_op_last) X(pause_credit)            \
     X(pfc_bytes) X(pfc_op) X(pfc_op_code) X(pfc_enabled) X(pfc_times)         \
-    /* the packet calls of a NIC: tailrace.codec.calls */                              \
+    /* the packet calls of a NIC: tailrace.codec.calls */                     \
     X(kind_bits) X(place_bits)                                                \
     X(kind_raw) X(kind_data) X(kind_payload) X(kind_ack)                      \
     X(kind_nic_ack) X(qpn_bits) X(port_bits) X(sport_shift) X(becn_shift)     \
@@ -59,9 +59,9 @@ typedef struct tc_layout {
 } tc_layout;
 
 #define TC_PFC_PRIORITIES 8u
-#define TC_HEADERS_ROOM 64u    /* of the headers that an ICRC begins with */
-#define TC_TEMPLATE_ROOM 96u   /* of a template, and of what is built of it
-                                  but for the payload, the ICRC, a VLAN tag */
+#define TC_HEADERS_ROOM 64u    /* most bytes of headers in an ICRC */
+#define TC_TEMPLATE_ROOM 96u   /* most bytes of a template, and of a frame
+                                  without payload, ICRC and VLAN tag */
 #define TC_ICRC_BYTES 4u
 #define TC_VLAN_BYTES 4u
 #define TC_BUILD_ROOM (TC_TEMPLATE_ROOM + TC_ICRC_BYTES + TC_VLAN_BYTES)
@@ -69,8 +69,8 @@ typedef struct tc_layout {
 typedef struct tc_codec {
     tc_layout at;
     uint32_t headers_bytes;          /* IPv4, UDP and BTH */
-    uint32_t icrc_start;             /* the register before them */
-    uint8_t icrc_mask[TC_HEADERS_ROOM]; /* 255 where the ICRC takes 255 */
+    uint32_t icrc_start;             /* the CRC register before them */
+    uint8_t icrc_mask[TC_HEADERS_ROOM]; /* 255: byte is 255 in the ICRC */
     uint8_t opcodes[256];            /* enum tc_opcode */
 } tc_codec;
 
@@ -80,38 +80,38 @@ enum tc_opcode { TC_OP_OTHER, TC_OP_DATA, TC_OP_DATA_RETH, TC_OP_ACK,
 enum tc_kind { TC_DISCARD, TC_DATA, TC_TRIMMED, TC_ACK, TC_CNP, TC_NIC_ACK,
                TC_FLOW_PAUSE, TC_PFC };
 
-/* What a frame says; only the fields of its kind are set. */
+/* The fields of a parsed frame; only those of its kind are set. */
 typedef struct tc_packet {
     uint32_t kind;       /* enum tc_kind */
     uint32_t reason;     /* TC_DISCARD: index into calls.DISCARD_REASONS */
     uint32_t src, dst;   /* of IPv4; TC_FLOW_PAUSE: of the flow */
     uint32_t qpn, psn;
     uint32_t wire_sport; /* TC_DATA, TC_TRIMMED, TC_ACK: of UDP */
-    uint32_t sport;      /* TC_DATA: the flow's own; TC_NIC_ACK,
-                            TC_FLOW_PAUSE: of the flow that is spoken of */
+    uint32_t sport;      /* TC_DATA: original port of the flow; TC_NIC_ACK,
+                            TC_FLOW_PAUSE: of the acknowledged, paused flow */
     uint32_t dport, protocol, op, credit_bytes; /* TC_FLOW_PAUSE */
     uint32_t aeth;       /* TC_ACK: syndrome and MSN */
     uint32_t becn;       /* TC_ACK, TC_CNP: 0 or 1 */
     uint32_t count;      /* TC_NIC_ACK: data bytes and hops */
     int64_t ticks;       /* TC_DATA: -1 without shim; TC_NIC_ACK */
     uint64_t data_fields; /* TC_DATA, TC_TRIMMED: see tailrace.codec.calls */
-    int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: -1 where not named */
+    int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: -1: not enabled */
 } tc_packet;
 
 /* Names of the fields of tc_layout, in order, NULL at the end. */
 extern const char *const tc_layout_names[];
 
-/* Makes a codec of the values of tc_layout in order, and of the offsets from
- * the IPv4 header on that count as ones in the ICRC. 0, or -1 if the values
- * make no sense to this code. */
+/* Initialises a codec with the values of tc_layout in order, and the offsets,
+ * from the IPv4 header on, of bytes that are ones in the ICRC. Returns 0, or -1
+ * if the values are not supported. */
 int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
                   const uint32_t *masked, uint32_t masked_count);
 
-/* Reads a frame, without FCS, whatever it is; returns p->kind. */
+/* Parses any frame, without FCS, into *p; returns p->kind. */
 uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
                   uint32_t virt, tc_packet *p);
 
-/* The unchanging bytes of one direction of a flow. */
+/* The bytes that all packets of a kind in one direction of a flow share. */
 typedef struct tc_template {
     uint32_t head_bytes; /* headers */
     uint32_t body_bytes; /* RETH of data packets */
@@ -119,8 +119,8 @@ typedef struct tc_template {
     uint8_t bytes[TC_TEMPLATE_ROOM]; /* headers, then body */
 } tc_template;
 
-/* Takes headers and body for packets of a kind (kind_* of the layout). 0, or
- * -1 if their lengths are not those of such packets. */
+/* Makes a template of headers and body for packets of a kind (kind_* of the
+ * layout). Returns 0, or -1 if a length is wrong for this kind. */
 int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes);
@@ -129,17 +129,17 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
  * return its length; `psn_fields`, `data_fields`, `aeth` and `count` are
  * those of tailrace.codec.calls. */
 
-/* Data with a virtual payload, whose length with padding goes to `virt`.
- * 0: it would be longer than IPv4 can say. */
+/* Data with a virtual payload; its length with padding is written to `virt`.
+ * Returns 0 if the packet would be too long for IPv4. */
 uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
                        uint64_t psn_fields, uint64_t data_fields,
                        uint32_t ticks, uint8_t *frame,
                        uint32_t *virt);
 
-/* Data with a real payload of the length that data_fields say: what comes
- * before it goes to `frame`, its padding and the ICRC to `tail`, which has
- * room for TC_TAIL_ROOM. Returns the length of the first part, and that of the
- * second in `tail_bytes`; 0 as above. */
+/* Data with a real payload of the length in data_fields: the bytes before it
+ * are written to `frame`, padding and ICRC to `tail`, which has TC_TAIL_ROOM
+ * bytes. Returns the length of the first part, and writes that of the second
+ * to `tail_bytes`; 0 as above. */
 #define TC_TAIL_ROOM 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t psn_fields, uint64_t data_fields,
@@ -152,7 +152,7 @@ uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
 uint32_t tc_build_nic_ack(const tc_codec *c, const tc_template *t,
                           uint32_t count, uint32_t ticks, uint8_t *frame);
 
-/* Length of a payload that data_fields say. */
+/* The length of the payload in data_fields. */
 uint32_t tc_payload_bytes(const tc_codec *c, uint64_t data_fields);
 
 #endif

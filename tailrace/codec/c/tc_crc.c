@@ -1,17 +1,17 @@
-/* CRC-32 by tables: eight bytes a step, and runs of zeros by powers of two.
+/* CRC-32 by tables: eight bytes per step, and runs of zeros by powers of two.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_crc.h"
 
 #define POLYNOMIAL 0xEDB88320u
 #define STEP 8u
-#define POWERS 17u /* of two, that make up TC_CRC_MAX_ZEROS */
+#define POWERS 17u /* powers of two whose sum is TC_CRC_MAX_ZEROS */
 #define NIBBLES 8u
 
-/* slice[k][b]: the register after byte b and k zeros, from 0 */
+/* slice[k][b]: the register after byte b and k zeros, if it was 0 before */
 static uint32_t slice[STEP][256];
-/* zeros[k][i][v]: what nibble i of a register with value v becomes after 2^k
- * zeros */
+/* zeros[k][i][v]: the register after 2^k zeros, if before only its nibble i
+ * was set, to v */
 static uint32_t zeros[POWERS][NIBBLES][16];
 
 _Static_assert(TC_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");
@@ -53,8 +53,8 @@ void tc_crc_init(void)
             }
 }
 
-/* Eight bytes, the first in the lowest bits: one load where that is the
- * machine's order. */
+/* Eight bytes, the first in the lowest bits; compilers make this one load on
+ * little-endian machines. */
 static inline uint64_t load(const uint8_t *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |

@@ -2,9 +2,9 @@
  * many zeros at once.
  * SPDX-License-Identifier: Apache-2.0
  *
- * States are the raw register: TC_CRC_START at first, complemented in the end.
- * The register is linear in its bits when zeros follow, so n zeros are a few
- * table look-ups however large n is.
+ * States are the raw register: TC_CRC_START at first; the CRC is the complement
+ * of the last state. Appending zeros is a linear map of the register, so for
+ * any n, n zeros cost a few table look-ups.
  */
 #ifndef TC_CRC_H
 #define TC_CRC_H
@@ -14,7 +14,7 @@
 #define TC_CRC_START UINT32_MAX
 #define TC_CRC_MAX_ZEROS ((1u << 17) - 1)
 
-/* Fills the tables; before anything else, any number of times. */
+/* Fills the tables; must be called first, and may be called again. */
 void tc_crc_init(void);
 
 /* The register after n more bytes. */

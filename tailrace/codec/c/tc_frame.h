@@ -1,4 +1,4 @@
-/* A frame between whoever owns a wire and the NIC at its end.
+/* A frame as passed between the owner of a wire and the NIC at its end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TC_FRAME_H
@@ -6,20 +6,20 @@
 
 #include <stdint.h>
 
-/* A time that never comes, in whatever unit. */
+/* A time that never comes, in any unit. */
 #define TC_NEVER UINT64_MAX
 /* Longest frame, real and virtual bytes together. */
 #define TC_MOST_BYTES (2u * 1024 * 1024)
 
 /* A frame that has arrived. */
 typedef struct tc_frame {
-    uint64_t time_ps;    /* when its last bit was in */
-    uint32_t len, virt;  /* bytes at data; payload bytes that are a length */
+    uint64_t time_ps;    /* when its last bit arrived */
+    uint32_t len, virt;  /* bytes at data; virtual payload bytes, not stored */
     const uint8_t *data; /* valid until the wire is used again */
 } tc_frame;
 
-/* A frame on its way out: head, then tail, then bytes that are a length. Its
- * parts are valid until the next call of its NIC. */
+/* A frame to be sent: head, tail, and virt virtual payload bytes. Its parts are
+ * valid until the next call of its NIC. */
 typedef struct tc_departure {
     const uint8_t *head, *tail;
     uint32_t head_len, tail_len, virt;

@@ -1,8 +1,8 @@
-/* A NIC in Python: its methods, and what it is told of arrivals.
+/* Calls of a NIC in Python: its methods, and their calls for arriving frames.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The methods of a NIC are looked up once. Per packet nothing is allocated but
- * the numbers that a call carries.
+ * The methods of a NIC are looked up once. Per packet only the numbers that are
+ * arguments of a call are allocated.
  */
 #include "tc_nic_port.h"
 
@@ -13,7 +13,7 @@ static const char *const names[CALLS] = {
 
 #define MOST_ARGUMENTS 8
 
-/* Looks a method up. 0, -1. */
+/* Looks a method up. Returns 0 or -1. */
 static int look_up(tc_nic *n, int which)
 {
     n->calls[which] = PyObject_GetAttrString(n->object, names[which]);
@@ -88,7 +88,7 @@ int tc_nic_idle(tc_nic *n)
 
 /* ---- calls ---- */
 
-/* The time as an argument: made once for all calls of an instant. */
+/* The time as a Python object, made once for all calls at the same time. */
 static PyObject *now_object(tc_nic *n, uint64_t now_ns)
 {
     if (!n->now || n->now_ns != now_ns) {
@@ -123,7 +123,7 @@ PyObject *tc_nic_call(tc_nic *n, int which, uint64_t now_ns,
     return result;
 }
 
-/* The same where only an exception is of interest. */
+/* As tc_nic_call, without the result. Returns 0 or -1. */
 static int notify(tc_nic *n, int which, uint64_t now_ns, PyObject **given,
                 size_t count)
 {

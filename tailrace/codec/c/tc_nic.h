@@ -1,14 +1,14 @@
-/* A host's NIC as C sees it: Python is told of what arrives, and asked for what
- * departs.
+/* The C interface of a host's NIC: arriving frames are passed to Python, which
+ * returns packets to send.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A NIC (tailrace.codec.nic) takes and gives the numbers in frames, as
- * tailrace.codec.calls describes; frames are read and made here, by tc_codec.
- * One that has a method on_frame is handed frames as they are instead.
+ * A NIC in Python (tailrace.codec.nic) exchanges header field values as
+ * integers, as tailrace.codec.calls describes; tc_codec parses and builds the
+ * frames here. A NIC with a method on_frame gets the bytes of frames instead.
  *
- * A port is the Python object Port(codec, nic) of the extension
- * tailrace_codec (tc_python.c); whoever owns the wire calls it from C or from
- * Python. A result of -1 means that a Python exception is set.
+ * A tc_nic is the Python object Port(codec, nic) of the extension
+ * tailrace_codec (tc_python.c): it connects a NIC to a wire, whose owner calls
+ * it from C or Python. A result of -1 means that a Python exception is set.
  */
 #ifndef TC_NIC_H
 #define TC_NIC_H
@@ -20,19 +20,18 @@
 
 typedef struct tc_nic tc_nic;
 
-/* The type Port: a tc_nic is its instance. */
+/* The Python type Port, whose instances are tc_nic. */
 extern PyTypeObject tc_nic_type;
 
-/* A frame has arrived. 0, -1. */
+/* Passes an arriving frame to the NIC. Returns 0 or -1. */
 int tc_nic_arrive(tc_nic *n, uint64_t now_ns, const tc_frame *frame);
 
-/* Asks for a frame. 1: there is one, in *out; 0: there is none, and none
- * before *next_ns (TC_NEVER, or later than now) unless something arrives;
- * -1. */
+/* Asks the NIC for a frame to send. Returns 1: it is in *out; 0: there is none
+ * before *next_ns (later than now, or TC_NEVER) unless a frame arrives; -1. */
 int tc_nic_depart(tc_nic *n, uint64_t now_ns, tc_departure *out,
                   uint64_t *next_ns);
 
-/* Whether it has nothing left to do: 1, 0, -1. */
+/* Whether the NIC has nothing left to do: 1, 0, -1. */
 int tc_nic_idle(tc_nic *n);
 
 #endif

@@ -1,49 +1,50 @@
-/* What a NIC in Python has to send: packets, which are made frames here.
+/* Sending of a NIC in Python: builds frames from the packets that it returns.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A packet's template is asked for once and kept, until another end of a flow
- * has taken the place of the one that it is of.
+ * A packet's template is asked for once and cached, until an end of another
+ * flow takes its slot.
  */
 #include "tc_nic_port.h"
 
 #include <string.h>
 
-/* Templates of a flow's end: data or ACK, and NIC ACK. */
+/* Templates per end of a flow: one for data or ACKs, one for NIC ACKs. */
 #define TEMPLATES 2u
 
-/* A number that is not negative. 0, -1. */
-static int read_number(PyObject *said, uint64_t *out)
+/* Converts a non-negative number. Returns 0 or -1. */
+static int read_number(PyObject *object, uint64_t *out)
 {
-    /* the fastest of Python's ways on machines whose long has 64 bits */
-    long value = PyLong_AsLong(said);
+    /* the fastest of Python's functions on machines whose long has 64 bits */
+    long value = PyLong_AsLong(object);
     if (value < 0) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_OverflowError,
-                            "a NIC says a negative number");
+                            "a NIC returned a negative number");
         return -1;
     }
     *out = (uint64_t)value;
     return 0;
 }
 
-/* What a NIC says of the next time: None or a number. 0, -1. */
-static int read_time(PyObject *said, uint64_t now_ns, uint64_t *next_ns)
+/* Converts the next time that a NIC returns: None or a number. Returns 0 or
+ * -1. */
+static int read_time(PyObject *object, uint64_t now_ns, uint64_t *next_ns)
 {
     *next_ns = TC_NEVER;
-    if (said == Py_None)
+    if (object == Py_None)
         return 0;
     int overflow;
-    long long time_ns = PyLong_AsLongLongAndOverflow(said, &overflow);
+    long long time_ns = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (time_ns == -1 && PyErr_Occurred())
         return -1;
     if (overflow > 0)
         return 0;
-    /* it has just been asked what there is now */
+    /* it has no packet at now_ns */
     *next_ns = time_ns <= (long long)now_ns ? now_ns + 1 : (uint64_t)time_ns;
     return 0;
 }
 
-/* Bytes and a number of virtual bytes are sent as they are. 1, -1. */
+/* Sends bytes and a number of virtual bytes unchanged. Returns 1 or -1. */
 static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
                     tc_departure *out)
 {
@@ -52,7 +53,7 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
         PyObject_GetBuffer(data, &n->buffer, PyBUF_SIMPLE) < 0)
         return -1;
     if (virt > TC_MOST_BYTES || n->buffer.len > (Py_ssize_t)TC_MOST_BYTES) {
-        PyErr_SetString(PyExc_ValueError, "a NIC sends too long a frame");
+        PyErr_SetString(PyExc_ValueError, "a NIC's frame is too long");
         return -1;
     }
     out->head = n->buffer.buf;
@@ -61,61 +62,61 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
     return 1;
 }
 
-/* Asks for a template and keeps it, in place of an older one. NULL:
- * exception. */
+/* Asks the NIC for a template and caches it, in place of an older one. Returns
+ * NULL with an exception. */
 static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
 {
     if (!n->calls[TEMPLATE]) {
         PyErr_SetString(PyExc_TypeError,
-                        "a NIC that has no template sends a packet");
+                        "a NIC without a method template sent a packet");
         return NULL;
     }
     PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(template_id)};
     if (!args[1])
         return NULL;
-    PyObject *said =
+    PyObject *result =
         PyObject_Vectorcall(n->calls[TEMPLATE], args + 1,
                             1 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     Py_DECREF(args[1]);
-    if (!said)
+    if (!result)
         return NULL;
     const char *head, *body;
     Py_ssize_t head_len, body_len;
     tc_template *template = NULL;
-    if (!PyTuple_Check(said))
+    if (!PyTuple_Check(result))
         PyErr_SetString(PyExc_TypeError, "a NIC's template is no tuple");
-    if (!PyTuple_Check(said) ||
-        !PyArg_ParseTuple(said, "y#y#:template", &head, &head_len, &body,
+    if (!PyTuple_Check(result) ||
+        !PyArg_ParseTuple(result, "y#y#:template", &head, &head_len, &body,
                           &body_len))
         goto out;
-    tc_kept *kept = n->templates[slot];
-    if (!kept)
-        kept = n->templates[slot] = PyMem_Malloc(sizeof *kept);
-    if (!kept) {
+    tc_cached_template *cached = n->templates[slot];
+    if (!cached)
+        cached = n->templates[slot] = PyMem_Malloc(sizeof *cached);
+    if (!cached) {
         PyErr_NoMemory();
         goto out;
     }
-    kept->handle = UINT64_MAX; /* of nobody, should this fail */
+    cached->handle = UINT64_MAX; /* invalid, should the rest fail */
     uint32_t kind =
         (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
     if (head_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
         body_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
-        tc_template_init(n->codec, &kept->made, kind, (const uint8_t *)head,
-                         (uint32_t)head_len, (const uint8_t *)body,
-                         (uint32_t)body_len) < 0) {
+        tc_template_init(n->codec, &cached->content, kind,
+                         (const uint8_t *)head, (uint32_t)head_len,
+                         (const uint8_t *)body, (uint32_t)body_len) < 0) {
         PyErr_Format(PyExc_ValueError,
                      "a NIC's template of kind %u with %zd and %zd bytes",
                      (unsigned)kind, head_len, body_len);
         goto out;
     }
-    kept->handle = template_id >> n->codec->at.kind_bits;
-    template = &kept->made;
+    cached->handle = template_id >> n->codec->at.kind_bits;
+    template = &cached->content;
 out:
-    Py_DECREF(said);
+    Py_DECREF(result);
     return template;
 }
 
-/* A template, NULL with an exception. */
+/* The template of an id; NULL with an exception. */
 static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
     uint64_t handle = template_id >> n->codec->at.kind_bits;
@@ -123,7 +124,7 @@ static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
     uint64_t slot = place * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
     if (slot >= n->template_count) {
         uint64_t count = 2 * (slot + TEMPLATES);
-        tc_kept **grown =
+        tc_cached_template **grown =
             PyMem_Realloc(n->templates, count * sizeof *grown);
         if (!grown) {
             PyErr_NoMemory();
@@ -134,38 +135,38 @@ static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
         n->templates = grown;
         n->template_count = count;
     }
-    tc_kept *kept = n->templates[slot];
-    return kept && kept->handle == handle ? &kept->made
-                                          : learn(n, template_id, slot);
+    tc_cached_template *cached = n->templates[slot];
+    return cached && cached->handle == handle ? &cached->content
+                                              : learn(n, template_id, slot);
 }
 
 static int too_long(void)
 {
     PyErr_SetString(PyExc_ValueError,
-                    "a NIC sends a packet longer than IPv4 can say");
+                    "a NIC's packet is too long for IPv4");
     return -1;
 }
 
-/* Puts a real payload and what comes behind it into one piece. 0, -1. */
+/* Copies a real payload, padding and ICRC into one buffer. Returns 0 or -1. */
 static int join_tail(tc_nic *n, const uint8_t *payload, uint32_t bytes,
                      uint32_t tail_bytes)
 {
-    uint32_t room = bytes + tail_bytes;
-    if (room > n->long_tail_room) {
-        uint8_t *grown = PyMem_Realloc(n->long_tail, room);
+    uint32_t needed = bytes + tail_bytes;
+    if (needed > n->long_tail_room) {
+        uint8_t *grown = PyMem_Realloc(n->long_tail, needed);
         if (!grown) {
             PyErr_NoMemory();
             return -1;
         }
         n->long_tail = grown;
-        n->long_tail_room = room;
+        n->long_tail_room = needed;
     }
     memcpy(n->long_tail, payload, bytes);
     memcpy(n->long_tail + bytes, n->tail, tail_bytes);
     return 0;
 }
 
-/* (template_id, psn_fields, data_fields, payload). 1, -1. */
+/* Sends (template_id, psn_fields, data_fields, payload). Returns 1 or -1. */
 static int send_payload(tc_nic *n, const tc_template *t,
                         uint64_t psn_fields, uint64_t data_fields,
                         uint64_t now_ns, PyObject *packet,
@@ -181,7 +182,7 @@ static int send_payload(tc_nic *n, const tc_template *t,
     uint32_t bytes = tc_payload_bytes(n->codec, data_fields), tail_bytes;
     if (n->buffer.len != (Py_ssize_t)bytes) {
         PyErr_Format(PyExc_ValueError,
-                     "a NIC's payload has %zd bytes, its packet says %u",
+                     "a NIC's payload has %zd bytes, expected %u",
                      n->buffer.len, (unsigned)bytes);
         return -1;
     }
@@ -199,7 +200,7 @@ static int send_payload(tc_nic *n, const tc_template *t,
     return 1;
 }
 
-/* (template_id, a, b) of a kind that has a template. 1, -1. */
+/* Sends (template_id, a, b) of a kind that has a template. Returns 1 or -1. */
 static int send_packet(tc_nic *n, uint64_t template_id, uint64_t a, uint64_t b,
                        uint64_t now_ns, PyObject *packet, tc_departure *out)
 {
@@ -224,7 +225,8 @@ static int send_packet(tc_nic *n, uint64_t template_id, uint64_t a, uint64_t b,
     return 1;
 }
 
-/* A tuple of next_packet. 1, -1; takes the reference. */
+/* Sends a tuple from next_packet, whose reference it steals. Returns 1 or
+ * -1. */
 static int depart_packet(tc_nic *n, uint64_t now_ns, PyObject *packet,
                          tc_departure *out)
 {
@@ -250,12 +252,12 @@ int tc_nic_depart(tc_nic *n, uint64_t now_ns, tc_departure *out,
 {
     memset(out, 0, sizeof *out);
     tc_nic_release(n);
-    PyObject *said = tc_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
-    if (!said)
+    PyObject *result = tc_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
+    if (!result)
         return -1;
-    if (PyTuple_Check(said))
-        return depart_packet(n, now_ns, said, out);
-    int bad = read_time(said, now_ns, next_ns);
-    Py_DECREF(said);
-    return bad;
+    if (PyTuple_Check(result))
+        return depart_packet(n, now_ns, result, out);
+    int status = read_time(result, now_ns, next_ns);
+    Py_DECREF(result);
+    return status;
 }

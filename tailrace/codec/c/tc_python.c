@@ -1,17 +1,17 @@
-/* The extension tailrace_codec: the types Codec (how frames are read and made)
- * and Port (a NIC behind it), as Python sees them; TimerHeap is in
+/* The extension tailrace_codec: the Python types Codec (parses and builds
+ * frames) and Port (connects a NIC to a wire by a codec); TimerHeap is in
  * tc_timer_heap.c.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The extension is loaded with its symbols for all: others that have NICs at
- * their wires find tc_nic_* here, so there is one copy of everything.
+ * The symbols of the extension are exported: other extensions that own wires
+ * use tc_nic_* from here, so there is one copy of this code.
  */
 #include "tc_nic.h"
 #include "tc_nic_port.h"
 
 /* ---- Codec ---- */
 
-/* The value of a name of the layout. 0, -1. */
+/* Reads the value of a name of the layout. Returns 0 or -1. */
 static int read_value(PyObject *values, const char *name, uint32_t *out)
 {
     PyObject *value = PyMapping_GetItemString(values, name);
@@ -25,7 +25,7 @@ static int read_value(PyObject *values, const char *name, uint32_t *out)
     return 0;
 }
 
-/* 0, -1. */
+/* Initialises a codec from Python objects. Returns 0 or -1. */
 static int read_codec(tc_codec *codec, PyObject *values, PyObject *masked_bytes)
 {
     uint32_t layout[sizeof(tc_layout) / sizeof(uint32_t)];
@@ -45,7 +45,7 @@ static int read_codec(tc_codec *codec, PyObject *values, PyObject *masked_bytes)
         tc_codec_init(codec, layout, count, masked, (uint32_t)masked_count) <
             0) {
         PyErr_SetString(PyExc_ValueError,
-                        "the codec cannot work with this layout of headers");
+                        "the codec does not support this layout of headers");
         return -1;
     }
     return 0;
@@ -66,7 +66,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 PyTypeObject tc_codec_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tailrace_codec.Codec",
-    .tp_doc = "Codec(values, masked): how frames are read and made "
+    .tp_doc = "Codec(values, masked): parses and builds frames "
               "(tailrace.codec.table).",
     .tp_basicsize = sizeof(tc_codec_object),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -98,7 +98,7 @@ static void port_dealloc(tc_nic *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* For PyArg_ParseTuple, whose own formats cut off what is too large. */
+/* For PyArg_ParseTuple, whose integer formats silently truncate. */
 static int to_number(PyObject *given, void *out)
 {
     unsigned long long value = PyLong_AsUnsignedLongLong(given);
@@ -117,7 +117,7 @@ static PyObject *port_arrive(tc_nic *self, PyObject *args)
         return NULL;
     int bad = data.len > (Py_ssize_t)TC_MOST_BYTES || virt > TC_MOST_BYTES;
     if (bad) {
-        PyErr_SetString(PyExc_ValueError, "too long a frame");
+        PyErr_SetString(PyExc_ValueError, "the frame is too long");
     } else {
         tc_frame frame = {.len = (uint32_t)data.len,
                           .virt = (uint32_t)virt, .data = data.buf};
@@ -155,19 +155,19 @@ static PyObject *port_depart(tc_nic *self, PyObject *args)
 
 static PyMethodDef port_methods[] = {
     {"arrive", (PyCFunction)port_arrive, METH_VARARGS,
-     "arrive(now_ns, frame, virtual_bytes=0): a frame has come in."},
+     "arrive(now_ns, frame, virtual_bytes=0): passes an arriving frame."},
     {"depart", (PyCFunction)port_depart, METH_VARARGS,
-     "depart(now_ns) -> (frame, virtual_bytes); or a time, later than now, "
-     "before which\nthere is nothing to send; or None: nothing before "
-     "something arrives."},
+     "depart(now_ns) -> (frame, virtual_bytes) to send; or a time, later than "
+     "now, before\nwhich there is nothing to send; or None: nothing before "
+     "a frame arrives."},
     {0},
 };
 
 PyTypeObject tc_nic_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tailrace_codec.Port",
-    .tp_doc = "Port(codec, nic): frames to a NIC's calls, and its packets to "
-              "frames.",
+    .tp_doc = "Port(codec, nic): converts arriving frames to calls of a NIC, "
+              "and its packets to frames.",
     .tp_basicsize = sizeof(tc_nic),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = port_new,
@@ -182,7 +182,7 @@ PyTypeObject tc_nic_type = {
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tailrace_codec",
-    .m_doc = "Reads and makes the frames of hosts, in C.",
+    .m_doc = "Parses and builds the frames of hosts, in C.",
     .m_size = -1,
 };
 

@@ -1,42 +1,42 @@
-/* The type TimerHeap of tailrace_codec: a heap of timers.
+/* The Python type TimerHeap of tailrace_codec: a binary heap of timers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A heap by time; equal times ring in the order in which they were set. NICs
- * set a timer for nearly every packet, which as a heap of Python's tuples took a
- * seventh of the time of a run whose flows are paced.
+ * Timers are ordered by time; those with equal times expire in the order in
+ * which they were set. NICs set a timer for nearly every packet: a heap of
+ * Python tuples took a seventh of the time of a run with paced flows.
  */
 #include "tc_nic_port.h"
 
 typedef struct tc_timer {
-    uint64_t time_ns, number;
+    uint64_t time_ns, sequence; /* sequence: order of setting */
     int64_t id;
 } tc_timer;
 
 typedef struct timer_heap {
     PyObject_HEAD
     tc_timer *heap;
-    size_t count, room;
-    uint64_t set;             /* so far */
-    uint64_t due_ns;          /* of the last that was taken */
+    size_t count, capacity;
+    uint64_t set;             /* number of timers set so far */
+    uint64_t due_ns;          /* time of the timer that was popped last */
 } timer_heap;
 
 static int before(const tc_timer *a, const tc_timer *b)
 {
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns
-                                    : a->number < b->number;
+                                    : a->sequence < b->sequence;
 }
 
-/* 0, -1. */
+/* Returns 0 or -1. */
 static int grow(timer_heap *a)
 {
-    size_t room = a->room ? 2 * a->room : 16;
-    tc_timer *heap = PyMem_Realloc(a->heap, room * sizeof *heap);
+    size_t capacity = a->capacity ? 2 * a->capacity : 16;
+    tc_timer *heap = PyMem_Realloc(a->heap, capacity * sizeof *heap);
     if (!heap) {
         PyErr_NoMemory();
         return -1;
     }
     a->heap = heap;
-    a->room = room;
+    a->capacity = capacity;
     return 0;
 }
 
@@ -66,7 +66,7 @@ static tc_timer take(timer_heap *a)
     return first;
 }
 
-/* A time, from 0 on. 0, -1. */
+/* Converts a time, at least 0. Returns 0 or -1. */
 static int to_time(PyObject *given, uint64_t *out)
 {
     long long value = PyLong_AsLongLong(given);
@@ -93,9 +93,9 @@ static PyObject *timer_heap_set(timer_heap *self, PyObject *const *args,
     timer.id = PyLong_AsLongLong(args[1]);
     if (timer.id == -1 && PyErr_Occurred())
         return NULL;
-    if (self->count == self->room && grow(self) < 0)
+    if (self->count == self->capacity && grow(self) < 0)
         return NULL;
-    timer.number = self->set++;
+    timer.sequence = self->set++;
     put(self, timer);
     Py_RETURN_NONE;
 }
@@ -134,7 +134,7 @@ static void timer_heap_dealloc(timer_heap *self)
 
 static PyMethodDef timer_heap_methods[] = {
     {"set", (PyCFunction)(void (*)(void))timer_heap_set, METH_FASTCALL,
-     "set(time_ns, id): rings then."},
+     "set(time_ns, id): sets a timer, which expires at time_ns."},
     {"due", (PyCFunction)timer_heap_due, METH_O,
      "due(now_ns): pops the next timer due by now; its id, or None."},
     {0},
@@ -142,7 +142,7 @@ static PyMethodDef timer_heap_methods[] = {
 
 static PyGetSetDef timer_heap_values[] = {
     {"first_ns", (getter)timer_heap_first_ns, NULL,
-     "When the next timer rings; None: there is none.", NULL},
+     "When the next timer expires; None: no timer is set.", NULL},
     {"due_ns", (getter)timer_heap_due_ns, NULL,
      "The time of the timer that was popped last.", NULL},
     {0},

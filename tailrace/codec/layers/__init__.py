@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scapy formats of everything a host or a fabric switch sends, one protocol a file.
+"""Scapy layers of all packets that hosts and fabric switches send, one protocol per file.
 
-Importing a module binds its layers, so that Scapy dissects captures down to the payload. Widths are written
-here once; `codec.layout` reads them for the fast codec.
+Importing a module binds its layers, so that Scapy dissects captures down to the payload. The widths of fields
+are defined only here; `codec.layout` reads them for the codec in C.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RoCEv2 as we use it: ports, opcodes, and the reserved fields of the BTH (layers: scapy.contrib.roce).
+"""RoCEv2 as used here: ports, opcodes, and the reserved fields of the BTH (layers: scapy.contrib.roce).
 
-* resv7 of a data packet: packets of the message left, this one included, at most 127; 0 says nothing
-  (Flowcut §IV-C).
-* resv6, outside the ICRC: a path tag that every fabric hop mixes its egress port into.
-* The identification of the IPv4 header is 0 on a first transmission and 1 on a retransmission (the packet
-  is atomic, RFC 6864, so the field is free), which lets a receiver tell loss from reordering.
+* resv7 of a data packet: the number of packets of the message that remain, including this one, at most 127;
+  0: not given (Flowcut §IV-C).
+* resv6, which the ICRC does not cover: a path tag, into which every fabric hop mixes its egress port.
+* The identification of the IPv4 header is 0 in a first transmission and 1 in a retransmission, so that a
+  receiver can tell loss from reordering (the packet is atomic, RFC 6864, so the field is free).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Syndrome(IntEnum):
 
 
 def left_field(packets_left: int) -> int:
-    """resv7 for a packet after which `packets_left` - 1 follow; packets_left >= 1."""
+    """The value of resv7 for a packet after which `packets_left` - 1 follow; packets_left >= 1."""
     return min(packets_left, MAX_LEFT)
 
 
 def packets_left(packet: Packet) -> int:
-    """resv7 of a packet with a BTH; 0: the sender does not say."""
+    """resv7 of a packet with a BTH; 0: the sender does not give it."""
     return int(packet[BTH].resv7)
 
 

@@ -9,11 +9,11 @@ from scapy.packet import Packet, bind_layers
 from tailrace.codec.layers.local import LocalHeader, Subtype
 
 LEAF_ALL = 0xFFFF
-"""The warning is of packets to every leaf."""
+"""The warning applies to packets to every leaf."""
 
 
 class Cnm(Packet):
-    """port:16 of the warning switch, leaf:16, priority:8, hops:8, valid_ticks:32 (0 withdraws)."""
+    """port:16 of the warning switch, leaf:16, priority:8, hops:8, valid_ticks:32 (0: the warning ends)."""
 
     name = "Cnm"
     fields_desc = [

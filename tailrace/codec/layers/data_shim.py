@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flowcut data shim, between Ethernet and IPv4 on fabric links (Flowcut §II-B, §III-A1).
 
-Each switch that tracks the flow pushes a stamp: its clock, the port the packet came in by, whether the flow
-has left a withdrawn path there, whether it is not in the switch's table, and whether a flowcut begins
-there whose last one by that port ended in congestion. Hosts never see it.
+Each switch that tracks the flow pushes a stamp: its time, the packet's ingress port, whether the flow has
+left a withdrawn path at this switch, whether it is not in the switch's flow table, and whether a flowcut
+begins here after the last one on that port ended because of congestion. Hosts never see the shim.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ class Stamp(Packet):
     ]
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
-        """What follows a stamp belongs to the layer that holds it."""
+        """The bytes after a stamp belong to the layer that contains the list of stamps."""
         return b"", s
 
 
 class StampCount(BitField):
-    """Length of the list of stamps, 4 bits; computed unless given."""
+    """The length of the list of stamps, 4 bits; computed if not given."""
 
     def __init__(self) -> None:
-        """A field named `stamps` that counts `stack`."""
+        """Creates the field `stamps`, the length of the field `stack`."""
         super().__init__("stamps", None, 4)
 
     def i2m(self, pkt: Any, x: Any) -> int:
-        """The count to write: what was given, or the length of the list."""
+        """The count to write: the given one, else the length of the list."""
         return len(pkt.stack) if x is None else int(x)
 
 
 def stack_field() -> PacketListField:
-    """The stamps, newest first, as many as the field `stamps` says."""
+    """The list of stamps, newest first; its length is in the field `stamps`."""
     return PacketListField("stack", [], Stamp, count_from=lambda packet: packet.stamps)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detour of a packet by another Dragonfly group (Flowcut §III-C4: Valiant), in front of everything else
-on links within the group of its source.
+"""Header for a detour of a packet through another Dragonfly group (Flowcut §III-C4: Valiant). It precedes all
+other headers after Ethernet, on links within the group of the packet's source.
 
-Hosts never see it, nor does any switch of another group.
+Neither hosts nor switches of other groups see it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 
 
 class Detour(Packet):
-    """group:16 of next hops, next_type:16 of what follows: IPv4, or 0x88B5 again."""
+    """group:16 (next-hop group), next_type:16 (EtherType of the next header: IPv4, or 0x88B5 again)."""
 
     name = "Detour"
     fields_desc = [ShortField("group", 0), XShortEnumField("next_type", 0x0800, ETHER_TYPES)]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of packets by DSCP, the upper six bits of the TOS byte (Spritz §II-B, §III).
 
-The numbers are those of Dscp_t in p4src/common/types.p4.
+The values are those of Dscp_t in p4src/common/types.p4.
 
-* STEERED: the entropy value decides the packet's path, whatever the switches do with others. The answers to
+* STEERED: the packet's entropy value decides its path, whatever the switches do with other packets. ACKs of
   such packets are steered, too.
-* TRIMMED: a data packet that ends after its BTH, because a queue had no room for more. Its lengths are those
-  of what is left, and it has no ICRC. TRIMMED_STEERED: the same of a packet that was STEERED.
-* DEMOTED: an ACK, NAK, CNP or NIC ACK of a host that sends too many of them; it waits with data.
-  DEMOTED_STEERED: the same of a packet that was STEERED. To NICs both mean nothing.
+* TRIMMED: a data packet that a full queue has cut after its BTH. Its length fields are those of the trimmed
+  packet, and it has no ICRC. TRIMMED_STEERED: the same for a STEERED packet.
+* DEMOTED: an ACK, NAK, CNP or NIC ACK of a host that sends too many of them; it is queued with data.
+  DEMOTED_STEERED: the same for a STEERED packet. NICs ignore both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import IntEnum
 
 
 class Dscp(IntEnum):
-    """What a DSCP says."""
+    """The DSCP of each class."""
 
     DEFAULT = 0
     STEERED = 7

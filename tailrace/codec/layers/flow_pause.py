@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pause of one flow, by the ingress switch to the source: XOFF, XOFF with credit, XON (Flowcut §II-B)."""
+"""Pause of one flow, from the first switch to the source: XOFF, XOFF with credit, XON (Flowcut §II-B)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scapy.packet import Packet, bind_layers
 from tailrace.codec.layers.flow_key import flow_key_fields
 from tailrace.codec.layers.local import LocalHeader, Subtype
 
-# The address of MAC control frames: no bridge forwards it, so a pause ends at the next station.
+# The multicast address of MAC control frames; bridges do not forward them.
 PAUSE_MAC = "01:80:c2:00:00:01"
 
 
 class PauseOp(IntEnum):
-    """What the source shall do with the flow."""
+    """What the source must do with the flow."""
 
     XOFF = 1
     XOFF_CREDIT = 2

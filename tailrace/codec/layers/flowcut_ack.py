@@ -12,9 +12,8 @@ from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class FlowcutAck(Packet):
-    """The data flow's key, bytes:24 and hops:4 of the data packet, stamps:4, then of the ACK itself.
-
-    That is reserved:3, hops_back:4, congested:1, and the stamps.
+    """The data flow's key, bytes:24 and hops:4 of the data packet, stamps:4; then fields of the ACK itself:
+    reserved:3, hops_back:4, congested:1, and the stamps.
     """
 
     name = "FlowcutAck"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EtherType 0x88B5 (IEEE local experimental 1) and the byte after it, which says what follows."""
+"""EtherType 0x88B5 (IEEE local experimental 1) and the subtype byte after it, the type of the next header."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ETHER_TYPE = 0x88B5
 
 
 class Subtype(IntEnum):
-    """What follows the subtype byte."""
+    """Types of the header after the subtype byte."""
 
     DATA_SHIM = 1
     FLOWCUT_ACK = 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NIC-only Flowcut: the shim after UDP, and the ACK of the destination NIC (Flowcut §II-D).
+"""Flowcut in NICs only: the shim after UDP, and the ACK of the destination NIC (Flowcut §II-D).
 
-The ICRC of a shimmed packet is that of the packet as the far end restores it: original ports, no shim. So
-nothing has to be recomputed there, and the sender may change the source port as often as it likes.
+The ICRC of a packet with shim is that of the original packet, which the receiver restores: original ports, no
+shim. So the receiver need not recompute it, and the sender may change the source port freely.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class NicShim(Packet):
 
 
 class ShimmedBTH(BTH):
-    """A BTH below a NicShim: only its ICRC is computed differently."""
+    """A BTH after a NicShim; only the computation of its ICRC differs."""
 
     def compute_icrc(self, p: bytes) -> bytes:
-        """The ICRC of the restored packet, 4 bytes as on the wire."""
+        """The ICRC of the original packet, 4 bytes as on the wire."""
         shim: Any = self.underlayer
         ip: Any = shim.underlayer.underlayer if shim is not None and shim.underlayer else None
         if not isinstance(ip, IP):
@@ -44,8 +44,8 @@ class ShimmedBTH(BTH):
 
 
 class NicAck(Packet):
-    """Of the data packet, or of several: orig_sport:16 orig_dport:16 bytes:24 (of all their frames) hops:8
-    (64 - TTL, the same of all) ticks:32 (of the last one, and the delay of the ACK).
+    """An ACK of one or several data packets of a flow: orig_sport:16 orig_dport:16 bytes:24 (of all their
+    frames) hops:8 (64 - TTL, the same in all) ticks:32 (those of the last packet plus the delay of the ACK).
     """
 
     name = "NicAck"

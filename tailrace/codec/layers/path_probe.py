@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path probe, between Ethernet and IPv4 on fabric links: the RTT from leaf to leaf (RLB §V).
+"""Path probe, between Ethernet and IPv4 on fabric links, for the RTT from leaf to leaf (RLB §V).
 
 Hosts never see it.
 """
@@ -15,7 +15,7 @@ from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class PathProbe(Packet):
-    """A stamp (leaf, path, ticks) to be sent back, and the echo of one (path, ticks, wait)."""
+    """A stamp (leaf, path, ticks) to be echoed by the other leaf, and an echo (path, ticks, wait)."""
 
     name = "PathProbe"
     fields_desc = [

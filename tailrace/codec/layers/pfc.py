@@ -22,7 +22,7 @@ def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
 
     Args:
         src_mac: the station that asks for the pause.
-        quanta: pause time (0..65535 quanta, 0 = go on) of each priority (0..7) that the frame speaks of.
+        quanta: pause time (0..65535 quanta, 0: resume) by priority (0..7), of the enabled priorities.
     """
     fields: dict[str, Any] = {f"c{priority}_enabled": 1 for priority in quanta}
     fields |= {f"c{priority}_pause_time": time for priority, time in quanta.items()}
@@ -30,5 +30,5 @@ def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
 
 
 def pause_ns(quanta: int, rate_bps: int) -> int:
-    """Length of a pause in ns, rounded up so that it is never cut short."""
+    """Length of a pause in ns, rounded up so that it is never too short."""
     return -(-quanta * QUANTUM_BITS * NS_PER_S // rate_bps)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA extended transport header: where an RDMA WRITE goes and how long it is (InfiniBand volume 1, §9.3)."""
+"""RDMA extended transport header: destination and length of an RDMA WRITE (InfiniBand volume 1, §9.3)."""
 
 from __future__ import annotations
 

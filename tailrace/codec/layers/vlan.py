@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coarse path classes: an 802.1Q tag of a data packet, cleared at its first or second hop (Spritz §III-D).
+"""Coarse path classes: an 802.1Q tag of a data packet, removed at its first or second hop (Spritz §III-D).
 
-The layer is Scapy's Dot1Q. Which VLAN ID means which class the controller knows, from VlanId_t in
-p4src/common/types.p4; no receiver ever sees a tag.
+The layer is Scapy's Dot1Q. The classes of VLAN IDs are defined by VlanId_t in p4src/common/types.p4, from
+which the controller takes them; receivers never see a tag.
 """
 
 from __future__ import annotations

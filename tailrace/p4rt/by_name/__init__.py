@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries by names and values to P4Runtime messages."""
+"""Converts entries given by names and values to P4Runtime messages."""

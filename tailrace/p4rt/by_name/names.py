@@ -2,7 +2,7 @@
 """Name lookup in P4Info: full names, aliases, and unique suffixes of full names.
 
 A full name (`ingress.acl`, `hdr.eth.src`) always identifies its object. P4Info's alias, or a suffix of a full
-name (`acl`, `eth.src`), identifies it if unique. `isValid()` and p4c's older `$valid$` are equal.
+name (`acl`, `eth.src`), identifies it if unique. `isValid()` and p4c's older `$valid$` are the same name.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ class NameIndex(Generic[_T]):
         self._meanings: dict[str, list[int]] = {}
         self._ids: dict[str, list[int]] = defaultdict(list)
         self._aliased: dict[str, list[int]] = defaultdict(list)
-        for number, name, alias, item in objects:
-            self.by_id[number] = item
-            self._full[number], self._alias[number] = name, alias
-            self._ids[_same(name)].append(number)
-            self._aliased[_same(alias)].append(number)
+        for object_id, name, alias, item in objects:
+            self.by_id[object_id] = item
+            self._full[object_id], self._alias[object_id] = name, alias
+            self._ids[_normalised(name)].append(object_id)
+            self._aliased[_normalised(alias)].append(object_id)
 
     def id_of(self, text: str) -> int:
-        """The id of a name. Raises SpecError: it identifies none, or several."""
+        """The id of a name. Raises SpecError if it matches none, or several."""
         ids = self._meanings.get(text)
         if ids is None:
-            ids = self._meanings[text] = self._find(_same(text))
+            ids = self._meanings[text] = self._find(_normalised(text))
         if len(ids) == 1:
             return ids[0]
         if not ids:
-            known = [self.shown(number) for number in self.by_id]
+            known = [self.shown(object_id) for object_id in self.by_id]
             raise SpecError(f"no {self._kind} named {text[:_SHOWN]!r}; {expected(text, known)}")
-        full = ", ".join(self._full[number] for number in ids[:_MOST_SHOWN])
-        raise SpecError(f"{self._kind} {text[:_SHOWN]!r} means {len(ids)}: {full}; give the full name")
+        full = ", ".join(self._full[object_id] for object_id in ids[:_MOST_SHOWN])
+        raise SpecError(f"{self._kind} {text[:_SHOWN]!r} matches {len(ids)}: {full}; give the full name")
 
     def meanings(self, text: str) -> list[int]:
         """The ids of all objects that a name matches, in P4Info's order."""
-        return self._find(_same(text))
+        return self._find(_normalised(text))
 
     def named(self, text: str) -> _T:
         """The object of a name. Raises SpecError as `id_of`."""
@@ -65,26 +65,27 @@ class NameIndex(Generic[_T]):
             if text and text in known:
                 return known[text]
         end = f".{text}"
-        return [number for number, name in self._full.items() if _same(name).endswith(end)]
+        return [object_id for object_id, name in self._full.items() if _normalised(name).endswith(end)]
 
-    def full(self, number: int) -> str:
-        """The full name of an id. Raises SpecError: P4Info has no such id."""
-        if number not in self._full:
-            raise SpecError(f"no {self._kind} with the id {number} in P4Info")
-        return self._full[number]
+    def full(self, object_id: int) -> str:
+        """The full name of an id. Raises SpecError if P4Info has no such id."""
+        if object_id not in self._full:
+            raise SpecError(f"no {self._kind} with the id {object_id} in P4Info")
+        return self._full[object_id]
 
-    def item(self, number: int) -> _T:
+    def item(self, object_id: int) -> _T:
         """The object of an id. Raises SpecError as `full`."""
-        self.full(number)
-        return self.by_id[number]
+        self.full(object_id)
+        return self.by_id[object_id]
 
-    def shown(self, number: int) -> str:
+    def shown(self, object_id: int) -> str:
         """The alias of an id if it is unique, else the full name."""
-        alias = self._alias[number]
-        return alias if alias and self._find(_same(alias)) == [number] else self._full[number]
+        alias = self._alias[object_id]
+        unique = alias and self._find(_normalised(alias)) == [object_id]
+        return alias if unique else self._full[object_id]
 
 
-def _same(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.replace("$valid$", "isValid()")
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses values to P4Runtime's bytestrings and matches (specification 8.3 and 9.1.1).
 
-A value is an integer, or a text: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address for fields of that
-width, the name of an enum's member, or the string of a type with sdn_string. A list of one value is that
-value. A negative integer is its two's complement, as in p4lang's tutorials.
+A value is an integer, or a string: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address for fields of that
+width, the name of an enum's member, or any string for a type translated to sdn_string. A list of one value is
+the same as that value. A negative integer stands for its two's complement, as in p4lang's tutorials.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def number(field: TypedField, value: object) -> int:
     elif isinstance(value, int):
         result, negative = int(value), True
     else:
-        raise _not(field, value, "a number or a text")
+        raise _not(field, value, "a number or a string")
     width = field.width or result.bit_length() + 1
     least = -(1 << (width - 1)) if negative else 0
     most = (1 << (width - field.signed)) - 1
@@ -106,11 +106,11 @@ def _shown(value: object) -> str:
 def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
     """The match of a field; None: don't care, which P4Runtime omits.
 
-    Beside one value: of LPM fields [value, length] or "value/length", of ternary ones [value, mask],
-    "value&&&mask" or what LPM fields take, of ranges [low, high], "low->high" or "low..high".
+    Besides single values, LPM fields take [value, length] or "value/length"; ternary ones [value, mask],
+    "value&&&mask" or "value/length"; range ones [low, high], "low->high" or "low..high".
 
     Raises:
-        SpecError: the value is no match of the field.
+        SpecError: the value is no valid match for the field.
     """
     kind = info.match_type
     field_match = p4r.FieldMatch(field_id=info.id)
@@ -137,12 +137,12 @@ def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch
             return None
         field_match.range.low, field_match.range.high = field.to_bytes(low), field.to_bytes(high)
     else:
-        raise SpecError(f"{field.name}: its kind of match is none of P4Runtime's")
+        raise SpecError(f"{field.name}: its match kind is none of P4Runtime's")
     return field_match
 
 
 def _pair(value: Any, *separators: str) -> Sequence[Any]:
-    """The one or two parts of a match."""
+    """The parts of a match: one or two."""
     if isinstance(value, str):
         mark = next((mark for mark in separators if mark in value), None)
         return (value,) if mark is None else value.partition(mark)[::2]
@@ -154,7 +154,7 @@ def _pair(value: Any, *separators: str) -> Sequence[Any]:
 
 
 def _prefix(field: TypedField, pair: Sequence[Any]) -> tuple[int, int]:
-    """A value without the bits behind its prefix, and the prefix length."""
+    """A value with the bits after its prefix cleared, and the prefix length."""
     length = field.width
     if len(pair) == 2:
         text = str(pair[1]).strip()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime entities by names and values, both ways, with the P4Info of a program alone.
+"""Converts P4Runtime entities to names and values and back, using only the P4Info of a program.
 
-Names are those of `names`. Values are encoded by `parse`; decoded ones are those of `p4rt.values`, whose
-texts `parse` takes again.
+Names are looked up as in `names`. Values are encoded by `parse`; decoded values have the types of
+`p4rt.values`, whose text forms `parse` accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tailrace.p4rt.values import Value, text_of
 from tailrace.spec import SpecError
 
 WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
-"""Match types of which one in a table's key makes its entries have priorities (specification 9.1.1)."""
+"""Match types; if a table's key has one of them, its entries have priorities (specification 9.1.1)."""
 
 ENUM_FIELDS = {
     ("discard", "reason"): "DropReason_t",
@@ -52,7 +52,7 @@ _SWITCH_ANNOTATION = "switch"
 
 
 def _no_peer(_port: int) -> None:
-    """For ports without neighbours' names."""
+    """A PeerOf for ports whose neighbours are not known."""
 
 
 class ActionNames:
@@ -134,7 +134,7 @@ class TableNames:
         return names.entities(f"action of table {self.full_name}", known)
 
     def action(self, name: str) -> ActionNames:
-        """An action of the table. Raises SpecError: the table has none of that name."""
+        """An action of the table. Raises SpecError if the table has none of that name."""
         return self._program.actions[self._actions.id_of(name)]
 
     def encode_key(self, values: Mapping[str, Any]) -> list[p4r.FieldMatch]:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an endpoint is told of its paths: an EV, a latency and a weight for each (Spritz §III-C, §IV).
+"""The EV lists of endpoints: an EV (entropy value), a latency and a weight for each path (Spritz §III-C,
+§IV).
 
-A weight is eq. 1 of Spritz, the latency of the longest path of the list over that of the path; all but the
-longest paths' are multiplied by the scheme's scale (§V-A). Uniform weights are all 1. A list may be a part of
-all paths (§III-C); then the longest path is that of the list, not of all.
+A weight is, by eq. 1 of Spritz, the latency of the longest path in the list divided by that of the path; all
+weights except the longest path's are multiplied by the scheme's scale (§V-A). Uniform weights are all 1. A
+list may have a part of all paths (§III-C); the longest path is then the longest in the list.
 
-Coarse-grained (§III-D) an endpoint knows of classes of paths only. Its list has COARSE_EVS values for each
-class, which switches hash together with the rest of the 5-tuple; each goes with the VLAN ID of its class, and
-has the mean latency of the class.
+In the coarse-grained mode (§III-D) an endpoint knows only classes of paths. Its list has COARSE_EVS values
+for each class, which switches hash together with the rest of the 5-tuple; each value is sent with the VLAN ID
+of its class, and has the mean latency of the class.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ COARSE_EVS = 8
 _FIRST_COARSE_EV = 0xC000
 
 _NO_PATH: tuple[Entry, ...] = ((1, 0, 1.0),)
-"""Between hosts of one switch, where no EV is read."""
+"""The list between hosts of the same switch, where the EV is ignored."""
 
-_LISTS_KEPT, _TABLES_KEPT = 4096, 1 << 15
+_LISTS_CACHED, _TABLES_CACHED = 4096, 1 << 15
 _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
-"""The members of the P4 source's VlanId_t."""
+"""By class of paths, the member of the P4 source's VlanId_t."""
 
 
 class EndpointPaths:
@@ -49,8 +50,15 @@ class EndpointPaths:
         most: int | None = None,
         seed: int = 0,
     ) -> None:
-        """`weights`: one of WEIGHTS; `scale`: factor of all but the longest path's; `coarse`: lists are of
-        classes of paths; else `most`: paths of a list, and `seed` of drawing them (BoundedPaths.entries).
+        """Makes lists when they are asked for.
+
+        Args:
+            paths: all bounded simple paths.
+            weights: one of WEIGHTS.
+            scale: factor of all weights except the longest path's.
+            coarse: whether lists have classes of paths; `most` and `seed` are then ignored.
+            most: paths of a list; None: all.
+            seed: for drawing them (BoundedPaths.entries).
 
         Raises:
             P4ProgramError: VLAN IDs are needed, and the program is missing.
@@ -60,12 +68,12 @@ class EndpointPaths:
         self._coarse, self._most, self._seed = coarse, most, seed
         vid = programs.load(PROGRAM).enum if coarse else None
         self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
-        self._entries = lru_cache(_LISTS_KEPT)(self._make)
+        self._entries = lru_cache(_LISTS_CACHED)(self._make)
 
     def of(self, src_ip: str, dst_ip: str) -> tuple[Entry, ...]:
-        """The list from host to host: minimal paths first, then by latency, links and EV.
+        """The list from host to host: minimal paths first, then in order of latency, links and EV.
 
-        One entry of latency 0 for hosts of one switch.
+        For hosts of the same switch it has one entry, of latency 0.
 
         Raises:
             KeyError: no host has such an address.
@@ -73,7 +81,7 @@ class EndpointPaths:
         return self.between(*self._switches(src_ip, dst_ip))
 
     def vlans_of(self, src_ip: str, dst_ip: str) -> tuple[int, ...]:
-        """The VLAN ID of each entry of the same list; empty where packets carry none.
+        """The VLAN ID of each entry of the list from `of`; empty if packets have no VLAN tag.
 
         Raises:
             KeyError: no host has such an address.
@@ -92,7 +100,7 @@ class EndpointPaths:
         return topology.host_by_ip(src_ip).switch, topology.host_by_ip(dst_ip).switch
 
     def _classes(self, src: str, dst: str) -> dict[str, int]:
-        """The classes of paths that there are, each with its mean latency in ps."""
+        """The classes of existing paths, each with its mean latency in ps."""
         classes: dict[str, list[int]] = {}
         for path in self.paths.between(src, dst):
             classes.setdefault(path.category, []).append(path.latency_ps)
@@ -105,7 +113,7 @@ class EndpointPaths:
         else:
             entries = self.paths.entries(src, dst, self._most, self._seed)
         max_ps = max(latency_ps for _, latency_ps in entries)
-        # few latencies, and as few objects for them
+        # there are few latencies: entries share one float for each
         weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in entries}
         return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in entries)
 
@@ -116,17 +124,17 @@ class EndpointPaths:
 
 
 class EndpointTable:
-    """Path lists by source and destination, as NICs take them; hosts of the same two switches share one
-    (Spritz §III-C).
+    """Path lists by source and destination, in the form for NICs; all hosts of a pair of switches share a
+    list (Spritz §III-C).
     """
 
     def __init__(self, topology: Topology, paths: EndpointPaths) -> None:
         self._topology = topology
         self._paths = paths
-        self._between = lru_cache(_TABLES_KEPT)(self._make)
+        self._between = lru_cache(_TABLES_CACHED)(self._make)
 
     def of(self, source_ip: str, target_ip: str, /) -> PathList:
-        """The paths from one host to another one."""
+        """The paths from one host to another."""
         source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
         return self._between(source, target)
 

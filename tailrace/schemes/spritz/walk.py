@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a packet with an entropy value (EV) goes by the entries that switches hold, in the program `spritz`.
+"""The path of a packet with an entropy value (EV) by the entries of switches with the program `spritz`.
 
-It knows nothing of how the entries were made, as topology.paths.bounded does.
+It uses only the entries, independently of topology.paths.bounded, from which they are made.
 
-A switch gives the packet to its own host; or else has role ECMP 1 for what comes from a host, and ECMP 2
-where `second_role` has the port and the source; then EV1 or EV2 picks a slot of the role's list for all
-paths, and without a role, a list, or where EV2 leads back, `destinations` says the port.
+A switch delivers the packet if the destination is one of its hosts. Else it has role ECMP 1 for packets from
+a host, and ECMP 2 if `second_role` matches ingress port and source: EV1 or EV2, the upper or lower byte of
+the EV, picks a slot of the role's list for all paths. Without a role or a list, or if EV2 picks the ingress
+port, the table `destinations` gives the port.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ ALL = "ALL"
 """Members of the P4 source's Role_t and PathClass_t."""
 
 MOST_SWITCHES = 16
-"""No way is so long, even around failures, unless it loops."""
+"""No path without a loop is longer, even around failures."""
 
 TABLES = ("port_role", "ipv4_routes", "second_role", "path_lists", "path_slots", "destinations")
-"""The tables that decide."""
+"""The tables that decide the path."""
 
 _BITS = 32
 _V = TypeVar("_V")
 _Prefixes = dict[int, dict[int, _V]]
-"""Values by length of the prefix, and by its highest bits."""
+"""Values by prefix length, and by the prefix's bits."""
 
 
 def _longest_prefix_match(prefixes: _Prefixes[_V], address: int) -> _V | None:
-    """The value of the longest prefix that an address is in."""
+    """The value of the longest prefix that contains an address."""
     for bits, networks in prefixes.items():
         value = networks.get(address >> (_BITS - bits))
         if value is not None:
@@ -43,7 +44,7 @@ def _longest_prefix_match(prefixes: _Prefixes[_V], address: int) -> _V | None:
 
 
 def _put(prefixes: _Prefixes[_V], network: IPv4Network, value: _V) -> None:
-    """Adds a prefix; the longest stay first."""
+    """Adds a prefix, and keeps the longest first."""
     bits = network.prefixlen
     prefixes.setdefault(bits, {})[int(network.network_address) >> (_BITS - bits)] = value
     for length in sorted(prefixes, reverse=True):
@@ -52,7 +53,7 @@ def _put(prefixes: _Prefixes[_V], network: IPv4Network, value: _V) -> None:
 
 @dataclass(slots=True)
 class SteeredTables:
-    """The entries of one switch that decide. Roles and classes are named as in the P4 source."""
+    """The entries of one switch that decide the path. Roles and classes have their names in the P4 source."""
 
     fabric: set[int] = field(default_factory=set)
     hosts: dict[int, int] = field(default_factory=dict)
@@ -62,30 +63,30 @@ class SteeredTables:
     destinations: _Prefixes[tuple[int, int]] = field(default_factory=dict)
 
     def add_port(self, port: int) -> None:
-        """An entry of `port_role` that trusts a port."""
+        """Adds an entry of `port_role` that trusts a port."""
         self.fabric.add(port)
 
     def add_host(self, address: IPv4Address, port: int) -> None:
-        """An entry of `ipv4_routes` for an own host."""
+        """Adds an entry of `ipv4_routes` for a host of the switch."""
         self.hosts[int(address)] = port
 
     def add_second(self, port: int, source: IPv4Network) -> None:
-        """An entry of `second_role`."""
+        """Adds an entry of `second_role`."""
         _put(self.second.setdefault(port, {}), source, True)
 
-    def add_list(self, role: str, near: int, number: int, size: int) -> None:
-        """An entry of `path_lists` for all paths."""
-        self.lists[role, near] = (number, size)
+    def add_list(self, role: str, near: int, list_id: int, size: int) -> None:
+        """Adds an entry of `path_lists` for the class of all paths."""
+        self.lists[role, near] = (list_id, size)
 
-    def add_slot(self, number: int, slot: int, port: int) -> None:
-        """An entry of `path_slots`."""
-        self.slots[number, slot] = port
+    def add_slot(self, list_id: int, slot: int, port: int) -> None:
+        """Adds an entry of `path_slots`."""
+        self.slots[list_id, slot] = port
 
     def add_destination(self, network: IPv4Network, near: int, port: int) -> None:
         _put(self.destinations, network, (near, port))
 
     def port(self, in_port: int, src: int, dst: int, ev: int) -> int | None:
-        """The port by which a packet leaves; None where it is dropped."""
+        """The egress port of a packet; None if it is dropped."""
         host_port = self.hosts.get(dst)
         if host_port is not None:
             return host_port
@@ -98,17 +99,17 @@ class SteeredTables:
             role, value = SECOND, ev & 0xFF
             if _longest_prefix_match(self.second.get(in_port, {}), src) is None:
                 return default
-        number, size = self.lists.get((role, near), (0, 0))
+        list_id, size = self.lists.get((role, near), (0, 0))
         if not size:
             return default
-        port = self.slots.get((number, value % size))
+        port = self.slots.get((list_id, value % size))
         return default if role == SECOND and port == in_port else port
 
 
 @dataclass(frozen=True, slots=True)
 class EvWalk:
-    """Where a packet went: its switches, and the ports by which all but the last sent it on. `problem`: why
-    it did not arrive.
+    """The path of a packet: its switches, and the egress ports of all but the last. `problem`: why the packet
+    did not arrive.
     """
 
     switches: tuple[str, ...]
@@ -120,14 +121,14 @@ class EvWalker:
     """Sends packets through the switches of a topology."""
 
     def __init__(self, topology: Topology, tables: Callable[[str], SteeredTables]) -> None:
-        """`tables` gives what the switch with a name holds; asked once for each."""
+        """`tables` reads the entries of the switch with a name; it is called once per switch."""
         self._topology, self._read = topology, tables
         self._tables: dict[str, SteeredTables] = {}
         self._peers = {switch.name: topology.ports_of(switch.name) for switch in topology.switches}
         self._addresses: Mapping[str, int] = {h.name: int(IPv4Address(h.ip)) for h in topology.hosts}
 
     def walk(self, src: Host, dst: Host, ev: int) -> EvWalk:
-        """The way of a packet of RoCE from host to host. Raises what reading a switch does."""
+        """The path of a RoCE packet from host to host. Raises what `tables` raises."""
         switches, ports = [src.switch], list[int]()
         in_port = src.port
         source, destination = self._addresses[src.name], self._addresses[dst.name]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file a family of networks: what its spec means, and what it consists of."""
+"""Families of networks, one file per family: its keys, and how its networks are built."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a topology part by part: gives ids, ports and addresses.
+"""Builds a topology part by part, and assigns ids, ports and addresses.
 
 On every switch the hosts have the first ports, from 1, and links follow in the order in which they are added.
-The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), its i-th host (from 0) ends in
-2 + i, and MAC addresses hold the address.
+The n-th switch with hosts (from 1) has the prefix 10.n.0/24 (n as two octets); the address of its i-th host
+(from 0) ends in 2 + i; a host's MAC address contains its IP address.
 """
 
 from __future__ import annotations
@@ -20,25 +20,21 @@ _MAX_LEAVES = (1 << 16) - 1
 MOST_HOSTS = 1 << 16
 MOST_SWITCHES = 1 << 13
 MOST_LINKS = 1 << 18
-"""Of one network. The largest of the papers have a thirtieth of each, or less."""
+"""Limits of one network. The largest networks of the papers have a thirtieth of each, or less."""
 
 
 def host_address(leaf: int, host: int) -> str:
-    """The address of a host (from 0) at a leaf (from 1)."""
+    """The IP address of a host (counted from 0) at a leaf (counted from 1)."""
     return f"10.{leaf >> 8}.{leaf & 0xFF}.{_FIRST_HOST + host}"
 
 
 def host_mac(ip: str) -> str:
-    """The MAC address that goes with an address: 02:00 and its four bytes."""
+    """The MAC address of the host with an IP address: 02:00 and its four bytes."""
     return ":".join(["02", "00", *(f"{int(part):02x}" for part in ip.split("."))])
 
 
 def check_size(title: str, *, switches: int, hosts: int, links: int) -> None:
-    """Refuses a network that is too large; `links` are those between switches.
-
-    Raises:
-        SpecError: it is.
-    """
+    """Raises SpecError if a network is too large; `links` counts those between switches."""
     refuse_above(title, "switches", switches, MOST_SWITCHES)
     refuse_above(title, "hosts", hosts, MOST_HOSTS)
     refuse_above(title, "links", links, MOST_LINKS)
@@ -59,18 +55,18 @@ class Builder:
         self._restricted: tuple[Restricted, ...] = ()
 
     def expect(self, *, switches: int, hosts: int, links: int) -> None:
-        """Says beforehand how large the network will be, so that none is begun that is too large.
+        """Announces the size of the network before it is built.
 
         Raises:
-            SpecError: it is.
+            SpecError: the network is too large.
         """
         check_size(self._spec.title, switches=switches, hosts=hosts, links=links)
 
     def switch(self, name: str, role: str, group: int = -1, hosts: int = 0) -> str:
-        """Adds a switch with a number of hosts; its name.
+        """Adds a switch with a number of hosts; returns its name.
 
         Raises:
-            SpecError: more hosts or leaves than the addressing has room for.
+            SpecError: more hosts or leaves than there are addresses.
         """
         self._switches.append(Switch(name, len(self._switches) + 1, role, group))
         self._ports[name] = hosts
@@ -83,10 +79,10 @@ class Builder:
                 raise SpecError(f"{self._spec.title}: at most {_MAX_LEAVES} switches can have hosts")
         for index in range(hosts):
             ip = host_address(self._leaves, index)
-            number = len(self._hosts) + 1
+            host_id = len(self._hosts) + 1
             rate_bps, delay_ns = self._options.rate_bps, self._options.to_host_ns
             self._hosts.append(
-                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, rate_bps, delay_ns)
+                Host(f"h{host_id}", host_id, ip, host_mac(ip), name, index + 1, rate_bps, delay_ns)
             )
         return name
 
@@ -105,11 +101,11 @@ class Builder:
         return self._ports[switch]
 
     def restrict(self, restricted: tuple[Restricted, ...] | None) -> None:
-        """Lets only some of the equal paths lead to some hosts; None: all."""
+        """Sets the hosts to which only some of the equal-cost paths lead; None: no host is restricted."""
         self._restricted = restricted or ()
 
     def topology(self) -> Topology:
-        """What was built; SpecError where it is no usable network."""
+        """The topology that was built; raises SpecError if it is invalid."""
         spec = self._spec
         return Topology(
             spec.name,

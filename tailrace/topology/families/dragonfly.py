@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dragonfly: groups of a completely connected routers, with p hosts and h global links on each router.
 
-The canonical network has a*h + 1 groups with one link between each two. With fewer groups the global ports
-are shared out evenly, so that each two groups have floor(a*h / (groups - 1)) links, as in the system of
-Flowcut §III-B1 (p=16,a=16,h=3,groups=4: 16 links between each two groups); ports left over stay free.
+The canonical network has a*h + 1 groups with one link between each pair. With fewer groups the global ports
+are divided evenly, so that each pair of groups has floor(a*h / (groups - 1)) links, as in the system of
+Flowcut §III-B1 (p=16,a=16,h=3,groups=4: 16 links per pair of groups); remaining ports stay unused.
 
-Global port n = l * (groups - 1) + (d - 1) of a group, counted over its routers, is the l-th link to the group
-d further on; its other end is port l * (groups - 1) + (groups - d - 1). Ports of a router: hosts, then the
-other routers of its group in their order, then global links.
+Global port n = l * (groups - 1) + (d - 1) of a group g, counted over its routers, is the l-th link to group
+g + d (modulo groups); its other end is port l * (groups - 1) + (groups - d - 1) there. Ports of a router:
+hosts, then the other routers of its group in order, then global links.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import GroupLinks, register
 
 
-@register("dragonfly", "groups of completely connected routers, each two joined by links")
+@register("dragonfly", "groups of completely connected routers, with links between each pair of groups")
 @dataclass(frozen=True, slots=True)
 class Dragonfly:
     """A Dragonfly."""
 
     links: GroupLinks
-    p: Annotated[int, keys.integer("p", "hosts of a router", least=1)] = 2
-    a: Annotated[int, keys.integer("a", "routers of a group", least=1)] = 4
-    h: Annotated[int, keys.integer("h", "links of a router to other groups", least=1)] = 2
+    p: Annotated[int, keys.integer("p", "hosts per router", least=1)] = 2
+    a: Annotated[int, keys.integer("a", "routers per group", least=1)] = 4
+    h: Annotated[int, keys.integer("h", "links per router to other groups", least=1)] = 2
     groups: Annotated[
-        int | None, keys.integer("groups", "of routers", least=1, absent="a*h + 1, the most")
+        int | None, keys.integer("groups", "number of groups", least=1, absent="a*h + 1, the most")
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse more groups than links can join."""
+        """Raises SpecError for more groups than the links can connect."""
         most = self.a * self.h + 1
         if self.groups is not None and self.groups > most:
             raise SpecError(f"groups must be at most {most}, found '{self.groups}'")
@@ -58,8 +58,8 @@ class Dragonfly:
         links = (most - 1) // (groups - 1) if groups > 1 else 0
 
         def end(group: int, distance: int, link: int) -> tuple[str, int]:
-            number = link * (groups - 1) + distance - 1
-            return names[group][number // global_links], first_global + number % global_links
+            index = link * (groups - 1) + distance - 1
+            return names[group][index // global_links], first_global + index % global_links
 
         for a in range(groups):
             for b in range(a + 1, groups):

@@ -3,8 +3,8 @@
 
 There are k pods of k/2 edge switches. An edge switch has k/2 hosts and, with taper t, k/(2t) uplinks, one to
 each of the k/(2t) aggregation switches of its pod. An aggregation switch has k/2 links down and k/2 up; the
-i-th of every pod shares the i-th k/2 core switches with the others. Without taper that makes k³/4 hosts and
-full bisection.
+i-th aggregation switches of all pods connect to the same block of k/2 core switches, the i-th. Without taper
+there are k³/4 hosts and full bisection bandwidth.
 
 Ports: edge: hosts, then aggregation switches; agg: edges, then cores; core: port p leads to pod p.
 """
@@ -21,7 +21,7 @@ from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
 
 
-@register("fat-tree", "a fat tree of three levels, tapered at the edge or not")
+@register("fat-tree", "a three-level fat tree, with or without tapering at the edge")
 @dataclass(frozen=True, slots=True)
 class FatTree:
     """A fat tree of k-port switches."""
@@ -29,13 +29,13 @@ class FatTree:
     links: LinkOptions
     k: Annotated[int, keys.integer("k", "ports of a switch, even", least=2)] = 4
     taper: Annotated[
-        int, keys.integer("taper", "hosts for each uplink of an edge switch; a divisor of k/2", least=1)
+        int, keys.integer("taper", "hosts per uplink of an edge switch; a divisor of k/2", least=1)
     ] = 1
-    hosts: Annotated[int | None, keys.integer("hosts", "on each edge switch", least=1, absent="k/2")] = None
+    hosts: Annotated[int | None, keys.integer("hosts", "hosts per edge switch", least=1, absent="k/2")] = None
     restricted: Annotated[tuple[Restricted, ...] | None, RESTRICTED] = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no fat tree."""
+        """Raises SpecError for values that give no fat tree."""
         if self.k % 2:
             raise SpecError(f"k must be even, found '{self.k}'")
         if self.k // 2 % self.taper:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finite fields of a prime power of elements, small enough to be held as tables.
+"""Small finite fields GF(p^n), represented by tables.
 
 Element e of GF(p^n) is a polynomial over GF(p) whose coefficients are the digits of e to base p, lowest
 first. Products are taken modulo the first monic irreducible polynomial of degree n, in the order of its
@@ -24,7 +24,7 @@ class GaloisField:
     generator: int
 
     def negative(self, element: int) -> int:
-        """The element that gives 0 with `element`."""
+        """The additive inverse of an element."""
         return self.add[element].index(0)
 
     def powers(self) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ class GaloisField:
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, n) where q = p^n for a prime p and n >= 1, else None."""
+    """(p, n) if q = p^n for a prime p and n >= 1, else None."""
     if q < 2:
         return None
     p = next((divisor for divisor in range(2, int(q**0.5) + 1) if q % divisor == 0), q)
@@ -55,7 +55,7 @@ def _multiply(a: _Polynomial, b: _Polynomial, p: int) -> list[int]:
 
 
 def _remainder(value: list[int], modulus: _Polynomial, p: int) -> _Polynomial:
-    """The remainder by a monic polynomial, with as many digits as its degree."""
+    """The remainder of the division by a monic polynomial of degree n, as n coefficients."""
     value, degree = value.copy(), len(modulus) - 1
     for top in range(len(value) - 1, degree - 1, -1):
         factor = value[top]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes and ARP entries that hosts of topology.json get by commands, as in the p4lang tutorials.
+"""Routes and ARP entries that the commands of hosts in topology.json add, as in the p4lang tutorials.
 
     route add default gw 10.0.1.10 dev eth0      ip route add 10.0.2.0/24 via 10.0.1.10
     arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00   ip neigh add 10.0.1.10 lladdr 08:00:00:00:01:00 dev eth0
 
-Other commands are not read.
+Other commands are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs, Pairs]:
-    """The fields `routes` and `arp` of a host; its own subnet is the first route."""
+    """The fields `routes` and `arp` of a host; the first route is its subnet."""
     routes: dict[str, str] = {str(subnet): ""}
     arp: dict[str, str] = {}
     for command in commands:
@@ -36,12 +36,12 @@ def routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs,
             elif argv[:1] == ["ip"] and "lladdr" in argv and argv[2:3] in (["add"], ["replace"]):
                 arp.update([_neighbour(argv[3:], argv[3:].index("lladdr") + 1)])
         except (ValueError, IndexError):
-            continue  # a command that says nothing of IPv4, or that the shell would refuse
+            continue  # not about IPv4, or invalid
     return tuple(routes.items()), tuple(arp.items())
 
 
 def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
-    """A prefix and its gateway; IndexError or ValueError where it is none."""
+    """A prefix and its gateway; raises IndexError or ValueError for an invalid route."""
     prefix = "0.0.0.0/0" if argv[0] == "default" else argv[0]
     if "netmask" in argv:
         prefix += f"/{_after(argv, 'netmask')}"
@@ -49,7 +49,7 @@ def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
 
 
 def _neighbour(argv: Sequence[str], mac: int) -> tuple[str, str]:
-    """An address and its MAC address, the argument of that number; likewise."""
+    """An IP address, argv[0], and its MAC address, argv[mac]; raises IndexError or ValueError likewise."""
     if _MAC.fullmatch(argv[mac]) is None:
         raise ValueError(argv[mac])
     return str(IPv4Address(argv[0])), argv[mac].lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaf-spine: every leaf is linked once to every spine.
+"""Leaf-spine: every leaf has one link to every spine.
 
 Port h + j of a leaf with h hosts leads to spine j; port i of a spine leads to leaf i.
 """
@@ -16,15 +16,15 @@ from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
 
 
-@register("leaf-spine", "every leaf is linked to every spine")
+@register("leaf-spine", "every leaf has a link to every spine")
 @dataclass(frozen=True, slots=True)
 class LeafSpine:
     """A leaf-spine."""
 
     links: LinkOptions
     leaves: Annotated[int, keys.integer("leaves", "switches with hosts", least=1)] = 2
-    spines: Annotated[int, keys.integer("spines", "switches between them", least=1)] = 4
-    hosts: Annotated[int, keys.integer("hosts", "on each leaf", least=1)] = 8
+    spines: Annotated[int, keys.integer("spines", "switches between leaves", least=1)] = 4
+    hosts: Annotated[int, keys.integer("hosts", "hosts per leaf", least=1)] = 8
     restricted: Annotated[tuple[Restricted, ...] | None, RESTRICTED] = None
 
     def build(self, builder: Builder) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What families of topologies share: keys of links and switches, and where families register themselves."""
+"""Common parts of topology families: keys of links and switches, and the registry of families."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """Of all links and switches; the defaults are those of Flowcut §III-B1."""
+    """Keys of all links and switches; the defaults are those of Flowcut §III-B1."""
 
-    rate_bps: Annotated[int, keys.rate("rate", "of all links")] = 200_000_000_000
-    delay_ns: Annotated[int, keys.time("delay", "propagation delay of links, one way")] = 1_000
-    latency_ns: Annotated[int, keys.time("latency", "what a switch adds beside queueing and sending")] = 0
+    rate_bps: Annotated[int, keys.rate("rate", "rate of all links")] = 200_000_000_000
+    delay_ns: Annotated[int, keys.time("delay", "one-way propagation delay of links")] = 1_000
+    latency_ns: Annotated[int, keys.time("latency", "delay of a switch besides queueing and sending")] = 0
 
     @property
     def within_ns(self) -> int:
@@ -39,7 +39,7 @@ class LinkOptions:
 
 @dataclass(frozen=True, slots=True)
 class GroupLinks(LinkOptions):
-    """Where switches form groups, links may have delays by where they lead (Spritz, Table II)."""
+    """Keys for networks with groups of switches: delays may depend on the kind of link (Spritz, Table II)."""
 
     local_ns: Annotated[int | None, keys.time("local", "delay within a group", absent="delay")] = None
     global_ns: Annotated[int | None, keys.time("global", "delay between groups", absent="delay")] = None
@@ -63,13 +63,13 @@ class Family(Protocol):
 
     @property
     def links(self) -> LinkOptions:
-        """What its links and switches are like; a group of keys."""
+        """The keys of links and switches, as a group of keys."""
 
     def build(self, builder: Builder) -> None:
-        """Build the network that the keys describe: its switches, then the links between them.
+        """Builds the network that the keys describe: its switches, then the links between them.
 
         Raises:
-            SpecError: there is none; the text does not name the topology.
+            SpecError: there is no such network; the text does not name the topology.
         """
 
 

@@ -4,12 +4,12 @@
 For a prime power q = 4w + d with d one of -1, 0, 1 there are 2q² routers (s, x, y), s in {0, 1}, x and y in
 GF(q), each with (3q - d) / 2 links and p hosts:
 
-    (0, x, y) - (0, x, y')   where y - y' is in X
-    (1, m, c) - (1, m, c')   where c - c' is in X'
-    (0, x, y) - (1, m, c)    where y = m*x + c
+    (0, x, y) - (0, x, y')   if y - y' is in X
+    (1, m, c) - (1, m, c')   if c - c' is in X'
+    (0, x, y) - (1, m, c)    if y = m*x + c
 
-X and X' are sets of powers of a primitive element: the even and the odd ones; for d = -1 the even ones below
-2w with the odd ones from 2w - 1 on, and the other way round.
+X and X' are the sets of even and odd powers of a primitive element. For d = -1, X has the even powers below
+2w and the odd ones from 2w - 1 on, and X' the odd ones below 2w and the even ones from 2w on.
 """
 
 from __future__ import annotations
@@ -40,21 +40,19 @@ def generators(gf: GaloisField) -> tuple[frozenset[int], frozenset[int]]:
     return frozenset(powers[i % order] for i in x), frozenset(powers[i % order] for i in y)
 
 
-@register("slim-fly", "routers of which each two are neighbours or have one in common")
+@register("slim-fly", "routers in a graph of diameter 2")
 @dataclass(frozen=True, slots=True)
 class SlimFly:
-    """A Slim Fly; routers with the same (s, x) are a group."""
+    """A Slim Fly; routers with the same (s, x) form a group."""
 
     links: GroupLinks
     p: Annotated[
-        int | None, keys.integer("p", "hosts of a router", least=1, absent="half of its links, rounded up")
+        int | None, keys.integer("p", "hosts per router", least=1, absent="half of its links, rounded up")
     ] = None
-    q: Annotated[
-        int, keys.integer("q", "a power of a prime, which makes 2q² routers", least=3, most=_LARGEST)
-    ] = 5
+    q: Annotated[int, keys.integer("q", "a prime power; there are 2q² routers", least=3, most=_LARGEST)] = 5
 
     def __post_init__(self) -> None:
-        """Refuse sizes for which there is no such graph."""
+        """Raises SpecError for sizes without such a graph."""
         if prime_power(self.q) is None or self.q % 4 == 2:
             raise SpecError(f"q must be a power of a prime from 3 to {_LARGEST}, found '{self.q}'")
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads topology.json as the p4lang tutorials write it.
+"""Reads topology.json in the form of the p4lang tutorials.
 
     {"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": [...]}},
      "switches": {"s1": {"cpu_port": 510, "priority_queues": 8}},
      "links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", latency, bandwidth]]}
 
-A latency is a number of ms, or a text, where a number without a unit is of us, as for tc(8). A bandwidth is
-a number of Mb/s, or a text with a unit. An address without a prefix length has 8, as in Mininet. Names and
-ports are kept; what else says how to run the exercise (programs, runtime files) is not read.
+A latency is a number in ms, or a string with a unit (default: us), as for tc(8). A bandwidth is a number in
+Mb/s, or a string with a unit. The default prefix length of an address is 8, as in Mininet. Names and ports
+are kept; keys about running the exercise (programs, runtime files) are ignored.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from tailrace.topology.model import Host, Link, Switch, Topology
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-"""Names go into names of files and of interfaces."""
+"""Names of switches and hosts, which become parts of file and interface names."""
 
 _IP = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _PREFIX_BITS = re.compile(r"[0-9]|[12][0-9]|3[0-2]")
 _MAC = re.compile(r"(?!00(?::00){5})[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}")
-"""Of one host: neither of a group nor of nobody."""
+"""A unicast MAC address that is not all zeros."""
 
-_MOST_NUMBER = 1e12
-"""Of ms and Mb/s."""
+_MAX_NUMBER = 1e12
+"""The largest latency in ms and bandwidth in Mb/s that a file may give as numbers."""
 
 _MS = 1_000_000
 _MBPS = 1_000_000
@@ -50,14 +50,14 @@ _TC_NS = {
     **dict.fromkeys(("ms", "msec", "msecs"), 10**6),
     **dict.fromkeys(("s", "sec", "secs"), 10**9),
 }
-"""Units of time as tc(8) reads them, in either case."""
+"""Units of time of tc(8), in ns; their case does not matter."""
 
 _MOST_CPU_PORT, _MOST_QUEUES = 511, 8
 """Ports of v1model have 9 bits, priorities 3."""
 
 _DEFAULT_PREFIX_BITS = "8"
 _MOST_COMMANDS = 1000
-"""Of one host."""
+"""The most commands of one host."""
 
 _FORMAT = "the topology.json of the p4lang tutorials has hosts, switches and links"
 _OTHER_FORMATS = {
@@ -68,14 +68,14 @@ _OTHER_FORMATS = {
 
 
 class _TutorialReader:
-    """One file; every message names it and the key."""
+    """Reads one file; every error names the file and the key."""
 
     def __init__(self, spec: Spec) -> None:
         self._file = spec.name
         self._options = read(spec, LinkOptions)
         self._switches: dict[str, Switch] = {}
         self._hosts: dict[str, Any] = {}
-        self._numbers: dict[str, int] = {}
+        self._host_ids: dict[str, int] = {}
         self._attached: dict[str, Host] = {}
         self._links: list[Link] = []
 
@@ -103,17 +103,17 @@ class _TutorialReader:
             for name in names_of_kind:
                 if _NAME.fullmatch(name) is None:
                     raise self.error(key, f"{name[:40]!r}: expected a name of letters, digits and _.-")
-        self._numbers = {name: number for number, name in enumerate(self._hosts, 1)}
+        self._host_ids = {name: host_id for host_id, name in enumerate(self._hosts, 1)}
         known = set(names)
         for index, link in enumerate(data["links"]):
             self._link(f"links[{index}]", link, known)
         with_hosts = {host.switch for host in self._attached.values()}
-        for number, name in enumerate(names, 1):
+        for switch_id, name in enumerate(names, 1):
             fields = data["switches"][name]
             cpu_port = self._number(name, fields, "cpu_port", _MOST_CPU_PORT)
             queues = self._number(name, fields, "priority_queues", _MOST_QUEUES)
             role = "leaf" if name in with_hosts else "spine"
-            self._switches[name] = Switch(name, number, role, cpu_port=cpu_port, priority_queues=queues)
+            self._switches[name] = Switch(name, switch_id, role, cpu_port=cpu_port, priority_queues=queues)
         for name in self._hosts:
             if name not in self._attached:
                 raise self.error(f"hosts.{name}", "has no link")
@@ -122,7 +122,7 @@ class _TutorialReader:
         return Topology(self._file, str(spec), switches, hosts, links, self._options.latency_ns)
 
     def _number(self, switch: str, fields: Any, key: str, most: int) -> int | None:
-        """A number of a switch, which may be a text: the tutorials put it on a command line as it is."""
+        """A number of a switch, which may be a string: the tutorials only pass it on to a command line."""
         value = fields.get(key) if isinstance(fields, dict) else None
         if value is None:
             return None
@@ -139,7 +139,7 @@ class _TutorialReader:
             data = json.loads(text, object_pairs_hook=json_object)
         except json.JSONDecodeError as error:
             raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
-        except ValueError as error:  # a key twice; a number of more digits than Python turns into one
+        except ValueError as error:  # a key twice, or a number with more digits than Python converts
             raise SpecError(f"{self._file}: {error}") from None
         except RecursionError:
             raise SpecError(f"{self._file}: nested too deeply") from None
@@ -187,14 +187,14 @@ class _TutorialReader:
         if mac is None and _IP.fullmatch(ip):
             mac = host_mac(ip)
         if not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
-            raise self.error(f"hosts.{name}.mac", "expected an address of one host such as 08:00:00:00:01:11")
-        number = self._numbers[name]
-        routes, arp = self._reached(name, ip, bits or _DEFAULT_PREFIX_BITS, fields.get("commands"))
+            raise self.error(f"hosts.{name}.mac", "expected a unicast address such as 08:00:00:00:01:11")
+        host_id = self._host_ids[name]
+        routes, arp = self._routes_and_arp(name, ip, bits or _DEFAULT_PREFIX_BITS, fields.get("commands"))
         self._attached[name] = Host(
-            name, number, ip, mac.lower(), switch, port, rate_bps, delay_ns, routes, arp
+            name, host_id, ip, mac.lower(), switch, port, rate_bps, delay_ns, routes, arp
         )
 
-    def _reached(self, name: str, ip: str, bits: str, commands: Any) -> tuple[Pairs, Pairs]:
+    def _routes_and_arp(self, name: str, ip: str, bits: str, commands: Any) -> tuple[Pairs, Pairs]:
         """Routes and ARP entries of a host."""
         given = commands if isinstance(commands, list) else []
         if len(given) > _MOST_COMMANDS:
@@ -202,37 +202,38 @@ class _TutorialReader:
         try:
             subnet = IPv4Network(f"{ip}/{bits}", strict=False)
         except ValueError:
-            return (), ()  # the address is refused with the network
+            return (), ()  # a bad address is reported when the whole topology is checked
         return routes_and_arp(subnet, (command for command in given if isinstance(command, str)))
 
     def _latency(self, key: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_NUMBER:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_NUMBER:
             return round(value * _MS)
         if isinstance(value, str):
             with contextlib.suppress(UnitError, KeyError):
                 number, unit = split(value)
                 return exact_integer(number * _TC_NS[unit.lower()], value)
-        expected = "a number of ms, or a text with a unit, without one of us"
+        expected = "a number of ms, or a string with a unit (default: us)"
         raise self.error(key, f"{repr(value)[:40]} is no latency; expected {expected}")
 
     def _bandwidth(self, key: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST_NUMBER:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER:
             return round(value * _MBPS)
         if isinstance(value, str):
             with contextlib.suppress(UnitError):
                 rate_bps = parse_rate_bps(value)
                 if rate_bps > 0 and split(value)[1]:
                     return rate_bps
-        expected = "a number of Mb/s, or a text with a unit, such as 1Gbps"
+        expected = "a number of Mb/s, or a string with a unit, such as 1Gbps"
         raise self.error(key, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
 
 
 def read_topology_json(spec: Spec) -> Topology:
     """The topology in the file `spec.name`.
 
-    rate= and delay= are for links to which it gives none, latency= is that of its switches.
+    rate= and delay= are defaults for links without them in the file, latency= is that of all switches.
 
     Raises:
-        SpecError: no such file, or its content is no topology; the line names file and line or key.
+        SpecError: no such file, or its content is no topology; the message names the file and the line or
+            key.
     """
     return _TutorialReader(spec).read(spec)

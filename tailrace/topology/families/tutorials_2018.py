@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""topology.json as the p4lang tutorials wrote it until 2018: hosts are a list, and links have no ports.
+"""topology.json in the form of the p4lang tutorials until 2018: hosts are a list, and links have no ports.
 
     {"hosts": ["h1", "h2"], "switches": {"s1": {}}, "links": [["h1", "s1"], ["h2", "s1", latency, bandwidth]]}
 
-A host has the address 10.0.SWITCH.HOST/24, by the numbers in the names. Links are added in the order of the
-names of their ends, those of hosts first, and the ports of a switch count up from 1. The gateway of a host
-has the host's own MAC address, as the switch's interface there had.
+A host has the address 10.0.SWITCH.HOST/24, with the numbers in the names. Links are added in the order of the
+names of their ends, those of hosts first, and take the ports of a switch in order, from 1. The gateway of a
+host has the host's MAC address, as the interface of the switch had in these exercises.
 
 Source: p4lang/tutorials, P4D2_2018_East/utils/run_exercise.py.
 """
@@ -21,50 +21,50 @@ from tailrace.spec import SpecError
 
 _NAME = re.compile(r"[hs]([0-9]{1,3})")
 _MOST = 255
-"""Of a number that becomes an octet of addresses."""
+"""The largest number in a name, which becomes an octet of addresses."""
 
 Error = Callable[[str, str], SpecError]
-"""Makes an error of a key and a problem."""
+"""Makes an error from a key and a description of the problem."""
 
 
 def has_ends(link: Any) -> bool:
-    """Whether it is a list of two texts, and up to two values more."""
+    """Whether a link is a list of two strings and up to two further values."""
     return isinstance(link, list) and 2 <= len(link) <= 4 and all(isinstance(end, str) for end in link[:2])
 
 
 def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
-    """The same network in the form since 2018; links stay in their order.
+    """Converts a network to the form since 2018; the order of links stays the same.
 
     Raises:
-        SpecError: names that have no place in it.
+        SpecError: names that cannot be converted.
     """
     hosts: dict[str, Any] = {}
     for name in data["hosts"]:
         if not isinstance(name, str) or name[:1] != "h" or _number(name) is None:
-            raise error("hosts", f"{repr(name)[:40]}: where they are a list, expected names such as h1")
+            raise error("hosts", f"{repr(name)[:40]}: in a list of hosts, expected names such as h1")
         if name in hosts:
-            raise error("hosts", f"{name} stands twice")
+            raise error("hosts", f"{name} occurs twice")
         hosts[name] = {}
     links, switches = list(data["links"]), data["switches"]
-    ends = {at: sorted(link[:2]) for at, link in enumerate(links) if has_ends(link)}
+    ends = {index: sorted(link[:2]) for index, link in enumerate(links) if has_ends(link)}
     ports = {switch: count(1) for switch in switches}
-    for at in sorted(ends, key=lambda at: (ends[at][0] not in hosts, "".join(ends[at]))):
+    for index in sorted(ends, key=lambda index: (ends[index][0] not in hosts, "".join(ends[index]))):
         named = []
-        for end in ends[at]:
+        for end in ends[index]:
             if end not in hosts and end not in ports:
                 problem = f"{end[:40]!r} is neither a host nor a switch"
-                raise error(f"links[{at}]", f"{problem}; where hosts are a list, links have no ports")
+                raise error(f"links[{index}]", f"{problem}; if hosts are a list, links have no ports")
             named.append(end if end in hosts else f"{end}-p{next(ports[end])}")
-        host, switch = ends[at]
+        host, switch = ends[index]
         if host in hosts and switch in ports:
             number = _number(switch)
             if number is None:
                 raise error(
-                    f"links[{at}]",
-                    f"{switch[:40]!r}: expected a name such as s1, for addresses hold its number",
+                    f"links[{index}]",
+                    f"{switch[:40]!r}: expected a name such as s1, as addresses contain its number",
                 )
             hosts[host] = hosts[host] or _host(number, _number(host) or 0)
-        links[at] = [*named, *links[at][2:]]
+        links[index] = [*named, *links[index][2:]]
     return {"hosts": hosts, "switches": switches, "links": links}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded simple paths of Dragonfly, Slim Fly and trees, and the entropy value (EV) of each (Spritz §III).
 
-A source chooses up to the first two links of a path, and default tables (topology.paths.default_routes) the
-rest:
+A bounded simple path is a loop-free path of bounded length. A source s chooses up to the first two links of
+the path to d by an EV = (EV1, EV2), and default tables (topology.paths.default_routes) choose the rest:
 
     Dragonfly, to another group     s -EV1, local-> s' -EV2, global-> i      s -EV1, global-> i
     Dragonfly, within the group     s -EV1, local-> d                        s -EV1, local-> s'
@@ -11,20 +11,20 @@ rest:
     fat tree, within the pod        s -EV1, up-> a
     leaf-spine                      s -EV1, up-> a
 
-and from i, s', n2, c or a default tables lead to d. Trees are not in the paper, which is about networks of
-low diameter: a pod, or all of a leaf-spine, takes the place of a Dragonfly's group, and since a path goes up
-once and down once, all of them are minimal. A path that comes to d earlier ends there. No switch is on a path
-twice, nor would it be if n2 held another of its minimal next hops: so lists do not depend on which it
-holds (and have the length that the paper gives). That makes at most 3 local and 2 global links in a
-Dragonfly, and 4 links in a Slim Fly or a fat tree.
+From i, s', n2, c or a, default tables lead to d. The paper, which is about networks of low diameter, does not
+have trees: there a pod, or the whole leaf-spine, corresponds to a Dragonfly's group, and since every path
+goes up once and down once, all paths are minimal. A path that reaches d earlier ends there. No switch occurs
+twice on a path, nor would it if the default table of n2 had another minimal next hop: so the lists do not
+depend on that choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global
+links in a Dragonfly, and 4 links in a Slim Fly or a fat tree.
 
 EV = EV1 << 8 | EV2 is a UDP source port. EV1 modulo the size of its table is a slot of the first switch, EV2
-one of the second switch; an EV2 that nobody reads is written as 0. Slots are in the order of ports, in a
-Dragonfly local ports before global ones. Since 0 is no source port, the size of a table is added to the part
-that reads it where both parts would be 0.
+one of the second switch; an unused EV2 is 0. Slots are in the order of ports, in a Dragonfly local ports
+before global ones. Since 0 is no valid source port, an EV of 0 is avoided by adding the size of a table to
+the part that selects from it.
 
-The latency of a path is that of its links between switches, each its propagation and the sending of a full
-frame (Spritz, Table I); what all paths of a pair have in common is left out.
+The latency of a path is the sum over its links between switches of propagation delay and the time to send a
+full frame (Spritz, Table I); hosts' links, common to all paths of a pair, are not counted.
 """
 
 from __future__ import annotations
@@ -61,20 +61,21 @@ MINIMAL, NON_MINIMAL = "minimal", "non-minimal"
 """The path categories of Spritz, Table I."""
 
 EV_SLOTS = 256
-"""The slots that one byte can name."""
+"""The slots that one byte can select."""
 
 MOST_EVS = EV_SLOTS * EV_SLOTS - 1
-"""The EVs of one list at most: 0 is none."""
+"""The most EVs of one list; 0 is no EV."""
 
-_LISTS_KEPT = 256
+_LISTS_CACHED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class PathTables:
     """The ECMP tables of one switch: ports in the order of slots.
 
-    first_far, first_near: role ECMP 1, to other groups and within the own one (in a Slim Fly the same)
-    second: role ECMP 2
+    first_far, first_near: for role ECMP 1 (first switch of a path), to other groups and within the switch's
+        group; the same in a Slim Fly
+    second: for role ECMP 2 (second switch)
     """
 
     first_far: tuple[int, ...]
@@ -86,10 +87,11 @@ class PathTables:
 class BoundedPath:
     """A path between two switches.
 
-    ev: what takes it
-    switches: all on it, from source to destination
-    ports: by which all but the last one send packets on
-    local, global_: links within groups, and between them
+    ev: the entropy value that selects it
+    switches: its switches, from source to destination
+    ports: the egress ports of all switches but the last
+    local, global_: number of links within groups, and between them
+    latency_ps: see above
     category: MINIMAL or NON_MINIMAL
     """
 
@@ -103,37 +105,38 @@ class BoundedPath:
 
 
 _Head = tuple[int, Segment]
-"""The part of a path that its EV chooses."""
+"""An EV, and the part of a path that it chooses."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The part of a path that default tables choose, and the switches that no part before it may have."""
+    """The part of a path that default tables choose, and the switches that must not occur before it."""
 
-    way: Segment
+    segment: Segment
     reserved: frozenset[str]
 
 
 class BoundedPaths:
     """All bounded simple paths of a network.
 
-    ECMP tables are those of the faultless network for ever: a failed link stays in them, and the sender
-    notices (Spritz §IV-C). Where the links in `down` are dead, only default tables lead around them.
+    ECMP tables are always those of the faultless network: failed links stay in them, and senders detect the
+    failures (Spritz §IV-C). Only default tables lead around the dead links in `down`.
 
-    max_links: between switches, of the longest of them
+    max_links: links between switches on the longest path
     """
 
     def __init__(
         self, topology: Topology, down: Down = frozenset(), frame_bytes: int = PATH_FRAME_BYTES
     ) -> None:
-        """Makes the tables; paths are looked for when they are asked for.
+        """Makes the tables; paths are computed when they are asked for.
 
         Args:
+            topology: the network.
             down: dead links, by (switch, port) of either end.
-            frame_bytes: a full frame.
+            frame_bytes: size of a full frame.
 
         Raises:
-            SpecError: the topology has no such paths, or a table is larger than EV can name.
+            SpecError: the topology has no such paths, or a table is too large for an EV.
         """
         check_kind(topology)
         self._topology = topology
@@ -149,7 +152,7 @@ class BoundedPaths:
         self._heads: dict[tuple[str, bool], tuple[_Head, ...]] = {}
         self._tails: dict[tuple[str, str], _Tail | None] = {}
         self._default_links: dict[tuple[str, str], int | None] = {}
-        self._listed = lru_cache(_LISTS_KEPT)(self._list)
+        self._listed = lru_cache(_LISTS_CACHED)(self._list)
 
     def _make_tables(self) -> dict[str, PathTables]:
         local = {name: _ports(hops, is_local=True) for name, hops in self._hops.items()}
@@ -157,7 +160,7 @@ class BoundedPaths:
         tables = {}
         for name, hops in self._hops.items():
             if self._has_groups:
-                # a switch without global links, as there are in small networks, is no way to another group
+                # in small networks some switches have no global links: no path to another group through them
                 onward = tuple(port for port in local[name] if far[hops[port].peer])
                 tables[name] = PathTables((*onward, *far[name]), local[name], far[name])
             else:
@@ -167,7 +170,7 @@ class BoundedPaths:
             if most > EV_SLOTS:
                 raise SpecError(
                     f"topology {self._topology.spec}: {name} has {most} ports to choose from,"
-                    f" and an EV names {EV_SLOTS} at most"
+                    f" and an EV can select one of {EV_SLOTS} at most"
                 )
         return tables
 
@@ -180,49 +183,50 @@ class BoundedPaths:
         return self._tables[switch]
 
     def default_port(self, switch: str, leaf: str) -> int | None:
-        """The static minimal next hop to another switch; None where it cannot be reached."""
+        """The static minimal next hop to another switch; None if it is unreachable."""
         return self._defaults.port(switch, leaf)
 
     def default_links(self, switch: str, leaf: str) -> int | None:
-        """The links of the path that the default tables take; None where they do not arrive."""
-        on_the_way = []
+        """The number of links of the path by default tables; None if it does not reach the leaf."""
+        passed = []
         here = switch
         while here != leaf and (here, leaf) not in self._default_links:
-            on_the_way.append(here)
+            passed.append(here)
             port = self._defaults.port(here, leaf)
             if port is None:
                 self._default_links[here, leaf] = None
             else:
                 here = self._hops[here][port].peer
         links = 0 if here == leaf else self._default_links[here, leaf]
-        for before in reversed(on_the_way):
+        for before in reversed(passed):
             links = None if links is None else links + 1
             self._default_links[before, leaf] = links
         return links
 
     def is_near(self, switch: str, leaf: str) -> bool:
-        """Whether the rules of a group hold between two switches."""
+        """Whether two switches are in the same group; always False in a Slim Fly."""
         return self._has_groups and self._group[switch] == self._group[leaf]
 
     def goes_on(self, switch: str, port: int, *, near: bool) -> bool:
-        """Whether the switch to which the first one sends by a port has role ECMP 2."""
+        """Whether the next switch after a first switch's port has role ECMP 2, so that it uses EV2."""
         return not self._has_groups or (not near and self._hops[switch][port].is_local)
 
     def between(self, src: str, dst: str) -> tuple[BoundedPath, ...]:
-        """All paths between two switches: minimal ones first, then by latency, links and EV.
+        """All paths between two switches: minimal ones first, then in order of latency, links and EV.
 
-        Empty for a switch and itself.
+        Empty if the switches are the same.
         """
         return self._listed(src, dst)
 
     def entries(self, src: str, dst: str, most: int | None = None, seed: int = 0) -> list[tuple[int, int]]:
-        """(EV, latency in ps) of the same list, or of part of it in its order; quicker, and nothing is kept.
+        """(EV, latency in ps) of the paths of `between`, or of a part of them; faster, and without caching.
 
         Args:
-            most: paths, 1 or more; None: all. Minimal paths come before others. Those of the category that
-                does not fit as a whole are drawn, each as likely as any other, by a generator of the pair's
-                own: were it the first ones, all sources would leave the same links unused.
-            seed: of all generators.
+            src, dst: switches.
+            most: the most paths, at least 1; None: all. Minimal paths are preferred. Of the category that
+                does not fit completely, paths are drawn uniformly, with a random generator per pair of
+                switches: if the first ones were taken, all sources would leave the same links unused.
+            seed: seed of the random generators.
         """
         paths = []
         for ev, head, tail in self._paths(src, dst):
@@ -231,17 +235,17 @@ class BoundedPaths:
         paths.sort()
         if most is not None and most < len(paths):
             minimal = sum(not is_longer for is_longer, *_ in paths)
-            kept, end = (minimal, len(paths)) if most > minimal else (0, minimal)
+            start, end = (minimal, len(paths)) if most > minimal else (0, minimal)
             rng = random.Random(f"paths {src} {dst} {seed}")
-            paths = paths[:kept] + sorted(rng.sample(paths[kept:end], most - kept))
+            paths = paths[:start] + sorted(rng.sample(paths[start:end], most - start))
         return [(ev, latency_ps) for _, latency_ps, _, ev in paths]
 
     def follow(self, src: str, dst: str, ev: int) -> BoundedPath | None:
-        """The path that any EV takes from switch to switch; None where it does not arrive.
+        """The path of packets with any EV from switch to switch; None if they do not arrive.
 
-        As the switches do it: the first one has role ECMP 1; ECMP 2 has whoever gets the packet straight from
-        the source's switch, where there are groups over a local link and on its way to another group. Where
-        EV2 leads back to where the packet came from, the default table takes over.
+        Computed as the switches do it: the first switch has role ECMP 1. The switch after it has role ECMP 2;
+        in a network with groups only if the link between them is local and the destination is in another
+        group. If EV2 leads back to the previous switch, the default table is used.
         """
         near = self.is_near(src, dst)
         path = Segment((src,))
@@ -256,14 +260,14 @@ class BoundedPaths:
         return self._made(ev, path) if path.ports else None
 
     def _choice(self, path: Segment, dst: str, ev: int, *, near: bool) -> int | None:
-        """The port by which the last switch of a way sends a packet on."""
+        """The egress port of a packet at the last switch of a partial path."""
         here = path.switches[-1]
         tables, default = self._tables[here], self._defaults.port(here, dst)
         if not path.ports:
             first = tables.first_near if near else tables.first_far
             return first[(ev >> 8) % len(first)] if first else default
         came_from = path.switches[-2]
-        # as in the switch, it is the port and the packet's source that make the role
+        # as in the switch, the role depends on the ingress port and the packet's source
         second = came_from == path.switches[0] and self.goes_on(came_from, path.ports[-1], near=near)
         if not second or not tables.second:
             return default
@@ -276,7 +280,9 @@ class BoundedPaths:
         return tuple(paths)
 
     def _is_minimal(self, links: int, global_: int) -> bool:
-        """By Table I: in a Dragonfly no third group; in a Slim Fly at most two links."""
+        """Whether a path is minimal by Table I: in a Dragonfly without a third group; in a Slim Fly with at
+        most two links.
+        """
         if self._is_tree:
             return True
         return global_ <= 1 if self._has_groups else links <= 2
@@ -286,7 +292,7 @@ class BoundedPaths:
         return BoundedPath(ev, path.switches, path.ports, path.local, path.global_, path.latency_ps, category)
 
     def _paths(self, src: str, dst: str) -> Iterator[tuple[int, Segment, Segment]]:
-        """EV, what it chooses, and what default tables do, of all paths, in no order."""
+        """All paths, in no order: the EV, the part that it chooses, and the part of default tables."""
         if src == dst:
             return
         for ev, head in self._heads_of(src, near=self.is_near(src, dst)):
@@ -296,11 +302,12 @@ class BoundedPaths:
             if self._dead and not self._dead.isdisjoint(head.sends()):
                 continue
             tail = self._tail(last, dst)
-            # a Slim Fly's heads of one link are for neighbours only: from others EV2 goes on
-            if tail is None or (tail.way.ports and not self._has_groups and len(head.ports) == 1):
+            # in a Slim Fly, a head of one link must end at the destination: elsewhere EV2 chooses a second
+            # link
+            if tail is None or (tail.segment.ports and not self._has_groups and len(head.ports) == 1):
                 continue
             if tail.reserved.isdisjoint(head.switches):
-                yield ev, head, tail.way
+                yield ev, head, tail.segment
 
     def _heads_of(self, src: str, *, near: bool) -> tuple[_Head, ...]:
         if (src, near) not in self._heads:
@@ -324,7 +331,7 @@ class BoundedPaths:
                         yield _ev(ev1, ev2, len(first), len(second)), head.then(hop)
 
     def _tail(self, switch: str, leaf: str) -> _Tail | None:
-        """The way by the default tables; None where it does not arrive."""
+        """The path by the default tables; None if it does not arrive."""
         key = (switch, leaf)
         if key not in self._tails:
             path: Segment | None = Segment((switch,))
@@ -335,20 +342,21 @@ class BoundedPaths:
             self._tails[key] = None if path is None else _Tail(path, self._reserved(path, leaf))
         return self._tails[key]
 
-    def _reserved(self, way: Segment, leaf: str) -> frozenset[str]:
-        """The switches that are on a minimal way, whichever of its next hops the first one holds."""
-        switches = set(way.switches[1:])
-        if not self._has_groups and len(way.ports) > 1:
-            first = way.switches[0]
+    def _reserved(self, tail: Segment, leaf: str) -> frozenset[str]:
+        """The switches on the tail, for any minimal next hop in the first switch's default table."""
+        switches = set(tail.switches[1:])
+        if not self._has_groups and len(tail.ports) > 1:
+            first = tail.switches[0]
             switches.update(self._hops[first][port].peer for port in self._defaults.minimal(first, leaf))
         return frozenset(switches)
 
 
 def _ev(ev1: int, ev2: int, first: int, second: int) -> int:
-    """The EV of two slots of tables of so many; `second` is 0 where nobody reads EV2."""
+    """The EV of two slots, in tables of `first` and `second` slots; `second` is 0 if EV2 is unused."""
     if not ev1 and not ev2:
         if second:
-            # never EV_SLOTS: in a Dragonfly there are local ports beside these, and the others have fewer
+            # less than EV_SLOTS: in a Dragonfly local ports take slots, too, and other networks have fewer
+            # ports
             ev2 = second
         elif first < EV_SLOTS:
             ev1 = first

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One static minimal next hop from each switch to each leaf: the default forwarding table of Spritz §III-A.
 
-Minimal next hops are, in a Dragonfly, the own links to the destination's group or else the switches of the
-own group that have such links (topology.paths.dragonfly: `onward`), and everywhere else those of shortest
-paths. Of these, sorted by port, (id of the switch + position of the leaf) mod their number is taken, so that
-the load is spread and nothing need be drawn. A packet that follows the table gets nearer with every switch,
-so it never loops.
+In a Dragonfly, minimal next hops are the switch's own links to the destination's group, or if it has none,
+switches of its group that have such links (topology.paths.dragonfly: `onward`); elsewhere they are those of
+shortest paths. Of the n next hops, sorted by port, the table has number (switch id + position of the leaf)
+mod n: this spreads the load without random choices. Each hop leads nearer to the destination, so packets
+never loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class DefaultRoutes:
     """The default tables of all switches while the links in `down` are dead."""
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
-        """Next hops are looked up when they are asked for."""
+        """Makes look-up tables; next hops are computed when they are asked for."""
         self._topology = topology
         self._down = down
         self._ids = {switch.name: switch.id for switch in topology.switches}
@@ -32,11 +32,11 @@ class DefaultRoutes:
                 self._ports[link.a].setdefault(link.b, []).append(link.a_port)
                 self._ports[link.b].setdefault(link.a, []).append(link.b_port)
         self._neighbours = {name: frozenset(neighbour_ports) for name, neighbour_ports in self._ports.items()}
-        self._farther: dict[str, dict[str, tuple[int, ...]]] | None = None
-        self._taken: dict[tuple[str, str], int | None] = {}
+        self._shortest: dict[str, dict[str, tuple[int, ...]]] | None = None
+        self._chosen: dict[tuple[str, str], int | None] = {}
 
     def minimal(self, switch: str, leaf: str) -> tuple[int, ...]:
-        """All minimal next hops to another switch, sorted; none where it cannot be reached."""
+        """All minimal next hops to another switch, sorted; empty if it is unreachable."""
         if self._routes is not None:
             return tuple(sorted(set(self._routes.towards(switch, leaf).onward)))
         ports = self._ports[switch]
@@ -45,26 +45,26 @@ class DefaultRoutes:
         between = self._neighbours[switch] & self._neighbours[leaf]
         if between:
             return tuple(sorted(port for name in between for port in ports[name]))
-        # no network of diameter two gets here before a link fails
-        if self._farther is None:
-            self._farther = next_hops(self._topology, self._down)
-        return self._farther[switch][leaf]
+        # more than two links: in a network of diameter two only after a link failure
+        if self._shortest is None:
+            self._shortest = next_hops(self._topology, self._down)
+        return self._shortest[switch][leaf]
 
     def port(self, switch: str, leaf: str) -> int | None:
-        """The static next hop to another switch; None where it cannot be reached."""
+        """The static next hop to another switch; None if it is unreachable."""
         key = (switch, leaf)
-        if key not in self._taken:
+        if key not in self._chosen:
             ports = self.minimal(switch, leaf)
-            choice = self._ids[switch] + self._positions[leaf]
-            self._taken[key] = ports[choice % len(ports)] if ports else None
-        return self._taken[key]
+            index = self._ids[switch] + self._positions[leaf]
+            self._chosen[key] = ports[index % len(ports)] if ports else None
+        return self._chosen[key]
 
 
 def minimal_next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[str, tuple[int, ...]]]:
     """For each switch and each other leaf all minimal next hops of packets from hosts, sorted.
 
-    In a Dragonfly they are own links to the destination's group and switches of the own group that have such
-    links: who gets the packet next sends it there, so it does not loop.
+    In a Dragonfly they are the switch's own links to the destination's group, and switches of its group that
+    have such links; these always forward into that group, so packets do not loop.
     """
     if topology.kind != DRAGONFLY:
         return next_hops(topology, down)

@@ -5,13 +5,13 @@ then at most one within that.
 Unlike shortest paths they never lead through a third group, and they use every link between two groups. Next
 hops depend on where a packet came from:
 
-    entering   from a host or another group: own links to the destination's group, and the switches of the own
-               group that have such links, once for each
-    onward     from a switch of the own group: own links, so that nobody hands a packet around; where there is
-               none, which happens to acknowledgments that return another way, switches that have some
+    entering   from a host or another group: the switch's own links to the destination's group, and switches
+               of its group that have such links, once for each link
+    onward     from a switch of the same group: only the switch's own links, so that packets do not circulate
+               in a group; if it has none, as for ACKs that return by another path, switches that have some
 
-Where links are down and leave no such path, next hops are those of shortest paths. No packet loops even so: a
-shortest path gets nearer at each switch, and the first switch with a minimal path makes the rest one.
+If dead links leave no such path, next hops are those of shortest paths. Packets do not loop even then: each
+hop of a shortest path leads nearer, and from the first switch with a minimal path on, the path is minimal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Ports = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class NextHops:
-    """Next hops, sorted; a port is there as often as paths begin with it. `minimal`: the paths are."""
+    """Next hops, sorted; a port occurs once for each path that begins with it. `minimal`: whether the paths
+    are minimal.
+    """
 
     entering: Ports
     onward: Ports
@@ -43,12 +45,12 @@ class NextHops:
 class MinimalRoutes:
     """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead.
 
-    groups: the numbers of its groups, sorted
-    is_faultless: no link is dead, so all leaves of another group have the same next hops
+    groups: the ids of its groups, sorted
+    is_faultless: whether no link is dead, so that all leaves of another group have the same next hops
     """
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
-        """Looks the links up once."""
+        """Makes look-up tables of the links."""
         self._topology = topology
         self._group = {switch.name: switch.group for switch in topology.switches}
         self._local: dict[str, dict[int, str]] = {name: {} for name in self._group}
@@ -74,10 +76,10 @@ class MinimalRoutes:
         self._ending: dict[tuple[int, str], bool] = {}
 
     def _in(self, group: int) -> Iterator[str]:
-        return (name for name, number in self._group.items() if number == group)
+        return (name for name, group_id in self._group.items() if group_id == group)
 
     def _by_group(self, links: dict[int, str]) -> dict[int, list[int]]:
-        """Ports, by the group to which they lead."""
+        """Ports by the group to which they lead."""
         ports: dict[int, list[int]] = {}
         for port, peer in links.items():
             ports.setdefault(self._group[peer], []).append(port)
@@ -88,14 +90,14 @@ class MinimalRoutes:
         return port in self._global[switch]
 
     def towards_group(self, switch: str, group: int) -> NextHops:
-        """Next hops to another group, wherever in it."""
+        """Next hops to another group, to any switch in it."""
         key = (switch, group)
         if key not in self._cache:
             self._cache[key] = self._far(switch, group, None)
         return self._cache[key]
 
     def towards(self, switch: str, leaf: str) -> NextHops:
-        """Next hops to another switch; empty where it cannot be reached."""
+        """Next hops to another switch; empty if it is unreachable."""
         group = self._group[leaf]
         if group == self._group[switch]:
             direct = tuple(sorted(port for port, peer in self._local[switch].items() if peer == leaf))
@@ -110,8 +112,8 @@ class MinimalRoutes:
         return hops
 
     def detours_end(self, group: int, leaf: str) -> bool:
-        """Whether all switches of a group have minimal paths to a leaf of another one: no packet that is sent
-        through the group comes back.
+        """Whether all switches of a group have minimal paths to a leaf of another group, so that no packet of
+        a detour through the group comes back.
         """
         if self.is_faultless:
             return True
@@ -124,7 +126,7 @@ class MinimalRoutes:
         return self._ending[key]
 
     def _exits(self, switch: str, group: int, leaf: str | None) -> list[int]:
-        """Own links to a group, from whose other end the leaf can be reached."""
+        """The switch's own links to a group, from whose other ends the leaf is reachable."""
         ports = self._to_group[switch].get(group, [])
         if leaf is None:
             return ports

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large an endpoint's table of EV lists gets (Spritz §III-C, Fig. 3), without listing any path.
+"""The size of an endpoint's table of EV lists (Spritz §III-C, Fig. 3), computed without listing paths.
 
-Lists are counted, in a Dragonfly by the links that leave a group, in a Slim Fly from one router of each of
-the two kinds (0, x, y) and (1, m, c). All of a kind look the same: adding t to x and taking m*t from c keeps
-every link, and so does adding t to y and to c, so that any (0, x, y) can be moved to any other, and likewise
-any (1, m, c).
+Paths are only counted: in a Dragonfly by the links that leave a group; in a Slim Fly from one router of each
+of the two kinds (0, x, y) and (1, m, c), as all routers of a kind are equivalent: adding t to x and
+subtracting m*t from c is an automorphism of the graph, and so is adding t to y and to c, so any (0, x, y) can
+be mapped to any other, and likewise any (1, m, c).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 
 ENTRY_BYTES = 3
-"""An entry: an EV and a byte of metadata (Spritz §III-C)."""
+"""Size of an entry: an EV and a byte of metadata (Spritz §III-C)."""
 
 
 def max_list_length(topology: Topology) -> int:
@@ -38,7 +38,7 @@ def max_list_length(topology: Topology) -> int:
 
 
 def endpoint_bytes(topology: Topology) -> int:
-    """The upper bound of an endpoint's table in bytes: a list of the longest length for every switch.
+    """An upper bound of the size of an endpoint's table in bytes: for every switch a list of maximal length.
 
     Raises:
         SpecError: the topology has no such paths.
@@ -47,12 +47,12 @@ def endpoint_bytes(topology: Topology) -> int:
 
 
 def _max_length_of_tree(topology: Topology) -> int:
-    """The ways up: to the top of a pod, and from there on where there is more than one pod."""
+    """The most upward paths of a leaf: to the top of its pod, and beyond if there are several pods."""
     group = {switch.name: switch.group for switch in topology.switches}
     up: dict[str, list[str]] = {name: [] for name in group}
     beyond = Counter[str]()
     for link in topology.links:
-        # links are built from below to above
+        # `a` is the lower end of a link
         up[link.a].append(link.b)
         beyond[link.a] += group[link.a] != group[link.b]
     return max(sum(max(1, beyond[switch]) for switch in up[leaf]) for leaf in topology.leaves)
@@ -64,23 +64,23 @@ def _max_length_of_slim_fly(topology: Topology) -> int:
         near[link.a].add(link.b)
         near[link.b].add(link.a)
     names = list(near)
-    # the kinds (0, x, y) and (1, m, c) have half of the routers each, one after the other
+    # the first half of the routers are of kind (0, x, y), the second half of kind (1, m, c)
     sources = (names[0], names[len(names) // 2])
     return max(_paths(near, src, dst) for src in sources for dst in names if dst != src)
 
 
 def _paths(near: dict[str, set[str]], src: str, dst: str) -> int:
-    """The paths src - n1 - n2 - (minimal) - dst, of which no minimal way from n2 leads back."""
+    """The number of paths src - n1 - n2 - (minimal) - dst for which no minimal path from n2 leads back."""
     ends = near[dst]
     count = 0
     for n1 in near[src]:
         if n1 == dst:
             count += 1
         elif n1 in ends:
-            # n2 is dst, or next to it
+            # n2 is dst, or a neighbour of dst
             count += 1 + len(near[n1] & ends) - (src in ends)
         elif src in ends:
-            # n2 is next to dst, or not next to src, through which it would come back
+            # n2 is a neighbour of dst, or no neighbour of src (else it could lead back through src)
             count += sum(n2 in ends or n2 not in near[src] for n2 in near[n1]) - 1
         else:
             count += len(near[n1]) - 1

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts to which only some of the equal paths lead: `restricted=h7/5`, so that traffic to one host loads some
-paths and leaves the others alone (RLB §II-B, Fig. 4: how many paths a paused flow takes). Several are
+"""Hosts to which only some of the equal-cost paths lead: `restricted=h7/5`, so that traffic to one host loads
+only some paths (RLB §II-B, Fig. 4: the number of paths of a paused flow). Several hosts are written as
 `restricted=h7/5+h9/5`.
 
-Every switch with more next hops towards such a host's leaf takes the first few of them only, in the order of
-its ports, for packets to this host. In a leaf-spine that is so many paths. Packets from the host go by all.
+For packets to h7, every switch uses only the first 5 of its next hops towards the host's leaf, in the order
+of ports. In a leaf-spine these are 5 paths. Packets from the host may take all paths.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _MOST_DIGITS = 9
 Hops = Mapping[str, Mapping[str, tuple[int, ...]]]
 
 
-_BETWEEN = "+"
+_SEPARATOR = "+"
 
 
 def _restricted(text: str) -> tuple[Restricted, ...]:
-    hosts = [_one(part) for part in text.split(_BETWEEN)]
+    hosts = [_restricted_host(part) for part in text.split(_SEPARATOR)]
     if len({each.host for each in hosts}) < len(hosts):
         raise UnitError(text)
     return tuple(hosts)
 
 
-def _one(text: str) -> Restricted:
+def _restricted_host(text: str) -> Restricted:
     host, _, paths = text.partition("/")
     if not host or not paths.isdecimal() or len(paths) > _MOST_DIGITS or int(paths) < 1:
         raise UnitError(text)
@@ -38,23 +38,24 @@ def _one(text: str) -> Restricted:
 
 RESTRICTED = keys.parsed(
     "restricted",
-    "hosts, each once, to which only the first so many of equal paths lead",
+    "hosts to which only the first PATHS of equal-cost next hops lead",
     "HOST/PATHS such as h7/5 or h7/5+h9/5",
     _restricted,
-    show=lambda hosts: _BETWEEN.join(f"{each.host}/{each.paths}" for each in hosts),
+    show=lambda hosts: _SEPARATOR.join(f"{each.host}/{each.paths}" for each in hosts),
     absent="none",
     section="RLB §II-B",
 )
 
 
 def with_restricted(topology: Topology, hops: Hops, usual: Hops | None = None) -> Hops:
-    """Next hops towards leaves, and towards each restricted host where they are fewer, by its name.
+    """Next hops towards leaves, and in addition towards each restricted host, by its name, at switches where
+    it has fewer next hops than its leaf.
 
     Args:
-        topology: says which hosts are.
-        hops: by switch and leaf, as `next_hops` has them.
-        usual: those of the faultless network, where `hops` are of one with dead links: what is left of the
-            restricted host's own next hops counts; where nothing is, the first of those that are.
+        topology: has the restricted hosts.
+        hops: next hops by switch and leaf, as from `next_hops`.
+        usual: next hops of the faultless network, if `hops` has dead links: the host then keeps those of its
+            usual next hops that are in `hops`; if there are none, it gets the first ones in `hops`.
     """
     if not topology.restricted:
         return hops
@@ -65,6 +66,6 @@ def with_restricted(topology: Topology, hops: Hops, usual: Hops | None = None) -
         for name, towards in hops_of.items():
             if len(faultless[name].get(leaf, ())) > restricted.paths:
                 chosen = faultless[name][leaf][: restricted.paths]
-                left = tuple(port for port in chosen if port in towards[leaf])
-                towards[restricted.host] = left or towards[leaf][: restricted.paths]
+                usable = tuple(port for port in chosen if port in towards[leaf])
+                towards[restricted.host] = usable or towards[leaf][: restricted.paths]
     return hops_of

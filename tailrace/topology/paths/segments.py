@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of paths, with what Spritz counts of them: local and global links, and latency.
+"""Segments of paths with their numbers of local and global links, and latency, as in Spritz.
 
-The latency of a segment is that of its links, each its propagation and the sending of a full frame (Spritz,
-Table I); hosts' links, switches and queues are left out.
+The latency of a segment is the sum over its links of propagation delay and the time to send a full frame
+(Spritz, Table I); hosts' links, switches and queues are not counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATH_FRAME_BYTES = 4160
 
 @dataclass(frozen=True, slots=True)
 class PathHop:
-    """A port of a switch that leads to another one; `is_local`: of the same group."""
+    """A port of a switch that leads to another switch, `peer`; `is_local`: both are in the same group."""
 
     port: int
     peer: str
@@ -29,7 +29,7 @@ class PathHop:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a path: its switches, of which the first sends by the first port, and so on."""
+    """A part of a path: its switches, and the egress ports of these in the same order."""
 
     switches: tuple[str, ...]
     ports: tuple[int, ...] = ()
@@ -38,11 +38,11 @@ class Segment:
     latency_ps: int = 0
 
     def sends(self) -> Iterator[tuple[str, int]]:
-        """The ports by which it leaves its switches, each with the switch."""
+        """The (switch, egress port) pairs of the segment."""
         return zip(self.switches, self.ports, strict=False)
 
     def then(self, hop: PathHop) -> Segment:
-        """One link longer."""
+        """The segment extended by one link."""
         return Segment(
             (*self.switches, hop.peer),
             (*self.ports, hop.port),
@@ -52,7 +52,7 @@ class Segment:
         )
 
     def joined(self, rest: Segment) -> Segment:
-        """With the segment that begins where this one ends."""
+        """The segment extended by another one, which begins where this one ends."""
         return Segment(
             (*self.switches, *rest.switches[1:]),
             (*self.ports, *rest.ports),
@@ -63,12 +63,12 @@ class Segment:
 
 
 def link_ps(delay_ns: int, rate_bps: int, frame_bytes: int) -> int:
-    """The latency of a link: its propagation and the sending of a frame, rounded up to ps."""
+    """The latency of a link: its propagation delay and the time to send a frame, rounded up to ps."""
     return delay_ns * PS_PER_NS - (-frame_bytes * PS_BITS // rate_bps)
 
 
 def hops_of(topology: Topology, frame_bytes: int) -> dict[str, dict[int, PathHop]]:
-    """What each port of each switch leads to, where that is a switch."""
+    """The hops from each switch to other switches, by switch and port."""
     group = {switch.name: switch.group for switch in topology.switches}
     hops: dict[str, dict[int, PathHop]] = {name: {} for name in group}
     for link in topology.links:

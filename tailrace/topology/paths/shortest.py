@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shortest paths: the ports by which each switch gets nearer to each leaf.
+"""Shortest paths: the ports through which each switch leads packets nearer to each leaf.
 
-Since every switch passes a packet to a neighbour that is nearer to the destination, no packet can loop while
-all switches agree on what is down. Where a network has tiers, they need not agree: a port has to lead nearer
-in the network without faults, too, so no packet comes back to a switch, whatever each of them knows. In
-leaf-spines and fat trees that is up and then down, and what cannot be reached so is not reached; RFC 7938
-§5.2.1 gets the same by one number of an autonomous system for all spines. A packet that went down and up
-again could meet a switch that knows better and sends it back, and in a lossless network such a circle of
-pauses stays for ever.
+Since every switch forwards a packet to a neighbour that is nearer to the destination, no packet can loop
+while all switches know the same dead links. In a network with tiers their knowledge may differ: a port must
+lead nearer also in the network without faults, so no packet comes back to a switch. In leaf-spines and fat
+trees this means up and then down, and leaves that cannot be reached in this way count as unreachable; RFC
+7938 §5.2.1 achieves the same with one AS number for all spines. A packet that goes down and up again could
+meet a switch that knows of more failures and sends it back; in a lossless network such a loop can become a
+deadlock of pauses.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ T = TypeVar("T")
 _Neighbours = dict[str, list[tuple[int, str]]]
 
 _Rings = list[dict[str, int]]
-"""For each number of links the leaves that are so far from each switch: bit i stands for the i-th leaf."""
+"""By distance in links, for each switch the set of leaves at that distance, as bits: bit i is the i-th leaf.
+"""
 
 
 def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neighbours:
-    """(port, neighbour) of the live links of each switch, by port."""
+    """The (port, neighbour) pairs of the live links of each switch, in order of ports."""
     neighbours: _Neighbours = {switch.name: [] for switch in topology.switches}
     for link in topology.links:
         if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
@@ -50,10 +51,13 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
 
 
 def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -> _Rings:
-    """A breadth-first search from all leaves at once; the last ring is not empty everywhere.
+    """A breadth-first search from all leaves at once; returns a ring per distance, the last one not empty.
 
     Args:
-        within: a leaf is no farther away than here, or cannot be reached; None: it may be.
+        topology: has the leaves.
+        neighbours: live links.
+        within: rings of the faultless network; a leaf at a greater distance than in these counts as
+            unreachable. None: no such limit.
     """
     peers = {name: {peer for _, peer in adjacent} for name, adjacent in neighbours.items()}
     ring = dict.fromkeys(peers, 0) | {leaf: 1 << i for i, leaf in enumerate(topology.leaves)}
@@ -75,22 +79,22 @@ def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -
 
 
 def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T]:
-    """Finds what it finds of a network without faults once, and keeps it as long as there is the network."""
-    kept: WeakKeyDictionary[object, T] = WeakKeyDictionary()
+    """Caches the function's result for a network without faults, as long as the network exists."""
+    cache: WeakKeyDictionary[object, T] = WeakKeyDictionary()
 
     @wraps(find)
     def cached(topology: Topology, down: Down = frozenset()) -> T:
         if down:
             return find(topology, down)
-        if topology.identity not in kept:
-            kept[topology.identity] = find(topology, down)
-        return kept[topology.identity]
+        if topology.identity not in cache:
+            cache[topology.identity] = find(topology, down)
+        return cache[topology.identity]
 
     return cached
 
 
 def has_tiers(topology: Topology) -> bool:
-    """Whether every link leads towards hosts or away: none joins switches that are equally far from them."""
+    """Whether the network has tiers: no link connects switches with the same distance to hosts."""
     neighbours = _neighbours(topology, frozenset())
     tiers = dict.fromkeys(topology.leaves, 0)
     next_tier = list(topology.leaves)
@@ -104,18 +108,18 @@ def has_tiers(topology: Topology) -> bool:
 
 @_once_without_faults
 def _distances(topology: Topology, down: Down = frozenset()) -> _Rings:
-    """How many links each leaf is away from each switch, by ports that `next_hops` may use."""
+    """The distances of leaves from switches, over ports that `next_hops` may use."""
     within = _distances(topology) if down and has_tiers(topology) else None
     return _rings(topology, _neighbours(topology, down), within)
 
 
 @_once_without_faults
 def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
-    """For each switch and each other switch that has hosts, the sorted ports of all shortest paths; where the
-    network has tiers, of those that it had without faults.
+    """For each switch and each other switch with hosts, the sorted ports of all shortest paths; in a network
+    with tiers, only of paths that are shortest without faults, too.
 
-    A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end.
-    Nobody may change what this gives.
+    An unreachable leaf has no ports. `down` has dead links, by (switch, port) of either end. The result is
+    shared, and must not be changed.
     """
     neighbours = _neighbours(topology, down)
     rings = _distances(topology, down)
@@ -126,7 +130,7 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
         ports: list[Ports] = [()] * len(leaves)
         for nearer, ring in itertools.pairwise(rings):
             for chosen, those in _by_ports(adjacent, nearer, ring[name]).items():
-                # a large network has millions of them, and few that differ
+                # a large network has millions of port lists, of which few differ
                 shared = same.setdefault(chosen, chosen)
                 for i in _set_bits(those):
                     ports[i] = shared
@@ -136,7 +140,7 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
 
 
 def _by_ports(adjacent: list[tuple[int, str]], nearer: dict[str, int], leaves: int) -> dict[Ports, int]:
-    """Some leaves, by the ports that lead to neighbours that have them in the ring `nearer`."""
+    """Groups leaves (bits) by the ports to neighbours that have them in the ring `nearer`."""
     parts: dict[Ports, int] = {(): leaves}
     for port, peer in adjacent:
         theirs = nearer[peer]
@@ -153,7 +157,7 @@ def _by_ports(adjacent: list[tuple[int, str]], nearer: dict[str, int], leaves: i
 
 
 def _set_bits(bits: int) -> Iterator[int]:
-    """The numbers of the bits that are set."""
+    """The indices of the bits that are set."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
