@@ -9,7 +9,7 @@ from tailrace.schemes.base import scheme
 from tailrace.schemes.blocks.basic import ResolvedBasic
 from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.schemes.spritz.app import STEERED
-from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig
+from tailrace.schemes.spritz.bounded import FLOW_ECMP, SPRITZ_PROGRAM_KEYS, BoundedConfig
 from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 
@@ -33,22 +33,22 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
     ] = OVER_MINIMAL
 
     @property
-    def steers(self) -> bool:
+    def always_runs_spritz(self) -> bool:
         return self.over == OVER_ALL
 
-    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002
-        return self.steers
+    def runs_spritz_on(self, topology: Topology) -> bool:  # noqa: ARG002
+        return self.always_runs_spritz
 
     @property
     def steering(self) -> str:
-        return FLOW_ECMP if self.steers else ""
+        return FLOW_ECMP if self.always_runs_spritz else ""
 
     def checked(self, spec: Spec) -> EcmpConfig:
-        if not self.steers:
-            spec.refuse(BOUNDED_KEYS, f"over={OVER_ALL}")
+        if not self.always_runs_spritz:
+            spec.refuse(SPRITZ_PROGRAM_KEYS, f"over={OVER_ALL}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
-        if self.steers:
-            return self.bounded(topology, context, mode=STEERED)
+        if self.always_runs_spritz:
+            return self.resolve_on_spritz(topology, context, mode=STEERED)
         return self.resolved(ResolvedBasic, topology, context, program=self.name)

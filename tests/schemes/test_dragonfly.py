@@ -13,7 +13,7 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
-from tailrace.schemes.dragonfly.groups import place_in
+from tailrace.schemes.dragonfly.groups import routing_of
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, max_switches
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
@@ -149,8 +149,8 @@ def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
     usual = MinimalRoutes(topology)
     current = MinimalRoutes(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
-        before = place_in(topology, usual, usual, switch.name)
-        after = place_in(topology, usual, current, switch.name)
+        before = routing_of(topology, usual, usual, switch.name)
+        after = routing_of(topology, usual, current, switch.name)
         slots = {group.id: group.slots for group in before.groups.groups}
         for group in after.groups.groups:
             if group.id in slots and set(group.slots) <= set(slots[group.id]):
@@ -169,7 +169,7 @@ def test_detours_after_failures(data: st.DataObject) -> None:
     dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=5))
     routes = MinimalRoutes(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
-        plan = place_in(topology, MinimalRoutes(topology), routes, switch.name)
+        plan = routing_of(topology, MinimalRoutes(topology), routes, switch.name)
         for leaf, group in plan.groups.of_leaf.items():
             far = plan.far.get(group.id)
             if far is None:
@@ -200,7 +200,7 @@ def test_planning_grows_with_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         routes = MinimalRoutes(topology)
         asked.clear()
         for switch in topology.switches:
-            place_in(topology, routes, routes, switch.name)
+            routing_of(topology, routes, routes, switch.name)
         members = len(topology.switches) // len(routes.groups)
         # now, and as it was before any fault
         assert {2 * (len(routes.groups) - 1 + members - 1)} == set(asked.values())

@@ -19,7 +19,7 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.dragonfly.groups import DragonflyPlace, place_in
+from tailrace.schemes.dragonfly.groups import DragonflyRouting, routing_of
 from tailrace.schemes.dragonfly.paths import MINIMAL, SHARE_STEPS
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved
 from tailrace.schemes.watch import LinkEnd
@@ -33,9 +33,9 @@ PROGRAM = "dragonfly"
 
 @dataclass(frozen=True, slots=True)
 class DragonflyPlan(EntryPlan):
-    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `place`: the switch's groups and paths."""
+    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `routing`: groups and paths."""
 
-    place: DragonflyPlace
+    routing: DragonflyRouting
 
 
 class MayDetour(Resolved, frozen=True, kw_only=True):
@@ -62,8 +62,8 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
         usual_routes = MinimalRoutes(topology)
         routes = MinimalRoutes(topology, down) if down else usual_routes
         for switch in topology.switches:
-            place = place_in(topology, usual_routes, routes, switch.name)
-            yield DragonflyPlan(topology, switch, place.groups, program, target, self, place)
+            routing = routing_of(topology, usual_routes, routes, switch.name)
+            yield DragonflyPlan(topology, switch, routing.groups, program, target, self, routing)
 
 
 def entities(plan: EntryPlan, paths: DragonflyPaths) -> Iterator[P4Entity]:
@@ -96,21 +96,21 @@ def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
 def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
     assert isinstance(plan, DragonflyPlan), "only programs for Dragonflies choose among paths"
-    place = plan.place
-    for toward, group in place.onward.items():
+    routing = plan.routing
+    for toward, group in routing.onward.items():
         yield P4TableEntry(
             "onward_groups",
             match=P4TableMatch(toward=toward),
             action=P4TableAction("onward", group=group.id, size=len(group.slots)),
         )
-    for list_index, links in enumerate(place.detours):
+    for list_index, links in enumerate(routing.detours):
         for slot, link in enumerate(links):
             yield P4TableEntry(
                 "detours",
                 match=P4TableMatch(list=list_index, slot=slot),
                 action=P4TableAction("detour", port=link.port, group=link.group, links=link.links),
             )
-    for toward, far in place.far.items():
+    for toward, far in routing.far.items():
         for slot, link in enumerate(far.paths):
             yield P4TableEntry(
                 "minimal_paths",
@@ -126,6 +126,6 @@ def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
                 list=far.detours,
                 first=far.first,
                 count=far.count,
-                detours=len(place.detours[far.detours]) - far.count,
+                detours=len(routing.detours[far.detours]) - far.count,
             ),
         )

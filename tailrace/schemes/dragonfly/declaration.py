@@ -21,7 +21,7 @@ from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, checked_on
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved, SchemeContext
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
-from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
+from tailrace.schemes.spritz.bounded import SPRITZ_PROGRAM_KEYS, BoundedConfig
 from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import SLIM_FLY
@@ -54,10 +54,10 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     ] = None
 
     @property
-    def steers(self) -> bool:
+    def always_runs_spritz(self) -> bool:
         return self.draw == HOP
 
-    def is_bounded_on(self, topology: Topology) -> bool:
+    def runs_spritz_on(self, topology: Topology) -> bool:
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
     def checked(self, spec: Spec) -> RoutedConfig:
@@ -66,14 +66,14 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         if self.grain != FLOWLET:
             spec.refuse(("gap",), f"per={FLOWLET}")
         if self.draw == GROUP:
-            spec.refuse(BOUNDED_KEYS, f"draw={HOP}")
+            spec.refuse(SPRITZ_PROGRAM_KEYS, f"draw={HOP}")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
-        if self.is_bounded_on(topology):
+        if self.runs_spritz_on(topology):
             if self.grain != self.usual_grain:
                 raise IntentError(f"scheme {self.name}: per={self.grain} needs draw=group")
-            return self.bounded(topology, context, mode=self.hop_mode)
+            return self.resolve_on_spritz(topology, context, mode=self.hop_mode)
         gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
         more = {"program": app.PROGRAM, "gap_ns": gap_ns}
         resolved = self.resolved(ResolvedRouting, topology, context, **more)

@@ -51,7 +51,7 @@ class FarGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class DragonflyPlace:
+class DragonflyRouting:
     """The groups and paths of a switch of a Dragonfly.
 
     onward: for packets from the same Dragonfly group, by group id
@@ -65,7 +65,7 @@ class DragonflyPlace:
     detours: tuple[tuple[FirstLink, ...], ...]
 
 
-class _Planning:
+class _RoutingBuilder:
     def __init__(self, topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> None:
         self._topology, self._usual, self._current, self._switch = topology, usual, current, switch
         self._own = topology.switch(switch).group
@@ -84,7 +84,7 @@ class _Planning:
         self._lists: dict[frozenset[int], int] = {}
         self._list(frozenset())
 
-    def result(self) -> DragonflyPlace:
+    def result(self) -> DragonflyRouting:
         of_leaf: dict[str, int] = {}
         of_group: dict[int, int] = {}
         keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
@@ -105,7 +105,7 @@ class _Planning:
                 if self._current.is_faultless and group != self._own:
                     of_group[group] = of_leaf[leaf]
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
-        return DragonflyPlace(
+        return DragonflyRouting(
             Groups(
                 tuple(groups[number] for number in sorted(groups)),
                 {leaf: groups[number] for leaf, number in of_leaf.items()},
@@ -175,7 +175,9 @@ def _group(number: int, usual: Ports, current: Ports) -> NextHopGroup:
     return NextHopGroup(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
 
 
-def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> DragonflyPlace:
+def routing_of(
+    topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str
+) -> DragonflyRouting:
     """The groups and paths of a switch of a Dragonfly.
 
     Args:
@@ -184,4 +186,4 @@ def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, s
         current: next hops now.
         switch: name of the switch.
     """
-    return _Planning(topology, usual, current, switch).result()
+    return _RoutingBuilder(topology, usual, current, switch).result()

@@ -56,7 +56,7 @@ ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
 
 SCOUT, SPRAY, OPS, FLOW_ECMP, FLICR = ALGORITHMS
 
-BOUNDED_KEYS = ("trim", "repair", "frame")
+SPRITZ_PROGRAM_KEYS = ("trim", "repair", "frame")
 """Keys that have a meaning only with the program `spritz`."""
 
 FRAME_HEADER_BYTES = ACK_BYTES
@@ -88,11 +88,11 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
     ] = None
 
     @property
-    def steers(self) -> bool:
+    def always_runs_spritz(self) -> bool:
         """Whether the scheme uses the program `spritz` in every topology."""
         return True
 
-    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002 - some schemes use it
+    def runs_spritz_on(self, topology: Topology) -> bool:  # noqa: ARG002 - some schemes use it
         """Whether the scheme uses the program `spritz` in this topology."""
         return True
 
@@ -108,13 +108,13 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def marks_queues(self) -> bool:
-        return self.steers
+        return self.always_runs_spritz
 
     def usual_transport(self, topology: Topology) -> str:
-        return STEERABLE if self.is_bounded_on(topology) else super().usual_transport(topology)
+        return STEERABLE if self.runs_spritz_on(topology) else super().usual_transport(topology)
 
     def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:
-        return self.full_frame_bytes(context) if self.is_bounded_on(topology) else None
+        return self.full_frame_bytes(context) if self.runs_spritz_on(topology) else None
 
     def full_frame_bytes(self, context: SchemeContext) -> int:
         """The size of a full frame with the program `spritz`."""
@@ -129,7 +129,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         except SpecError as error:
             raise IntentError(f"scheme {self.name}: {error}") from None
 
-    def bounded(
+    def resolve_on_spritz(
         self,
         topology: Topology,
         context: SchemeContext,

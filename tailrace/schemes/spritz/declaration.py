@@ -75,7 +75,7 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBounded:
-        return self.bounded(topology, context, mode=STEERED)
+        return self.resolve_on_spritz(topology, context, mode=STEERED)
 
 
 @scheme
@@ -186,7 +186,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         self.check_on(topology)
         frame = self.full_frame_bytes(context)
         packets = max_bdp_bytes(topology, frame) // frame
-        return self.bounded(
+        return self.resolve_on_spritz(
             topology,
             context,
             ResolvedSpritz,
