@@ -344,4 +344,4 @@ def test_a_switch_that_is_called_like_a_table(command: Command, foreign: list[st
     result = command("tables", "route", *words, "-o", "json")
     assert {row["switch"] for row in result.rows} == {"route"}
     assert len({row["table"] for row in result.rows}) > 1
-    assert result.err == "tailrace: route is a switch; the table: --where 'table == route'\n"
+    assert result.err == "tailrace: route is a switch; for the table: --where 'table == route'\n"

@@ -69,7 +69,7 @@ def test_payloads_stand_in_the_frame():
 
 def test_a_packet_without_template_is_refused():
     """Frames alone are what such a NIC can send."""
-    with pytest.raises(TypeError, match="no template"):
+    with pytest.raises(TypeError, match="without a method template"):
         port(Nic((ACK, 0, 0))).depart(0)
 
 

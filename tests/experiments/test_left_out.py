@@ -23,7 +23,7 @@ SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutati
 @pytest.mark.parametrize(
     ("refused", "more", "reason"),
     [
-        ("minimal", [], "scheme minimal: minimal paths are those of a Dragonfly"),
+        ("minimal", [], "scheme minimal: minimal paths need a Dragonfly"),
         ("rlb:pfc=64KiB", ["--pfc", "xoff=128KiB"], "pfc: xoff is 131072 bytes, expected the scheme"),
         ("flowcut:queue=0", [], "age must be given with queue=0"),
     ],

@@ -47,7 +47,7 @@ def connection_to_a_wrong_switch() -> Iterator[GrpcConnection]:
 
 
 def test_no_trace(connection: GrpcConnection) -> None:
-    with pytest.raises(RefusedError, match="s1: tracing a packet: expected a trace, the answer is empty"):
+    with pytest.raises(RefusedError, match="s1: tracing a packet: expected a trace, found an empty response"):
         connection.traces(TraceRequest(1, 1, "00"))
 
 

@@ -117,15 +117,15 @@ def test_any_fault(
 
 
 @given(members, st.integers(0, 2**32 - 1))
-def test_short_groups_send_alike(ports: tuple[int, ...], value: int) -> None:
+def test_compact_groups_send_alike(ports: tuple[int, ...], value: int) -> None:
     """Without a dead port a slot a port is enough: a value modulo their number finds the port that it would
     find among all slots. With one the group has all slots, as ever.
     """
     usual = {"a": ports}
-    (short,), (long,) = (plan_groups(usual, usual, short=flag).groups for flag in (True, False))
-    assert len(ports) == len(short.slots) <= len(long.slots)
-    assert long.slots[value % len(long.slots)] == short.slots[value % len(short.slots)]
+    (compact,), (full,) = (plan_groups(usual, usual, compact=flag).groups for flag in (True, False))
+    assert len(ports) == len(compact.slots) <= len(full.slots)
+    assert full.slots[value % len(full.slots)] == compact.slots[value % len(compact.slots)]
     if len(ports) > 1:
         dead = frozenset(ports[:1])
         current = {"a": ports[1:]}
-        assert plan_groups(usual, current, dead) == plan_groups(usual, current, dead, short=True)
+        assert plan_groups(usual, current, dead) == plan_groups(usual, current, dead, compact=True)

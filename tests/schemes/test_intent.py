@@ -304,11 +304,8 @@ REFUSED = [
     ("leaf-spine", "presto:cell=8GiB", "cell is"),
     ("leaf-spine", "ecmp:queue=8GiB", "queue limit is"),
     ("dragonfly:p=2,a=4,h=2", "letflow:tiers=tor", "tiers=tor needs path=shortest, found 'ugal-l'"),
-    *(
-        ("fat-tree:k=4", words, "paths are those of a Dragonfly, which fat-tree:k=4 is not")
-        for words in DRAGONFLY
-    ),
-    ("slim-fly:q=3", "minimal:draw=group", "minimal paths are those of a Dragonfly"),
+    *(("fat-tree:k=4", words, "paths need a Dragonfly, which fat-tree:k=4 is not") for words in DRAGONFLY),
+    ("slim-fly:q=3", "minimal:draw=group", "minimal paths need a Dragonfly"),
     ("slim-fly:q=3", "valiant:per=flow", "per=flow needs draw=group"),
     ("dragonfly:p=1,a=2,h=1", "ugal-l:trim=on", "trim needs draw=hop"),
     *((IRREGULAR, words, f"topology {IRREGULAR} has no bounded simple paths") for words in BOUNDED),

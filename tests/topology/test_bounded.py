@@ -291,7 +291,9 @@ def test_refusals() -> None:
     ):
         BoundedPaths(parse_topology(IRREGULAR))
     large = parse_topology("dragonfly:p=1,a=258,h=1,groups=1")
-    with pytest.raises(SpecError, match="r1_1 has 257 ports to choose from, and an EV names 256 at most"):
+    with pytest.raises(
+        SpecError, match="r1_1 has 257 ports to choose from, and an EV can select one of 256 at most"
+    ):
         BoundedPaths(large)
     full = BoundedPaths(parse_topology("dragonfly:p=1,a=257,h=1,groups=1"))
     assert 256 == len(full.entries("r1_1", "r1_2"))
