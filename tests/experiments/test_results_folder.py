@@ -292,7 +292,10 @@ def test_a_signal_keeps_finished_runs(tmp_path: Path, capsys: pytest.CaptureFixt
             break
     rest = process.communicate(timeout=TIMEOUT_S)[1]
     assert process.returncode == 128 + signal.SIGINT
-    assert rest.splitlines()[-1] == "tailrace: interrupted; finished runs are kept, and are not repeated next time"
+    assert (
+        rest.splitlines()[-1]
+        == "tailrace: interrupted; finished runs are kept, and are not repeated next time"
+    )
     assert files(tmp_path) == {"out/clean/ecmp/summary.json", "out/clean/ecmp/flows.parquet"}
     assert main(words) == 0
     assert "1 of 2 results were there already" in capsys.readouterr().err
