@@ -20,7 +20,7 @@ _SO_RCVBUFFORCE = 33
 _ETH_P_ALL = 0x0003
 _STATISTICS = struct.Struct("=II")
 _BUFFER_BYTES = 8 << 20
-# Errors of a full transmit queue: the frame may be sent again later.
+# Errors of a full transmit queue: the frame can be retried later.
 _FULL = (errno.EAGAIN, errno.ENOBUFS)
 
 

@@ -14,7 +14,7 @@ from tailrace.spec.constants import NS_BITS
 
 # A late loop catches up by sending overdue frames back to back, but no more than for this time of the link.
 CATCH_UP_NS = 5_000_000
-# A frame for which the kernel's queue has no space is sent again after this time.
+# A frame for which the kernel's queue has no space is retried after this time.
 RETRY_NS = 100_000
 _BATCH_FRAMES = 64
 

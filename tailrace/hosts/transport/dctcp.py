@@ -106,7 +106,7 @@ class DctcpSender(Sender):
             self.window.on_ack(now_ns, marked, len(flight))
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """Handles a NACK: packet `arrived` is lost, unless it was already sent again with another port."""
+        """Handles a NACK: packet `arrived` is lost, unless it was already retransmitted with another port."""
         if not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
             return
         self._on_cumulative(now_ns, expected)

@@ -39,7 +39,7 @@ class GoBackNSender(OneTimerSender):
         self._next = max(self._next, self.acked)
 
     def _on_nak(self, arrived: int) -> None:
-        # the receiver discarded packet `arrived`: all packets from the missing one are sent again
+        # the receiver discarded packet `arrived`: all packets from the missing one are retransmitted
         if arrived < self._next:
             self._next = self.acked
 

@@ -116,7 +116,7 @@ class DcqcnSender(GoBackNSender):
         super()._on_timeout()
 
     def _blame(self, feedback: int) -> None:
-        """Reports the path of the first missing packet; all unacknowledged packets are sent again."""
+        """Reports the path of the first missing packet; all unacknowledged packets are retransmitted."""
         self._sent_twice = self.fresh
         if self.steering is not None:
             self.steering.on_feedback(self._now_ns, feedback, self._flight[self.acked] & PORT_MASK)

@@ -60,7 +60,7 @@ static void pre_free(tr_replicas ***table)
     }
 }
 
-/* Order in which free lists are emptied: the largest buffers first, because
+/* Order in which free lists are freed: the largest buffers first, because
  * their memory goes back to the system. */
 static unsigned larger_first(unsigned i)
 {
