@@ -61,8 +61,8 @@ class PfcSeen:
     def storm_note(self) -> str:
         """A line about the storms, for the user."""
         return (
-            f"PFC storms: {self.storms} times pauses held a port for too long;"
-            f" packets dropped for that: {self.storm_dropped}"
+            f"PFC storms (pauses held a port for too long): {self.storms};"
+            f" packets dropped in them: {self.storm_dropped}"
         )
 
     def document(self) -> dict[str, int | float]:

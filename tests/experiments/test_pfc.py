@@ -203,7 +203,7 @@ def test_a_host_that_pauses_its_port(tmp_path: Path, words: str, dropped: bool) 
         assert (events, notes) == ([], [])
         return
     assert notes[0] == result.events[0].text
-    assert notes[-1].startswith("PFC storms: 1, ")
+    assert notes[-1].startswith("PFC storms (pauses held a port for too long): 1; ")
     assert counts["storms"] == 1
     assert (counts["storm_dropped"] > 0) == dropped
     assert isinstance(result.summary.packets.dropped, int)

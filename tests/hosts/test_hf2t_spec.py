@@ -112,7 +112,7 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain must be given only without t"),
         ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
-        ("letflow:variant=hf2t,hf2t=off", "variant must be plain where hf2t=off, found 'hf2t'"),
+        ("letflow:variant=hf2t,hf2t=off", "variant must be plain with hf2t=off, found 'hf2t'"),
         ("letflow:variant=plain,train=100", "train must be given only together with hf2t=on"),
     ],
 )

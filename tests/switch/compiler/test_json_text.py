@@ -50,7 +50,7 @@ def test_the_text_that_the_others_damage_is_good() -> None:
         (GOOD.decode().encode("utf-32"), "is not UTF-8"),
         (GOOD.replace(NAME, b"NaN"), "NaN"),
         (GOOD.replace(NAME, b"-Infinity"), "-Infinity"),
-        (GOOD.replace(b'"program"', b'"program": 1, "program"'), '"program" stands twice'),
+        (GOOD.replace(b'"program"', b'"program": 1, "program"'), '"program" occurs twice'),
         (GOOD.replace(NAME, b"1" * 5000), "more than 20 digits"),
         (GOOD.replace(NAME, b"-" + b"1" * 100_000), "more than 20 digits"),
         (GOOD.replace(NAME, b"0." + b"1" * 100_000), "more than 64 digits"),

@@ -184,7 +184,7 @@ def sent_by(call: Iterator[bytes]) -> tuple[int, bytes, int]:
 @pytest.mark.parametrize(
     ("octets", "said"),
     [
-        (b"\xff\xff\xff", "no p4.bm.PacketStreamRequest"),
+        (b"\xff\xff\xff", "the request is not a valid p4.bm.PacketStreamRequest"),
         (packet(1, frame(2), device_id=8), "device_id: expected 7, found 8"),
         (packet(512, frame(2)), "port 512: expected one from 0 to 511"),
         (packet((1 << 32) - 1, frame(2)), "port 4294967295: expected one from 0 to 511"),
@@ -263,7 +263,8 @@ def test_a_client_that_takes_nothing_holds_up_itself(plane: Plane) -> None:
 
     call = plane.calls(STREAM)(requests(), timeout=LONG_S)
     assert eventually(lambda: plane.io.waiting() >= MOST_WAITING)
-    assert plane.io.waiting() <= MOST_WAITING + 64
+    # two batches of 64 can be between the check and the queue
+    assert plane.io.waiting() <= MOST_WAITING + 2 * 64
     call.cancel()
     assert eventually(lambda: plane.io.waiting() == 0)
     assert eventually(lambda: _answers(plane))

@@ -249,7 +249,7 @@ def test_a_packet_without_end_is_cut_and_leaves_no_mark() -> None:
         assert {(s.access, s.index, s.inside, s.value) for s in written} == {("write", 0, True, 9)}
         assert switch.register_read(0, 0) == 7
         assert (switch.account(), switch.drops()) == before
-        assert "trace ends here" in text(trace)
+        assert "size limit and ends here" in text(trace)
 
 
 def test_every_outcome() -> None:
