@@ -32,7 +32,7 @@ class TwoChoicesConfig(SchemeConfig, frozen=True, kw_only=True):
     name: ClassVar[str] = "two-choices"
     about: ClassVar[str] = "a flowlet takes the less loaded of two random next hops"
     gap_ns: Annotated[
-        int | None, keys.time("gap", "pause that begins a new flowlet", least=1, absent="by topology")
+        int | None, keys.time("gap", "pause that begins a new flowlet", least=1, absent="from the topology")
     ] = None
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedTwoChoices:

@@ -20,8 +20,8 @@ COMMANDS = {
     "Run": {
         "run": ("run", "Run one experiment, from specs or from a file."),
         "compare": ("compare", "Compare schemes on the same traffic, also with faults."),
-        "sweep": ("sweep", "Run an experiment at every combination of some keys' values."),
-        "paper": ("paper", "Repeat the papers' figures and tables, and grade their claims."),
+        "sweep": ("sweep", "Run an experiment with every combination of values of some keys."),
+        "paper": ("paper", "Reproduce the papers' figures and tables, and grade their claims."),
         "results": ("results", "Show stored results of finished runs, chosen by spec."),
         "report": ("report", "Make one HTML page of a folder of results."),
     },
@@ -113,7 +113,7 @@ def _program_parser() -> CommandParser:
     )
     return CommandParser(
         (
-            flag("--version", help="Show the version and end."),
+            flag("--version", help="Show the version and exit."),
             flag("--debug", help=f"Show the traceback of an internal error, as {DEBUG}=1 does."),
             flag("--show-completion", help='Print code for eval "$(…)" in the start-up file of your shell.'),
         ),

@@ -24,12 +24,13 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 def compare(args: Namespace) -> None:
     """Compare schemes: a table, a figure, OUT/results.json and a folder OUT/CASE/SCHEME for each run.
 
-    Without --scheme, the schemes of EXPERIMENT, else ecmp, letflow and flowcut. Ratios are to the first one.
+    Without --scheme it takes the schemes of EXPERIMENT, else ecmp, letflow and flowcut. Ratios are to the
+    first scheme.
 
     With --fault every scheme runs twice: in a healthy network, then with the faults. A scheme that works over
-    one transport only uses that one, whatever --transport says. With --seed 1..10 every scheme runs ten times
-    on other traffic, the same ten for all schemes: the table has means with their 95 % intervals, and
-    ratios formed seed by seed. In virtual time, runs that an earlier call has finished are not repeated.
+    only one transport ignores --transport. With --seed 1..10 every scheme runs ten times, each time with
+    other traffic, which is the same for all schemes: the table has means with their 95 % intervals, and
+    ratios computed for each seed. In virtual time, runs that an earlier call has finished are not repeated.
     """
     from tailrace import api
     from tailrace.cli.experiment_command import ResultOutput, run_study

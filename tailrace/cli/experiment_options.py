@@ -35,13 +35,13 @@ EXPERIMENT = OptionGroup(
         argument(
             "--seed",
             metavar="N",
-            help="seed of all random choices; several, such as 1..10 or 1,3,5, give means over them",
+            help="seed of all random choices, or several, such as 1..10 or 1,3,5, for means over them",
         ),
         argument(
             "--fault",
             metavar="SPEC",
             action="append",
-            help="link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: without the "
+            help="link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; `none` removes the "
             "file's faults",
             complete=complete_specs("fault"),
         ),
@@ -49,7 +49,7 @@ EXPERIMENT = OptionGroup(
             "--time-scale",
             metavar="X",
             type=float,
-            help="factor by which rates are divided and times multiplied; default: depends on the target",
+            help="slow-down: factor by which rates are divided and times multiplied (default: by target)",
         ),
         argument(
             "--transport",
@@ -57,13 +57,17 @@ EXPERIMENT = OptionGroup(
             help="gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma or tcp",
             complete=complete_names("transport"),
         ),
-        argument("--window", metavar="SIZE", help="unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
+        argument(
+            "--window",
+            metavar="SIZE",
+            help="maximum of unacknowledged bytes of a flow, such as 64KiB or 1.5BDP",
+        ),
         argument("--mtu", metavar="SIZE", help="payload of a full packet, such as 2KiB"),
         argument(
             "--reorder",
             metavar="N",
             type=int,
-            help="later packets after which selective repeat takes a missing packet for lost",
+            help="number of later packets after which selective repeat considers a missing packet lost",
         ),
         argument(
             "--pfc",
@@ -74,10 +78,14 @@ EXPERIMENT = OptionGroup(
         argument(
             "--controller",
             metavar="NAME",
-            help="in virtual time: ideal (notified of all failures), or real (the one that real time uses)",
+            help="in virtual time: ideal (notified of all failures), or real (the controller of real-time runs)",
             complete=one_of("ideal", "real"),
         ),
-        argument("--sample", metavar="TIME", help="interval of queue samples, such as 10us; for the report"),
+        argument(
+            "--sample",
+            metavar="TIME",
+            help="interval of queue length samples for the report, such as 10us",
+        ),
         argument(
             "--follow",
             metavar="N",
@@ -100,15 +108,15 @@ SCHEMES = argument(
     "--scheme",
     metavar="SPEC",
     action="append",
-    help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or be a list "
-    "separated by commas",
+    help="schemes with their options, such as ecmp, letflow or flowcut:variant=nic; may be repeated, or be a "
+    "list separated by commas",
     complete=complete_specs("scheme"),
 )
 PCAP = flag("--pcap", help="capture every link to OUT/pcap")
 SCALE = argument(
     "--scale",
     metavar="NAME",
-    help="small or paper: a size that the file defines",
+    help="scale of the experiment that the file defines: small or paper",
     complete=one_of("small", "paper"),
 )
 FILE = argument(
@@ -122,9 +130,13 @@ FILE = argument(
 WORKERS = argument(
     "--workers", metavar="N", type=number(int, 1), default=1, help="number of parallel processes"
 )
-CLUSTER = argument("--cluster", metavar="ADDRESS", help="run on a Dask cluster; ADDRESS of its scheduler")
+CLUSTER = argument(
+    "--cluster", metavar="ADDRESS", help="run on the Dask cluster whose scheduler has this address"
+)
 AGAIN = flag("--again", help="repeat runs that an earlier call has finished")
-STORE = argument("--store", metavar="DIR", type=Path, help="folder of finished runs, stored as one line each")
+STORE = argument(
+    "--store", metavar="DIR", type=Path, help="folder of stored runs, one line of a file per run"
+)
 
 PAGE = "report.html"
 """The page that `tailrace report` writes into a folder of results."""

@@ -47,14 +47,14 @@ ELECTION_ID = argument(
     metavar="N",
     type=number(int, 1, MOST_ELECTION_ID),
     default=1,
-    help="P4Runtime election id; only the highest one may write.",
+    help="P4Runtime election id; only the controller with the highest id may write.",
 )
 PLUGIN = argument(
     "--plugin",
     metavar="DIR",
     action="append",
     type=Path,
-    help="Load the Python files in DIR, or one file, which add schemes, topologies, workloads, metrics; "
+    help="Python file, or DIR of files, with further schemes, topologies, workloads or metrics; "
     "may be repeated; also as TAILRACE_PLUGINS=DIR:DIR.",
 )
 
@@ -87,13 +87,13 @@ def view_options(module: str | None) -> OptionGroup:
             argument(
                 "--columns",
                 metavar="NAME,NAME",
-                help="Only these columns, in this order.",
+                help="Columns to show, in this order.",
                 complete=complete_columns(module) if module else None,
             ),
             argument(
                 "--sort-by",
                 metavar="NAME",
-                help="Order rows by this column; -NAME: in descending order.",
+                help="Column to sort by; -NAME: in descending order.",
                 complete=complete_column(module) if module else None,
             ),
         ),
@@ -131,7 +131,7 @@ SOURCE = OptionGroup(
             "--address",
             metavar="[NAME=]HOST:PORT[@ID]",
             action="append",
-            help="A P4Runtime server, with any program, instead of --run; may be repeated.",
+            help="Address of a P4Runtime server with any program, instead of --run; may be repeated.",
         ),
         argument("--device-id", metavar="N", type=int, default=0, help="P4Runtime device id with --address."),
         argument(
@@ -140,7 +140,7 @@ SOURCE = OptionGroup(
         argument(
             "--topology",
             metavar="SPEC",
-            help="Topology, for names of neighbours: leaf-spine:… or FILE.json (default: the run file's).",
+            help="Topology that names the neighbours: leaf-spine:… or FILE.json (default: the run file's).",
         ),
         argument("--ca", metavar="PEM", type=Path, help="Use TLS, and trust this certificate authority."),
         argument("--cert", metavar="PEM", type=Path, help="Use TLS with this client certificate."),

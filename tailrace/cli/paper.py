@@ -18,7 +18,7 @@ from tailrace.cli.options import view_of, view_options
         nargs="?",
         metavar="NAME",
         default="list",
-        help="list, all, a paper such as flowcut, or figures such as flowcut_fig8,flowcut_fig9",
+        help="`list`, `all`, a paper such as flowcut, or figures such as flowcut_fig8,flowcut_fig9",
         complete=complete_paper,
     ),
     argument(
@@ -39,7 +39,7 @@ from tailrace.cli.options import view_of, view_options
         "--page",
         metavar="FILE.md",
         type=Path,
-        help="also write a page of Markdown, with its figures beside it; if it is a folder: one page per "
+        help="also write the results as Markdown, with figures beside it; if this is a folder: one page per "
         "paper, and README.md about all pages there",
     ),
     STORE,

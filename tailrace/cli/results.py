@@ -17,12 +17,12 @@ from tailrace.cli.options import view_of, view_options
         metavar="KEY=SPEC",
         help="only runs with these specs, such as scheme=flowcut topology=fat-tree:k=8 seed=1..3",
     ),
-    flag("--over-seeds", help="one row for all seeds, with the means of their metrics"),
+    flag("--over-seeds", help="combine seeds: one row with the means of their metrics"),
     STORE,
     view_options("cli.results_command"),
 )
 def results(args: Namespace) -> None:
-    """Show finished runs that are stored as lines of DIR/*.jsonl; with --json complete.
+    """Show finished runs that are stored as lines of DIR/*.jsonl; --json shows all that is stored.
 
     tailrace results scheme=flowcut topology=fat-tree:k=8
     """

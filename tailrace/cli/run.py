@@ -38,7 +38,7 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
         action="append",
         help="pause at this virtual time, such as 50us, for inspection; may be repeated",
     ),
-    flag("--cli", help="bring the fabric up and show Mininet's prompt"),
+    flag("--cli", help="start the network and open Mininet's prompt"),
     PLUGIN,
     EXPERIMENT,
     view_options("results.table"),
@@ -49,8 +49,8 @@ def run(args: Namespace) -> None:
     Options override values in EXPERIMENT.toml. With --seed 1..10 it runs ten times: a folder for each seed,
     and a table of means with their 95 % intervals.
 
-    At --stop-at the run pauses, and commands such as `tailrace tables` can inspect its switches until a line
-    is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
+    At --stop-at the run pauses until Enter is pressed; meanwhile commands such as `tailrace tables` can
+    inspect its switches: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
     from tailrace import api
     from tailrace.cli.experiment_command import ResultOutput, open_prompt, run_one, run_study, with_ranks

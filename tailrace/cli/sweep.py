@@ -28,7 +28,7 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
         dest="axes",
         metavar="KEY=A,B,C",
         action="append",
-        help="values of a key, or of an option: scheme.rtt=2,3,4",
+        help="values of a key, such as seed=1..5, or of a spec's option, such as scheme.rtt=2,3,4",
     ),
     *(SCHEMES, SCALE, WORKERS, CLUSTER, AGAIN, OUT, STORE, PLUGIN, EXPERIMENT),
     view_options("results.table"),
@@ -38,7 +38,7 @@ def sweep(args: Namespace) -> None:
 
     Writes a folder in OUT for each run, OUT/results.json and a table. Runs that an earlier call has finished
     are not repeated. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for
-    each. With --store each run is also stored there as a line, for `tailrace results`.
+    each seed. With --store each run is also stored there as a line, for `tailrace results`.
 
         tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """

@@ -30,7 +30,7 @@ from tailrace.spec.registry import Registry
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 
-BY_TOPOLOGY = "by topology"
+BY_TOPOLOGY = "from the topology"
 """Shown in listings as the default of a key whose default depends on the topology."""
 
 CONTROL_SHARE = 0.07
@@ -52,16 +52,16 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of every scheme, besides those of HF2T."""
 
     queue: Annotated[
-        int | None, keys.size("queue", "limit of each egress queue, at which data is dropped; 0: no limit")
+        int | None, keys.size("queue", "limit of each egress queue, above which data is dropped; 0: no limit")
     ] = None
     kmin: Annotated[
         int | None, keys.size("kmin", "queue size at which ECN marking by RED begins; needs kmax")
     ] = None
     kmax: Annotated[
-        int | None, keys.size("kmax", "queue size from which every packet is marked", least=1)
+        int | None, keys.size("kmax", "queue size at and above which every packet is marked", least=1)
     ] = None
     pmax: Annotated[
-        float | None, keys.number("pmax", "share of packets marked just below kmax", least=0, most=1)
+        float | None, keys.number("pmax", "marking probability just below kmax", least=0, most=1)
     ] = None
     seed: Annotated[
         int,
@@ -73,17 +73,15 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
             values="32-bit number",
         ),
     ] = 0
-    guard: Annotated[
-        bool, keys.flag("guard", "drop packets of hosts with source addresses that are not theirs")
-    ] = True
+    guard: Annotated[bool, keys.flag("guard", "drop packets from hosts with a spoofed source address")] = True
     control: Annotated[
         float | None,
         keys.number(
             "control",
-            "share of a host's link for control packets; 0: no limit",
+            "limit of control packets from a host, as a share of its link's rate; 0: no limit",
             least=0,
             most=1,
-            absent="by variant",
+            absent="0.07, or more with more ACKs",
         ),
     ] = None
 

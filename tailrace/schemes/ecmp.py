@@ -26,7 +26,7 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
         str,
         keys.choice(
             "over",
-            "minimal paths, or all bounded simple paths, chosen by the NIC",
+            "paths: minimal ones, hop by hop, or all loop-free ones of bounded length, chosen by the NIC",
             OVERS,
             section="Spritz §V-A",
         ),

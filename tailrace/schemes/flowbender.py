@@ -32,18 +32,21 @@ class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "flowbender"
-    about: ClassVar[str] = "NICs change a flow's source port when its packets are marked"
+    about: ClassVar[str] = "NICs change a flow's UDP source port when its packets are ECN-marked"
     marks_queues: ClassVar[bool] = True
     share: Annotated[
         float,
         keys.number("share", "share of marked packets above which an epoch is congested", least=0, most=1),
     ] = MARKED_SHARE
     epochs: Annotated[
-        int, keys.integer("epochs", "consecutive congested epochs after which the path changes", least=1)
+        int,
+        keys.integer(
+            "epochs", "number of consecutive congested epochs after which the path changes", least=1
+        ),
     ] = 1
-    epoch_ns: Annotated[
-        int | None, keys.time("epoch", "length of an epoch", least=1, absent="the network's RTT")
-    ] = None
+    epoch_ns: Annotated[int | None, keys.time("epoch", "length of an epoch", least=1, absent="base RTT")] = (
+        None
+    )
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowBender:
         epoch_ns = base_rtt_ns(topology, context.frame_bytes) if self.epoch_ns is None else self.epoch_ns

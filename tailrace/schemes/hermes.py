@@ -36,7 +36,7 @@ class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
     """The NIC chooses the path; the first switch follows the UDP source port. NICs need ECN marks for it."""
 
     name: ClassVar[str] = "hermes"
-    about: ClassVar[str] = "NICs choose paths by what they sense of each"
+    about: ClassVar[str] = "NICs choose paths by the RTT and the ECN marks measured on each"
 
     @property
     def only_transport(self) -> str:

@@ -59,7 +59,10 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     variant: Annotated[
         str,
         keys.choice(
-            "variant", f"{HF2T} is the same as the key {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4"
+            "variant",
+            f"LetFlow alone, or with HF2T in the NICs, as with {HF2T}=on",
+            LETFLOW_VARIANTS,
+            section="HF2T §4",
         ),
     ] = BASE_VARIANT
     gap_ns: Annotated[int | None, GAP] = None

@@ -19,7 +19,7 @@ class MpRdmaConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "mp-rdma"
-    about: ClassVar[str] = "NICs spread a flow over many ECMP paths, guided by ECN marks"
+    about: ClassVar[str] = "NICs spread a flow over many ECMP paths, according to ECN marks"
 
     @property
     def only_transport(self) -> str:

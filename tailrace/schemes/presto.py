@@ -15,7 +15,7 @@ from tailrace.spec import keys
 from tailrace.topology import Topology
 
 CELL = keys.size(
-    "cell", "bytes of a flowcell, after which a flow takes the next path", least=1, section="RLB §VI-A"
+    "cell", "size of a flowcell; each flowcell of a flow takes the next path", least=1, section="RLB §VI-A"
 )
 DEFAULT_CELL_BYTES = 64 * 1024
 """RLB §VI-A; counted in bytes of the frames that hosts send."""

@@ -78,7 +78,7 @@ class DragonflyPaths(msgspec.Struct, frozen=True, kw_only=True):
     """How the first switch chooses among the paths of a Dragonfly.
 
     rule: one of PATHS, but not `shortest`
-    grain: unit that keeps a path, one of GRAINS
+    grain: unit of traffic that stays on one path, one of GRAINS
     gap_ns: idle time after which a new flowlet begins
     minimal_share: share of minimal paths with rule `mixed`, a multiple of 1/256
     """

@@ -114,7 +114,9 @@ _LEAST_NS = 100
 _LATENCY = keys.time(
     "latency", "mean one-way delay of a message", least=_LEAST_NS, absent="a tenth of the interval"
 )
-_INTERVAL = keys.time("interval", "between the probes of a link", least=_LEAST_NS, absent="by the base RTT")
+_INTERVAL = keys.time(
+    "interval", "time between probes of a link", least=_LEAST_NS, absent="from the base RTT"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
     class Ring:
         links: Links
         switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
-        pause_ns: Annotated[int | None, keys.time("pause", "between two rounds", absent="by rate")] = None
+        pause_ns: Annotated[int | None, keys.time("pause", "time between rounds", absent="from rate")] = None
 
 A field's annotation gives its key, how a value is written and checked, and what it means. The field's default
 is the key's; the key of a field without a default must be given. A field whose type has keys itself is a

@@ -45,9 +45,16 @@ class Spec:
 
     def error(self, key: str, expected: str) -> SpecError:
         """The error for an option whose value is not as expected."""
+        return self._problem(key, f"must be {expected}")
+
+    def refused(self, key: str, condition: str) -> SpecError:
+        """The error for an option that needs a condition, such as `together with path=mixed`."""
+        return self._problem(key, f"may only be given {condition}")
+
+    def _problem(self, key: str, problem: str) -> SpecError:
         value = self.options.get(key)
         suffix = "" if value is None else f", found {shown(value)!r}"
-        return SpecError(f"{self.title}: {key} must be {expected}{suffix}")
+        return SpecError(f"{self.title}: {key} {problem}{suffix}")
 
     def refuse(self, keys: Sequence[str], needed: str) -> None:
         """Refuses options that have a meaning only together with another one, `needed`, such as path=mixed.
@@ -57,7 +64,7 @@ class Spec:
         """
         for key in keys:
             if key in self.options:
-                raise self.error(key, f"given only with {needed}")
+                raise self.refused(key, f"together with {needed}")
 
     def __str__(self) -> str:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())

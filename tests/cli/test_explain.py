@@ -75,7 +75,12 @@ def test_schemes_lists_exactly_the_keys_that_are_understood(command: Command, sc
 
 def test_schemes_shows_the_real_defaults(command: Command) -> None:
     rows = {row["key"]: row["default"] for row in command("schemes", "flowcut", "-o", "json").rows}
-    assert (rows["variant"], rows["rtt"], rows["age"], rows["kmax"]) == ("full", "4", "by topology", "off")
+    assert (rows["variant"], rows["rtt"], rows["age"], rows["kmax"]) == (
+        "full",
+        "4",
+        "from the topology",
+        "off",
+    )
     assert {row["scheme"] for row in command("schemes", "-o", "json").rows} == set(known_schemes())
 
 

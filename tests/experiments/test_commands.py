@@ -85,7 +85,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run",), "scheme: missing; expected a text such as"),
+        (("run",), "scheme: missing; expected a string such as"),
         (("run", "none.toml"), "none.toml: No such file or directory"),
         (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected drill, ecmp"),
         (("run", "--scheme", "ecmp", "--target", "asic"), "target: 'asic' is not known; expected auto"),

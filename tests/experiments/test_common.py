@@ -70,7 +70,7 @@ def test_schemes_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('schemes = ["ecmp"]', "key 'schemes': expected a table of labels with texts such as"),
+        ('schemes = ["ecmp"]', "key 'schemes': expected a table of labels with strings such as"),
         ('[schemes]\na = "magic"', "key 'schemes.a': scheme 'magic' is not known"),
         ('[schemes]\n"a/b" = "ecmp"', "key 'schemes.a/b': expected a label of letters"),
         ('[schemes]\n".." = "ecmp"', "key 'schemes...': expected a label of letters"),

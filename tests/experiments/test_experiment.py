@@ -77,11 +77,11 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "key 'scheme': missing; expected a text such as"),
+        ("", "key 'scheme': missing; expected a string such as"),
         ("scheme = ", "not TOML: "),
         ('scheme = "ecmp"\ncolour = 1', "key 'colour': unknown key; expected scheme, variant, topology"),
         ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected "),
-        ("scheme = 5", "key 'scheme': expected a text such as 'flowcut:variant=full', found 5"),
+        ("scheme = 5", "key 'scheme': expected a string such as 'flowcut:variant=full', found 5"),
         ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at"),
         ('scheme = "ecmp"\nseed = true', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at"),
         ('scheme = "ecmp"\nseed = -1', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most"),
@@ -89,7 +89,7 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ('scheme = "ecmp"\ntime_scale = inf', "key 'time_scale': expected from 1 (full speed) to 1e+09"),
         ('scheme = "ecmp"\ntime_scale = 1e300', "key 'time_scale': expected from 1 (full speed) to 1e+09"),
         ('scheme = "ecmp"\nseed = 9223372036854775808', "key 'seed': expected a whole number from 0"),
-        ('scheme = "ecmp"\nfollow = [1, 0]', "key 'follow[1]': expected the number of a flow, from 1 on"),
+        ('scheme = "ecmp"\nfollow = [1, 0]', "key 'follow[1]': expected the id of a flow, 1 or more"),
         ('scheme = "ecmp"\ntarget = "asic"', "key 'target': 'asic' is not known; expected auto, bmv2"),
         ('scheme = "ecmp"\ntopology = "leaf-spine:rate=0"', "key 'topology': topology leaf-spine: rate must"),
         ('scheme = "ecmp"\nworkload = "storm"', "key 'workload': workload 'storm' is not known"),

@@ -159,7 +159,7 @@ def test_file_of_ones_own(tmp_path: Path) -> None:
     [
         ("name =", "not TOML"),
         (text_of(unit='"packets"'), "key 'unit': expected 'bytes', found 'packets'"),
-        (text_of(measured=""), "key 'measured': missing; expected a text"),
+        (text_of(measured=""), "key 'measured': missing; expected a string"),
         (text_of(colour='"red"'), "key 'colour': unknown key; expected name, unit"),
         (text_of(points="[]"), "key 'points': expected points such as [[100, 0.0]"),
         (text_of(points="[[100, 0.0], [200]]"), "key 'points[1]': expected a list of 2 values, found [200]"),

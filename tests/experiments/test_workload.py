@@ -274,7 +274,7 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("incast:degree=9,cross=on", "degree must be at most 8, the number of hosts"),
         ("permutation:peers=any,cross=on", "workload permutation: peers= and cross= contradict each other"),
         ("permutation:size=1,cdf=hadoop", "workload permutation: expected either size= or cdf="),
-        ("permutation:most=1", "workload permutation: most= is for cdf= only"),
+        ("permutation:most=1", "workload permutation: most may only be given together with cdf"),
         ("permutation:cdf=hadoop,most=0", "workload permutation: most must be more than 0, found '0'"),
         ("random:flows=1,messages=1", "workload random: expected either flows= or messages="),
         ("random:cdf=mystery", "cdf 'mystery' is not known; expected websearch, enterprise, alibaba"),

@@ -76,9 +76,11 @@ def test_pauses_by_class(variant: str) -> None:
 
 
 def test_what_does_not_go_together() -> None:
-    with pytest.raises(SpecError, match="pause must be given only with variant=full or variant=ingress"):
+    with pytest.raises(
+        SpecError, match="pause may only be given together with variant=full or variant=ingress"
+    ):
         make({**WORDS, "scheme": "flowcut:variant=nic,pause=class"})
-    with pytest.raises(SpecError, match="credit must be given only with pause=flow"):
+    with pytest.raises(SpecError, match="credit may only be given together with pause=flow"):
         make({**WORDS, "scheme": "flowcut:pause=class,credit=4KB"})
     with pytest.raises((SpecError, IntentError), match="pause=class cannot be used with PFC"):
         plan(make({**WORDS, "scheme": "flowcut:pause=class", "pfc": "default"}), "virtual")

@@ -55,7 +55,7 @@ def test_every_scheme_has_it(scheme: str) -> None:
     assert structs.replace(asked, hf2t=None, **plain) == parse_scheme(scheme)
     rows = listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
     defaults = {row["key"]: str(row["default"]) for row in rows}
-    expected = ["off", "20", "80", "on", "by topology", "by hf2t", "learnt", "0B", "on"]
+    expected = ["off", "20", "80", "on", "flowlet gap, or base RTT", "depends on hf2t", "learnt", "0B", "on"]
     assert expected == [defaults[key] for key in KEYS]
 
 
@@ -108,12 +108,12 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=on,dynamic=maybe", "dynamic must be yes or no, found 'maybe'"),
         ("ecmp:hf2t=on,spare=much", "spare must be a size such as 64KiB, found 'much'"),
         ("ecmp:hf2t=99,t=2us", "hf2t must be on if t is given, since nothing is learnt then, found '99'"),
-        ("ecmp:hf2t=on,t=2us,train=100", "train must be given only without t, since nothing is learnt"),
-        ("ecmp:hf2t=on,t=2us,retrain=on", "retrain must be given only without t"),
+        ("ecmp:hf2t=on,t=2us,train=100", "train may only be given without t, since nothing is learnt"),
+        ("ecmp:hf2t=on,t=2us,retrain=on", "retrain may only be given without t"),
         ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
         ("letflow:variant=hf2t,hf2t=off", "variant must be plain with hf2t=off, found 'hf2t'"),
-        ("letflow:variant=plain,train=100", "train must be given only together with hf2t=on"),
+        ("letflow:variant=plain,train=100", "train may only be given together with hf2t=on"),
     ],
 )
 def test_words_that_cannot_be(words: str, message: str) -> None:
@@ -128,7 +128,7 @@ def test_words_that_cannot_be(words: str, message: str) -> None:
 def test_all_keys_need_the_first(key: str) -> None:
     """Nothing is taken in silence."""
     for words in (f"flowcut:{key}=1", f"flowcut:hf2t=off,{key}=1"):
-        with pytest.raises(SpecError, match=f"{key} must be given only together with hf2t=on or hf2t=PERC"):
+        with pytest.raises(SpecError, match=f"{key} may only be given together with hf2t=on or hf2t=PERC"):
             parse_scheme(words)
 
 

@@ -122,5 +122,5 @@ def test_expectations(text: str, good: list[float], bad: list[float]) -> None:
 @pytest.mark.parametrize("text", ["", "= 2", "< x", "1..", "about 3", "<> 3", "less than 3"])
 def test_no_expectation(text: str) -> None:
     """A text that means none."""
-    with pytest.raises(SpecError, match="expected a text such as"):
+    with pytest.raises(SpecError, match="expected a string such as"):
         parse_expectation(text)

@@ -204,7 +204,7 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),
         ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is given twice"),
         ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' is not supported"),
-        ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a text such as"),
+        ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a string such as"),
         ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
         ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
         ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),

@@ -16,10 +16,10 @@ from tailrace.cli.options import view_of, view_options
         nargs="+",
         metavar="FILE",
         type=Path,
-        help="Coverage file that a switch with --coverage DIR has written, or such a DIR.",
+        help="Coverage file written by a switch with --coverage DIR, or that DIR.",
     ),
-    flag("--unused", help="List what no packet has executed."),
-    argument("--lcov", metavar="FILE", type=Path, help="Write an lcov tracefile."),
+    flag("--unused", help="List the parts of programs that no packet has executed."),
+    argument("--lcov", metavar="FILE", type=Path, help="Also write an lcov tracefile."),
     view_options("cli.explain.coverage_table"),
 )
 def coverage(args: Namespace) -> None:

@@ -41,7 +41,11 @@ def _command(kind: str) -> Command:
         show(Listing(kind, COLUMNS, tuple(rows)), view_of(args))
 
     names = argument(
-        "names", nargs="*", metavar="NAME", help="Default: all.", complete=complete_names(KINDS[kind])
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="Entries to list (default: all).",
+        complete=complete_names(KINDS[kind]),
     )
     text = f"Show {kind} with their keys, as they are written on the command line."
     return Command((names, PLUGIN, view_options("cli.explain.registries")), explain, text)

@@ -10,13 +10,15 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
 @command(
-    argument("names", nargs="*", metavar="PROGRAM", help="Default: all."),
-    argument("--over", metavar="PROGRAM", help="Subtract the numbers of this program."),
+    argument("names", nargs="*", metavar="PROGRAM", help="Programs to list (default: all)."),
+    argument(
+        "--over", metavar="PROGRAM", help="Program whose numbers are subtracted from those of the others."
+    ),
     PLUGIN,
     view_options("cli.explain.resources_table"),
 )
 def resources(args: Namespace) -> None:
-    """Count tables and registers of compiled programs, and the most work that one packet can cause.
+    """Count tables and registers of compiled programs, and the maximum work per packet.
 
     tailrace resources rlb_presto --over presto
     """

@@ -12,7 +12,13 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
 @command(
-    argument("names", nargs="*", metavar="SCHEME", help="Default: all.", complete=complete_names("scheme")),
+    argument(
+        "names",
+        nargs="*",
+        metavar="SCHEME",
+        help="Schemes to list (default: all).",
+        complete=complete_names("scheme"),
+    ),
     PLUGIN,
     EXPERIMENT,
     view_options("cli.explain.scheme_text"),
@@ -20,8 +26,8 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 def schemes(args: Namespace) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
 
-    With --topology or other options of a run, show the values that such a run would use, and what bounds its
-    queues; the default --target is virtual.
+    With --topology or other options of a run, show the values that such a run would use, and its queue
+    limits; the default --target is virtual.
 
         tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8 --transport dcqcn
     """

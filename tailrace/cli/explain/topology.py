@@ -16,7 +16,7 @@ PARTS = ("switches", "hosts", "links")
     argument(
         "spec",
         metavar="SPEC",
-        help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example.",
+        help="Topology, such as leaf-spine:leaves=2,spines=4,hosts=8, or FILE.json.",
         complete=complete_specs("topology", ".json"),
     ),
     argument("--show", choices=["all", *PARTS], default="all", help="Part to show."),

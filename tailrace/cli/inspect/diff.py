@@ -11,7 +11,7 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(switch_names(), *inspect_options("controller.inspect.differences"))
 def diff(args: Namespace) -> None:
-    """List every difference between what switches should hold and what they hold; exit status 1 when there
+    """List every difference between the intended and the actual state of switches; exit status 1 if there
     is one.
 
     The intended state is computed anew from topology, scheme and target in the run file, without the links

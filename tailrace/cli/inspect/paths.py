@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     argument("src", nargs="?", metavar="SRC", help="Host or address (default: all).", complete=complete_host),
     argument("dst", nargs="?", metavar="DST", help="Host or address (default: all).", complete=complete_host),
     flag("--check", help="Walk every path of the EV lists through the installed entries."),
-    argument("--sample", metavar="N", type=number(int, 1), help="With --check: only N of the paths."),
+    argument("--sample", metavar="N", type=number(int, 1), help="With --check: walk only N of the paths."),
     argument(
         "--scheme",
         metavar="SPEC",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def paths(args: Namespace) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
-    If switches run a program that is not of a scheme, each makes dry runs of a UDP packet, with all outcomes.
+    If the program belongs to no scheme, each switch processes a UDP packet in dry runs, with all outcomes.
 
     If the switches run the program spritz, list the paths among which endpoints choose: the EV that selects
     each, its links, latency, category, weight and switches. With --check walk them through the entries.
@@ -47,7 +47,7 @@ def paths(args: Namespace) -> None:
     With RLB every port is a row: whether it is used, whether and how long there is a warning for its path,
     the RTT that the first leaf has measured, why a port is excluded, and for how much longer.
 
-    Exit status 1 if a path ends before its host, at another host, or loops; or differs from the EV list.
+    Exit status 1 if a path ends before its host or at another host, loops, or differs from the EV list.
 
         tailrace paths h1 h9
     """

@@ -23,13 +23,13 @@ _STARTS_S = 10.0
         "program",
         metavar="NAME.json",
         type=Path,
-        help="BMv2 JSON; NAME[.p4].p4info.txtpb beside it, or --p4info.",
+        help="BMv2 JSON; P4Info is NAME[.p4].p4info.txtpb in the same folder, or --p4info.",
     ),
     argument(
         "--entries",
         metavar="FILE",
         type=Path,
-        help="Entries: JSON as the tutorials' runtime.json, commands of simple_switch_CLI, or a "
+        help="Entries: JSON like the tutorials' runtime.json, commands of simple_switch_CLI, or a "
         "p4.v1.WriteRequest in text format.",
     ),
     ELECTION_ID,
@@ -39,8 +39,8 @@ def push(args: Namespace) -> None:
     """Load a compiled program into a running switch, and write entries into it.
 
     All earlier entries of the switch are deleted. The command waits for a switch that is starting, also while
-    it compiles its core, which the first switch does. It becomes the primary controller for a moment; a
-    switch that has one refuses.
+    it compiles the switch core at its first start. The command becomes the primary controller for a moment;
+    it fails if the switch already has a primary controller.
 
         tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
         tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051

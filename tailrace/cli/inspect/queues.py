@@ -13,8 +13,8 @@ from tailrace.cli.options import inspect_options, switch_names
 def queues(args: Namespace) -> None:
     """Show the queues of every port. The P4 program reports them in packets, so this works with BMv2, too.
 
-    With PFC also pauses; with RLB also warnings, and in a row for the switch its recirculation and the
-    packets from hosts that only switches may send.
+    With PFC it also shows pauses; with RLB also warnings, and for each switch a row with its recirculations
+    and with packets that hosts sent though only switches may send them.
 
         tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """

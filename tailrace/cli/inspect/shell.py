@@ -23,7 +23,7 @@ _MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 
 @command(SWITCH, ELECTION_ID, SOURCE)
 def shell(args: Namespace) -> None:
-    """Open p4runtime-shell on a switch. It can read beside a running controller; to write, see --election-id.
+    """Open p4runtime-shell on a switch. It can read while a controller runs; to write, see --election-id.
 
     The shell reads P4Info from the switch; it pushes no program, so tables stay as they are.
 
@@ -33,7 +33,7 @@ def shell(args: Namespace) -> None:
     from tailrace.spec import SpecError
 
     if args.p4info is not None:
-        raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
+        raise SpecError("--p4info: p4runtime-shell takes P4Info only from the switch; leave it out")
     connection = find(args).connection_to(args.switch)
     connection.p4info()  # reports errors in one line; the shell would show a traceback
     python = find_python()

@@ -26,28 +26,30 @@ if TYPE_CHECKING:
         "then",
         nargs="?",
         metavar="PACKET|DST",
-        help="After a switch, the packet; after a host, another host.",
+        help="Packet if SWITCH is given; destination host if SRC is given.",
     ),
-    argument("packet", nargs="?", metavar="PACKET", help="After two hosts, the packet (default: UDP)."),
+    argument(
+        "packet", nargs="?", metavar="PACKET", help="Packet between SRC and DST (default: a UDP packet)."
+    ),
     argument("--port", metavar="N", type=number(int, 0), help="Ingress port of the packet."),
     argument("--flow", metavar="N", type=number(int, 1), help="With --run FOLDER: id of a flow."),
     argument("--psn", metavar="N", type=number(int, 0), help="With --flow: PSN of a packet, from 0."),
-    flag("--all", help="Show all outcomes: of group members, meter colours, random numbers."),
+    flag("--all", help="Show the outcomes for all group members, meter colours and random numbers."),
     flag("--full", help="Also show statements that change nothing; between hosts, all steps."),
     flag("--json", help="Print a list of traces as JSON."),
-    flag("--proto", help="Print traces in protobuf's text format, as google.rpc packet_trace of BMv2."),
-    flag("--send", help="Really inject the packet into the switch, and trace it."),
+    flag("--proto", help="Print traces in protobuf's text format, as BMv2's packet_trace messages."),
+    flag("--send", help="Inject the packet into the live switch, and trace it."),
     argument(
         "--election-id",
         metavar="N",
         type=number(int, 1, MOST_ELECTION_ID),
-        help="With --send: that of the primary controller (default: that of `tailrace run`).",
+        help="With --send: election id of the primary controller (default: that of `tailrace run`).",
     ),
     argument(
         "--save",
         metavar="FILE",
         type=Path,
-        help="Write the trace of a switch, with all state that the packet read.",
+        help="File for the trace of a switch, with all state that the packet read.",
     ),
     argument("--replay", metavar="FILE", type=Path, help="Replay a saved trace on a new switch."),
     argument(
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
         "--export",
         metavar="FILE.stf|FILE.py",
         type=Path,
-        help="With --replay: do not run the trace, write it as a test for p4c's STF or PTF.",
+        help="With --replay: instead of running the trace, write it as a test for p4c's STF or for PTF.",
     ),
     SOURCE,
 )
@@ -78,7 +80,7 @@ def trace(args: Namespace) -> None:
         tailrace trace leaf1 --port 1 packet.pcap --save trace.json
         tailrace trace --replay trace.json --target bmv2
 
-    With the folder of a finished run in virtual time, show everything that happened to one packet there:
+    With the folder of a finished run in virtual time, show everything that happened to one of its packets:
 
         tailrace trace --run out --flow 7 --psn 1042
     """

@@ -28,7 +28,7 @@ from tailrace.topology import Topology
 
 Hits = tuple[LinkFault, ...]
 
-_AT = keys.time("at", "when it begins")
+_AT = keys.time("at", "start of the fault")
 _RATE = keys.number("rate", "probability with which each link loses a packet", above=0, most=1)
 
 
@@ -37,7 +37,7 @@ class Times:
     """When a fault begins and ends."""
 
     at_ns: Annotated[int, _AT] = 0
-    until_ns: Annotated[int | None, keys.time("until", "when it ends", absent="never")] = None
+    until_ns: Annotated[int | None, keys.time("until", "end of the fault", absent="never")] = None
 
     def __post_init__(self) -> None:
         """Refuse a fault that ends before it begins."""
@@ -49,15 +49,17 @@ class Times:
 class LinkChoice:
     """The links that a fault affects: one, or a random fraction of all."""
 
-    link: Annotated[str | None, keys.text("link", "this link", "A-B", absent="by fraction")] = None
+    link: Annotated[
+        str | None, keys.text("link", "the affected link", "A-B", absent="none; give fraction")
+    ] = None
     fraction: Annotated[
         float | None,
         keys.number(
             "fraction",
-            "fraction of all links between switches, drawn at random, at least one link",
+            "fraction of all links between switches that are affected; at least one link, drawn at random",
             above=0,
             most=1,
-            absent="by link",
+            absent="none; give link",
         ),
     ] = None
 
@@ -81,7 +83,12 @@ class SlowLinks:
 
     links: LinkChoice
     times: Times
-    factor: Annotated[float, keys.number("factor", "fraction of their rate, below 1", above=0, most=1)]
+    factor: Annotated[
+        float,
+        keys.number(
+            "factor", "fraction of their normal rate at which the links run, below 1", above=0, most=1
+        ),
+    ]
 
     def __post_init__(self) -> None:
         """Refuse a factor that slows nothing down."""
@@ -93,7 +100,7 @@ class SlowLinks:
         return tuple(LinkSlow(a, b, self.factor, *times) for a, b in self.links.of(topology, rng))
 
 
-@FAULTS.register("link-down", "links that are dead")
+@FAULTS.register("link-down", "links that have failed in both directions")
 @dataclass(frozen=True, slots=True)
 class DeadLinks:
     """Some links carry nothing."""
@@ -117,7 +124,7 @@ class Drops:
         str,
         keys.text(
             "where",
-            "links: all, one, those of a role (both directions), or those into a switch",
+            "affected links: all, one, those of a role's switches (both directions), or those into a switch",
             "all|A-B|ROLE|SWITCH",
         ),
     ] = ALL
@@ -125,9 +132,9 @@ class Drops:
         int,
         keys.integer(
             "switches",
-            "number of switches of the role, drawn at random, whose incoming links lose packets",
+            "number of switches of that role, drawn at random, whose incoming links lose packets",
             least=1,
-            absent="links of all",
+            absent="all of them",
         ),
     ] = 0
 
@@ -158,10 +165,16 @@ class Blackholes:
 
     times: Times
     pairs: Annotated[
-        float, keys.number("pairs", "share of all (sender, receiver), drawn at random", above=0, most=1)
+        float,
+        keys.number(
+            "pairs",
+            "share of all (sender, receiver) pairs that is affected, drawn at random",
+            above=0,
+            most=1,
+        ),
     ]
     where: Annotated[
-        str, keys.text("where", "the switch, or a role of which one is drawn", "all|ROLE|SWITCH")
+        str, keys.text("where", "the switch, or a role from which one switch is drawn", "all|ROLE|SWITCH")
     ] = ALL
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
@@ -179,8 +192,10 @@ class Blackholes:
 class Restart:
     """A switch restarts: it loses all its state, including counters."""
 
-    switch: Annotated[str, keys.text("switch", "the switch, or a role of which one is drawn", "ROLE|SWITCH")]
-    down_ns: Annotated[int, keys.time("for", "how long it is down", least=1)]
+    switch: Annotated[
+        str, keys.text("switch", "the switch, or a role from which one switch is drawn", "ROLE|SWITCH")
+    ]
+    down_ns: Annotated[int, keys.time("for", "time for which the switch is down", least=1)]
     at_ns: Annotated[int, _AT] = 0
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:

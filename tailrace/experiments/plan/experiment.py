@@ -56,26 +56,27 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gaps:    whether NICs measure the gaps between data packets of a flow
     """
 
-    scheme: Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")] | UnsetType = UNSET
-    variant: Annotated[str, Meta(description="a text such as 'ingress'")] | UnsetType = UNSET
+    scheme: Annotated[str, Meta(description="a string such as 'flowcut:variant=full'")] | UnsetType = UNSET
+    variant: Annotated[str, Meta(description="a string such as 'ingress'")] | UnsetType = UNSET
     topology: (
-        Annotated[str, Meta(description="a text such as 'leaf-spine:leaves=2,spines=4,hosts=4'")] | UnsetType
+        Annotated[str, Meta(description="a string such as 'leaf-spine:leaves=2,spines=4,hosts=4'")]
+        | UnsetType
     ) = UNSET
-    workload: Annotated[str, Meta(description="a text such as 'permutation:size=1MiB'")] | UnsetType = UNSET
-    flows: Annotated[int, Meta(description="a number of flows from 1 on", ge=1)] | UnsetType = UNSET
+    workload: Annotated[str, Meta(description="a string such as 'permutation:size=1MiB'")] | UnsetType = UNSET
+    flows: Annotated[int, Meta(description="a number of flows, 1 or more", ge=1)] | UnsetType = UNSET
     target: Annotated[str, Meta(description=f"one of {', '.join(TARGETS)}")] | UnsetType = UNSET
     seed: Annotated[int | str | list[int], Meta(description=SEEDS)] | UnsetType = UNSET
     fault: (
         Annotated[
             str | list[str],
-            Meta(description="a text such as 'link-slow:fraction=0.1,factor=0.1', or a list of them"),
+            Meta(description="a string such as 'link-slow:fraction=0.1,factor=0.1', or a list of them"),
         ]
         | UnsetType
     ) = UNSET
     time_scale: (
         Annotated[float, Meta(description=f"a number from 1 (full speed) to {MOST_TIME_SCALE:g}")] | UnsetType
     ) = UNSET
-    transport: Annotated[str, Meta(description="a text such as 'gbn'")] | UnsetType = UNSET
+    transport: Annotated[str, Meta(description="a string such as 'gbn'")] | UnsetType = UNSET
     window: Annotated[str, Meta(description="a size such as '64KiB', or '1.5BDP'")] | UnsetType = UNSET
     mtu: Annotated[str, Meta(description="a size such as '2KiB'")] | UnsetType = UNSET
     reorder: (
@@ -84,13 +85,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
-    pfc: Annotated[str, Meta(description="'default', or a text such as 'xoff=256KiB'")] | UnsetType = UNSET
-    controller: Annotated[str, Meta(description="'ideal', or a text such as 'real'")] | UnsetType = UNSET
+    pfc: Annotated[str, Meta(description="'default', or a string such as 'xoff=256KiB'")] | UnsetType = UNSET
+    controller: Annotated[str, Meta(description="'ideal', or a string such as 'real'")] | UnsetType = UNSET
     sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
     follow: (
         Annotated[
-            list[Annotated[int, Meta(description="the number of a flow, from 1 on", ge=1)]],
-            Meta(description="a list of numbers of flows, from 1 on"),
+            list[Annotated[int, Meta(description="the id of a flow, 1 or more", ge=1)]],
+            Meta(description="a list of ids of flows, each 1 or more"),
         ]
         | UnsetType
     ) = UNSET
@@ -289,7 +290,7 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
     if base is None:
         settings = {"topology": defaults.TOPOLOGY, **settings}
         if "scheme" not in settings:
-            raise KeyProblemError("scheme", "missing; expected a text such as 'flowcut:variant=full'")
+            raise KeyProblemError("scheme", "missing; expected a string such as 'flowcut:variant=full'")
     changes: dict[str, Any] = {}
     parsed: dict[str, Any] = {}
     for key, value in _complete(settings, base).items():

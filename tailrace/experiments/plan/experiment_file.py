@@ -56,8 +56,8 @@ PLUGIN = "plugin"
 """The option that loads plug-ins; it is not a key of an experiment."""
 
 _Schemes = Annotated[
-    dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
-    Meta(description="a table of labels with texts such as 'flowcut:variant=full'"),
+    dict[str, Annotated[str, Meta(description="a string such as 'flowcut:variant=full'")]],
+    Meta(description="a table of labels with strings such as 'flowcut:variant=full'"),
 ]
 
 

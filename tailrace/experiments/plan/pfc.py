@@ -54,10 +54,15 @@ def _parse_channels(text: str) -> int | None:
     return int(text)
 
 
-_ALPHA = keys.parsed("alpha", "share of free buffer", "a factor from 1/1024 to 1024 such as 1/8", parse_alpha)
+_ALPHA = keys.parsed(
+    "alpha",
+    "dynamic threshold of a port, as a multiple of the free buffer",
+    "a factor from 1/1024 to 1024 such as 1/8",
+    parse_alpha,
+)
 _CHANNELS = keys.parsed(
     "channels",
-    "lossless priorities",
+    "number of lossless priorities of a link between switches",
     f"auto, off, or a number from 2 to {MOST_CHANNELS}",
     _parse_channels,
 )
@@ -67,14 +72,25 @@ _CHANNELS = keys.parsed(
 class Pfc:
     """The parsed options of PFC; None means the default, which is auto for `channels`."""
 
-    xoff_bytes: Annotated[int | None, keys.size("xoff", "pauses above this", least=1)] = None
-    xon_bytes: Annotated[int | None, keys.size("xon", "resumes at or below this", least=1)] = None
-    headroom_bytes: Annotated[int | None, keys.size("headroom", "space above xoff", least=1)] = None
-    buffer_bytes: Annotated[int | None, keys.size("buffer", "memory of a switch", least=1)] = None
+    xoff_bytes: Annotated[
+        int | None, keys.size("xoff", "bytes above which the sender is paused", least=1)
+    ] = None
+    xon_bytes: Annotated[
+        int | None, keys.size("xon", "bytes at or below which the sender is resumed", least=1)
+    ] = None
+    headroom_bytes: Annotated[
+        int | None,
+        keys.size(
+            "headroom", "space above xoff, for bytes that arrive before the pause takes effect", least=1
+        ),
+    ] = None
+    buffer_bytes: Annotated[int | None, keys.size("buffer", "memory of a switch for packets", least=1)] = None
     alpha: Annotated[Fraction | None, _ALPHA] = None
-    storm: Annotated[str, keys.choice("storm", "what becomes of data in a storm", STORMS)] = STORMS[0]
+    storm: Annotated[str, keys.choice("storm", "how data is treated in a pause storm", STORMS)] = STORMS[0]
     channels: Annotated[int | None, _CHANNELS] = None
-    deadlock: Annotated[str, keys.choice("deadlock", "what becomes of the run", DEADLOCKS)] = DEADLOCKS[0]
+    deadlock: Annotated[str, keys.choice("deadlock", "how a run continues after a deadlock", DEADLOCKS)] = (
+        DEADLOCKS[0]
+    )
 
     def __post_init__(self) -> None:
         """Raises SpecError if alpha is given without buffer."""

@@ -32,7 +32,7 @@ _SEARCHES = 16
 Chain = tuple[str, str, str, str]
 
 
-@register("adversarial", "a permutation that hurts minimal routing most, on a Dragonfly or a Slim Fly")
+@register("adversarial", "the worst-case permutation for minimal routing, in a Dragonfly or a Slim Fly")
 @dataclass(frozen=True, slots=True)
 class Adversarial:
     """Every host sends `size_bytes`."""

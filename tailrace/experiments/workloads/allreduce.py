@@ -110,8 +110,8 @@ def _messages(algorithm: str, count: int) -> int:
 class Allreduce:
     """One allreduce of a vector among `hosts_total` hosts drawn at random; 0 means all hosts."""
 
-    algorithm: Annotated[str, keys.choice("algo", "who sends what to whom", tuple(ALGORITHMS))] = "ring"
-    size_bytes: Annotated[int, keys.size("size", "bytes of the vector", least=1)] = DEFAULT_BYTES
+    algorithm: Annotated[str, keys.choice("algo", "allreduce algorithm", tuple(ALGORITHMS))] = "ring"
+    size_bytes: Annotated[int, keys.size("size", "size of the vector", least=1)] = DEFAULT_BYTES
     hosts_total: Annotated[int, TAKING_PART] = 0
     background_bytes: Annotated[int, BACKGROUND] = 0
 

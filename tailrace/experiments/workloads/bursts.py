@@ -51,33 +51,44 @@ class Bursts:
     """
 
     degree: Annotated[
-        int, keys.integer("bursts", "number of hosts that send to a random receiver", least=1, absent="none")
+        int,
+        keys.integer(
+            "bursts", "number of hosts that send bursts to a random receiver", least=1, absent="none"
+        ),
     ] = 0
     every_ns: Annotated[
-        int | None, keys.time("every", "time between bursts", least=1, absent="needed for bursts")
+        int | None, keys.time("every", "time between bursts", least=1, absent="required with bursts")
     ] = None
     near: Annotated[
         str | None,
-        keys.choice("from", "senders of bursts: any hosts, or those of its leaf", FROM, absent=ANYWHERE),
+        keys.choice(
+            "from", "senders of bursts: any hosts, or hosts at the receiver's leaf", FROM, absent=ANYWHERE
+        ),
     ] = None
-    flows: Annotated[int | None, keys.integer("burst", "flows per sender", least=1, absent="1")] = None
+    flows: Annotated[
+        int | None, keys.integer("burst", "number of flows of each sender in a burst", least=1, absent="1")
+    ] = None
     size_bytes: Annotated[
-        int | None, keys.size("bytes", "size of such a flow", least=1, absent="64KB", section="RLB §II-B")
+        int | None,
+        keys.size("bytes", "size of each flow of a burst", least=1, absent="64KB", section="RLB §II-B"),
     ] = None
     spots: Annotated[
         int | None,
         keys.integer(
             "spots",
-            "number of fixed receivers of bursts, with senders of their own",
+            "number of hot spots: fixed receivers of bursts, each with senders of its own",
             least=1,
-            absent="drawn",
+            absent="receivers are drawn",
             section="RLB Fig. 2",
         ),
     ] = None
     long_bytes: Annotated[
         int | None,
         keys.size(
-            "long", "size of a flow to such a receiver, half of every= before a burst", least=1, absent="none"
+            "long",
+            "size of a long flow to each hot spot; it starts half of every= before a burst",
+            least=1,
+            absent="none",
         ),
     ] = None
 
@@ -95,9 +106,9 @@ class Bursts:
         }
         for key, value in given.items():
             if not self.degree and value is not None:
-                raise SpecError(f"{key} must be given only together with bursts")
+                raise SpecError(f"{key} may only be given together with bursts")
         if self.spots is None and self.long_bytes is not None:
-            raise SpecError("long must be given only together with spots")
+            raise SpecError("long may only be given together with spots")
         if self.spots is not None and self.near == ANYWHERE:
             raise SpecError("from must be leaf if spots is given, found any")
 

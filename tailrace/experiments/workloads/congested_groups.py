@@ -49,24 +49,35 @@ PATHS = (HASH, SCHEME)
 """What chooses the paths of the flows that load the groups."""
 
 
-@register("congested-groups", "one flow in a Dragonfly most of whose groups are congested")
+@register("congested-groups", "one measured flow in a Dragonfly in which most groups are congested")
 @dataclass(frozen=True, slots=True)
 class CongestedGroups:
     """One measured flow of `size_bytes`; `free` groups have no traffic, besides that of its destination."""
 
-    size_bytes: Annotated[int, keys.size("size", "bytes of the measured flow", least=1)] = DEFAULT_BYTES
+    size_bytes: Annotated[int, keys.size("size", "size of the measured flow", least=1)] = DEFAULT_BYTES
     free: Annotated[
-        int, keys.integer("free", "groups without traffic, besides that of the destination", least=0)
+        int,
+        keys.integer("free", "number of groups without traffic, in addition to the destination's", least=0),
     ] = 2
     background_bytes: Annotated[
-        int, keys.size("background", "bytes of each flow that loads a group; not measured", least=1)
+        int,
+        keys.size("background", "size of each background flow that congests a group; not measured", least=1),
     ] = 64 << 20
-    flows: Annotated[int, keys.integer("flows", "flows of each host that loads a group", least=1)] = 32
+    flows: Annotated[int, keys.integer("flows", "number of background flows of each sender", least=1)] = 32
     senders: Annotated[
-        str, keys.choice("from", "hosts that load a group: its own, or all loaded groups' hosts", SENDERS)
+        str,
+        keys.choice(
+            "from",
+            "senders of a group's background flows: hosts of this group, or of all congested groups",
+            SENDERS,
+        ),
     ] = GROUP
-    path: Annotated[str, keys.choice("path", "what chooses the paths of these flows", PATHS)] = HASH
-    ahead_ns: Annotated[int, keys.time("ahead", "time from the start of the load to the measured flow's")] = 0
+    path: Annotated[
+        str, keys.choice("path", "what chooses the paths of background flows: a hash, or the scheme", PATHS)
+    ] = HASH
+    ahead_ns: Annotated[
+        int, keys.time("ahead", "time from the start of the background flows to that of the measured flow")
+    ] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         if topology.kind != "dragonfly":

@@ -24,7 +24,7 @@ from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 
 
-@register("incast", "many hosts send to one")
+@register("incast", "many hosts send to one host at the same time")
 @dataclass(frozen=True, slots=True)
 class Incast:
     """`degree` hosts send to one; flows between bystanders have a class of their own (classes.py)."""
@@ -36,21 +36,29 @@ class Incast:
         int | None,
         keys.size(
             "total",
-            "bytes that all senders send together",
+            "bytes that all senders send in total",
             least=1,
-            absent="every sender sends size=",
+            absent="degree times size",
             section="RLB §VI-B.3",
         ),
     ] = None
     bystanders: Annotated[
         int,
-        keys.integer("bystanders", "other hosts, which form a permutation", least=2, absent="none"),
+        keys.integer(
+            "bystanders",
+            "number of other hosts, which send to each other as a permutation",
+            least=2,
+            absent="none",
+        ),
     ] = 0
     receiver: Annotated[str, keys.text("to", "the receiver", "HOST", absent="drawn at random")] = ""
     first: Annotated[
         str,
         keys.text(
-            "from", "the first sender; the hosts after it are the others", "HOST", absent="drawn at random"
+            "from",
+            "the first sender; the other senders are the hosts that follow it",
+            "HOST",
+            absent="drawn at random",
         ),
     ] = ""
     jitter_ns: Annotated[int, JITTER] = 0

@@ -56,7 +56,7 @@ def named(topology: Topology, name: str) -> Host:
     raise PatternError(f"the topology has no host {name!r}")
 
 
-@register("permutation", "every host sends to one other and receives from one")
+@register("permutation", "every host sends to one other host and receives from one other host")
 @dataclass(frozen=True, slots=True)
 class Permutation:
     """Every host sends to one other and receives from one; further flows repeat these pairs in turn."""
@@ -81,7 +81,7 @@ class Permutation:
             yield Transfer(*once[number % len(once)], size_bytes, rng.randint(0, self.jitter_ns))
 
 
-@register("alltoall", "every host sends to every other")
+@register("alltoall", "every host sends to every other host")
 @dataclass(frozen=True, slots=True)
 class AllToAll:
     """Every host sends to every other; with a window, a flow waits for the sender's flow `window` before it.
@@ -93,11 +93,13 @@ class AllToAll:
     peers: Peers
     size_bytes: Annotated[int, SIZE] = DEFAULT_BYTES
     window: Annotated[
-        int, keys.integer("window", "most active flows of a sender at a time", least=1, absent="all")
+        int, keys.integer("window", "maximum number of active flows of a sender", least=1, absent="all")
     ] = 0
     rounds: Annotated[
         int,
-        keys.integer("rounds", "rounds to send, evenly spread over all", least=1, absent="all"),
+        keys.integer(
+            "rounds", "number of rounds that are sent, evenly spread over the pattern", least=1, absent="all"
+        ),
     ] = 0
     hosts_total: Annotated[int, TAKING_PART] = 0
     background_bytes: Annotated[int, BACKGROUND] = 0
@@ -123,7 +125,7 @@ class AllToAll:
             yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns), after)
 
 
-@register("random", "flows of random pairs, or messages of every host to random partners")
+@register("random", "flows between random pairs of hosts, or messages from every host to random hosts")
 @dataclass(frozen=True, slots=True)
 class Random:
     """Flows of pairs drawn independently, all at once; or every host sends a sequence of messages, each to a
@@ -136,7 +138,12 @@ class Random:
     flows_total: Annotated[int, IN_TOTAL] = 0
     messages: Annotated[
         int,
-        keys.integer("messages", "of each host, one after the other", least=1, absent="all flows at once"),
+        keys.integer(
+            "messages",
+            "number of messages that each host sends, one after the other",
+            least=1,
+            absent="independent flows",
+        ),
     ] = 0
     jitter_ns: Annotated[int, JITTER] = 0
 

@@ -33,7 +33,7 @@ from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Host, Topology
 
 
-@register("paused", "pairs of hosts at two leaves, next to a receiver to which others send bursts")
+@register("paused", "flows between two leaves, beside a receiver of bursts whose paths PFC pauses")
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The flows of RLB's motivation: `load` is that of the first leaf's uplinks, `sizes` are of f_1 .. f_n.
@@ -46,19 +46,21 @@ class Paused:
     sizes: Sizes
     load: Annotated[float, LOAD]
     duration_ns: Annotated[int, DURATION]
-    pairs_total: Annotated[int, keys.integer("pairs", "pairs of hosts whose flows are measured", least=1)]
-    servers: Annotated[int, keys.integer("servers", "hosts that send the bursts", least=1)]
+    pairs_total: Annotated[
+        int, keys.integer("pairs", "number of pairs of hosts whose flows are measured", least=1)
+    ]
+    servers: Annotated[int, keys.integer("servers", "number of hosts that send the bursts", least=1)]
     burst_flows: Annotated[
-        int, keys.integer("burst", "flows per server and burst", least=1, section="RLB §II-B")
+        int, keys.integer("burst", "number of flows of each server in a burst", least=1, section="RLB §II-B")
     ] = 40
-    burst_bytes: Annotated[int, keys.size("bytes", "size of such a flow", least=1)] = BURST_BYTES
-    bursts: Annotated[int, keys.integer("bursts", "number of bursts in a row; 0: none", least=0)] = 2
-    at_ns: Annotated[int, keys.time("at", "when the first burst begins")] = 0
+    burst_bytes: Annotated[int, keys.size("bytes", "size of each flow of a burst", least=1)] = BURST_BYTES
+    bursts: Annotated[int, keys.integer("bursts", "number of consecutive bursts; 0: none", least=0)] = 2
+    at_ns: Annotated[int, keys.time("at", "start of the first burst")] = 0
     long_bytes: Annotated[
         int,
-        keys.size("long", "size of a flow from the first leaf to the receiver of the bursts", least=1),
+        keys.size("long", "size of the long flow from the first leaf to the receiver of the bursts", least=1),
     ] = 250_000_000
-    long_at_ns: Annotated[int, keys.time("from", "when that flow starts")] = 0
+    long_at_ns: Annotated[int, keys.time("from", "start of the long flow")] = 0
 
     def __post_init__(self) -> None:
         """Refuse a spec without size= or cdf=."""

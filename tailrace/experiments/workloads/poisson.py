@@ -105,7 +105,7 @@ class Slots:
             heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
 
 
-@register("poisson", "every host starts flows at random")
+@register("poisson", "every host starts flows to random hosts, as a Poisson process")
 @dataclass(frozen=True, slots=True)
 class Poisson:
     """Poisson arrivals for `duration_ns`; each flow has a random receiver. Flow ids rise with start times."""
@@ -115,13 +115,17 @@ class Poisson:
     peers: Peers
     load: Annotated[float, LOAD]
     duration_ns: Annotated[int, DURATION]
-    of: Annotated[str, keys.choice("of", "links to which load= refers: hosts', or leaves' uplinks", OF)] = (
-        HOSTS
-    )
+    of: Annotated[
+        str, keys.choice("of", "links to which load= refers: links of hosts, or uplinks of leaves", OF)
+    ] = HOSTS
     senders: Annotated[
         int,
         keys.integer(
-            "senders", "most flows to a receiver at a time", least=1, absent="any", section="Spritz §V-B"
+            "senders",
+            "maximum number of active flows to a receiver",
+            least=1,
+            absent="none",
+            section="Spritz §V-B",
         ),
     ] = 0
 

@@ -25,15 +25,15 @@ DEFAULT_BYTES = 1 << 20
 
 SIZE = keys.size("size", "bytes of each flow", least=1)
 EITHER_SIZE = keys.size("size", "bytes of each flow", least=1, absent="1MiB")
-JITTER = keys.time("jitter", "flows start at random, uniformly from 0 to this time")
+JITTER = keys.time("jitter", "flows start at random times, uniform from 0 to this")
 BACKGROUND = keys.size(
     "background",
-    "size of flows among the other hosts, which form a permutation; not measured",
+    "size of background flows, a permutation among the other hosts; not measured",
     least=1,
     absent="none",
 )
-TAKING_PART = keys.integer("hosts", "hosts that take part, drawn at random", least=2, absent="all")
-IN_TOTAL = keys.integer("flows", "flows in total", least=1, absent="one per host")
+TAKING_PART = keys.integer("hosts", "number of hosts that take part, drawn at random", least=2, absent="all")
+IN_TOTAL = keys.integer("flows", "total number of flows", least=1, absent="one per host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Sizes:
         SizeCdf | None,
         keys.parsed(
             "cdf",
-            f"distribution of sizes: {', '.join(NAMES)}",
+            f"distribution of flow sizes: {', '.join(NAMES)}",
             "NAME|FILE.toml",
             find_cdf,
             show=name_of,
@@ -53,13 +53,13 @@ class Sizes:
         ),
     ] = None
     most_bytes: Annotated[
-        int | None, keys.size("most", "larger sizes of cdf= are reduced to this", least=1, absent="any")
+        int | None, keys.size("most", "maximum of the sizes drawn from cdf=", least=1, absent="none")
     ] = None
 
     def __post_init__(self) -> None:
         """Refuse most= without cdf=, and both size= and cdf=."""
         if self.cdf is None and self.most_bytes is not None:
-            raise SpecError("most= is for cdf= only")
+            raise SpecError("most may only be given together with cdf")
         if self.cdf is not None and self.size_bytes is not None:
             raise SpecError("expected either size= or cdf=")
 
@@ -83,10 +83,16 @@ class Peers:
     peers: Annotated[
         str | None,
         keys.choice(
-            "peers", "pairs of any hosts, on different switches, or in different groups", APART, absent=HOSTS
+            "peers",
+            "senders and receivers: any hosts, on different switches, or in different groups",
+            APART,
+            absent=HOSTS,
         ),
     ] = None
-    cross: Annotated[bool | None, keys.flag("cross", "the same as peers=remote", absent="off")] = None
+    cross: Annotated[
+        bool | None,
+        keys.flag("cross", "pair only hosts on different switches, as peers=remote does", absent="off"),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse contradicting peers= and cross=."""
@@ -111,7 +117,7 @@ class Seed:
             least=0,
             most=MOST_INTEGER,
             values="number from 0",
-            absent="the run's",
+            absent="the run's seed",
         ),
     ] = None
 

@@ -25,7 +25,7 @@ from tailrace.spec.schema import KeyProblemError, convert, in_file, read_toml
 FOLDER = Path(__file__).resolve().parent / "cdf"
 NAMES = ("websearch", "enterprise", "alibaba", "datamining", "hadoop", "webserver", "cachefollower")
 
-_Text = Annotated[str, msgspec.Meta(min_length=1, description="a text")]
+_Text = Annotated[str, msgspec.Meta(min_length=1, description="a string")]
 _Points = Annotated[
     tuple[tuple[int, float], ...],
     msgspec.Meta(min_length=1, description="points such as [[100, 0.0], [2000, 0.5], [9000, 1.0]]"),

@@ -37,53 +37,61 @@ class DcqcnConfig(RangeChecked):
     """
 
     cnp_ns: Annotated[
-        int, keys.time("cnp", "a receiver sends at most one CNP per flow in this time (N)", least=1)
+        int, keys.time("cnp", "minimum time between two CNPs of a receiver for a flow (N)", least=1)
     ] = 50_000
-    alpha_ns: Annotated[int, keys.time("alpha", "alpha falls after this time without a CNP (K)", least=1)] = (
-        55_000
-    )
+    alpha_ns: Annotated[
+        int, keys.time("alpha", "time without a CNP after which alpha is reduced (K)", least=1)
+    ] = 55_000
     gain: Annotated[
         float, keys.number("gain", "weight of the newest feedback in alpha (g)", above=0, most=1)
     ] = 1 / 256
-    timer_ns: Annotated[int, keys.time("timer", "the rate rises this often after a cut (T)", least=1)] = (
-        55_000
-    )
+    timer_ns: Annotated[
+        int, keys.time("timer", "period of the timer that raises the rate after a cut (T)", least=1)
+    ] = 55_000
     counter_bytes: Annotated[
-        int, keys.size("counter", "the rate also rises each time so many bytes were sent (B)", least=1)
+        int,
+        keys.size(
+            "counter", "number of bytes sent after which the byte counter raises the rate (B)", least=1
+        ),
     ] = 10_000_000
     recovery_steps: Annotated[
         int,
         keys.integer(
-            "steps", "rises by timer or counter in fast recovery, towards the target rate (F)", least=0
+            "steps",
+            "number of increases by timer or counter in fast recovery, towards the target rate (F)",
+            least=0,
         ),
     ] = 5
     additive_bps: Annotated[
         int | None,
         keys.rate(
             "ai",
-            "increase of the target rate in each rise after fast recovery (R_AI)",
+            "additive increase: step of the target rate after fast recovery (R_AI)",
             least=0,
-            absent=f"a {ADDITIVE_SHARE}th of the link",
+            absent=f"1/{ADDITIVE_SHARE} of the link's rate",
         ),
     ] = None
     hyper_bps: Annotated[
         int | None,
         keys.rate(
             "hai",
-            "the same in hyper increase: both timer and counter have made more than `steps` rises",
+            "hyper increase: step once timer and counter have both raised it more than `steps` times (R_HAI)",
             least=0,
-            absent=f"a {HYPER_SHARE}th of the link",
+            absent=f"1/{HYPER_SHARE} of the link's rate",
         ),
     ] = None
-    least_bps: Annotated[int, keys.rate("least", "minimum rate, below which no cut goes")] = 10_000_000
+    least_bps: Annotated[int, keys.rate("least", "minimum sending rate")] = 10_000_000
     nak_cnp: Annotated[
-        bool, keys.flag("nak_cnp", "send a CNP with each NAK, marked or not, as NS-3 models do")
+        bool,
+        keys.flag(
+            "nak_cnp", "a receiver sends a CNP with each NAK, also without ECN marks, as in ns-3 models"
+        ),
     ] = False
     clamp: Annotated[
         bool,
         keys.flag(
             "clamp",
-            "each CNP sets the target rate to the current rate (eq. 1); off: only the first after a rise",
+            "each CNP sets the target rate to the current rate (eq. 1); off: only the first one after a rise",
         ),
     ] = True
 

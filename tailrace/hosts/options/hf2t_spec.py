@@ -47,7 +47,7 @@ def _parse_percentile(text: str) -> float:
 
 _PERCENTILE = keys.Key(
     HF2T,
-    "NICs stretch gaps at or above T, this percentile of all gaps",
+    "NICs stretch gaps of at least T, which is this percentile of all gaps",
     f"{LEAST_PERCENTILE:g} to 99.99, {ON} or {OFF}",
     _parse_percentile,
     lambda value: f"{value:g}",
@@ -55,19 +55,27 @@ _PERCENTILE = keys.Key(
 )
 _MIN_THR = keys.integer(
     "min_thr",
-    "below so many packets since the last stretched gap, the threshold is above T (eq. 1)",
+    "number of packets since the last stretched gap below which the threshold is above T (eq. 1)",
     least=1,
     values="packets",
     section=_SECTION,
 )
 _MAX_THR = keys.integer(
-    "max_thr", "above so many packets, the threshold is below T", least=1, values="packets", section=_SECTION
+    "max_thr",
+    "number of packets above which the threshold is below T (eq. 1)",
+    least=1,
+    values="packets",
+    section=_SECTION,
 )
 _STRETCH = keys.time(
-    "stretch", "length of stretched gaps; if absent, the scheme's flowlet gap", least=1, section="HF2T §3"
+    "stretch",
+    "length to which gaps are stretched",
+    least=1,
+    absent="flowlet gap, or base RTT",
+    section="HF2T §3",
 )
 _TRAIN = keys.integer(
-    "train", "gaps from which a NIC learns the percentile", least=LEAST_TRAIN_GAPS, absent=f"by {HF2T}"
+    "train", "number of gaps from which a NIC learns T", least=LEAST_TRAIN_GAPS, absent=f"depends on {HF2T}"
 )
 _T = keys.time("t", "fixed threshold T, without learning", least=1, absent="learnt")
 
@@ -78,12 +86,16 @@ class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
     percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
     min_thr: Annotated[int, _MIN_THR] = 20
     max_thr: Annotated[int, _MAX_THR] = 80
-    dynamic: Annotated[bool, keys.flag("dynamic", "adapt the threshold by min_thr and max_thr")] = True
+    dynamic: Annotated[
+        bool, keys.flag("dynamic", "the threshold depends on min_thr and max_thr; off: it is T")
+    ] = True
     stretch_ns: Annotated[int | None, _STRETCH] = None
     train: Annotated[int | None, _TRAIN] = None
     t_ns: Annotated[int | None, _T] = None
-    spare_bytes: Annotated[int, keys.size("spare", "gaps of flows up to this size are not stretched")] = 0
-    retrain: Annotated[bool, keys.flag("retrain", "NICs learn T again when gaps have changed")] = True
+    spare_bytes: Annotated[int, keys.size("spare", "flow size up to which gaps are not stretched")] = 0
+    retrain: Annotated[
+        bool, keys.flag("retrain", "NICs learn T again when the distribution of gaps has changed")
+    ] = True
 
     def __post_init__(self) -> None:
         """Raises SpecError if the thresholds contradict each other."""
@@ -106,12 +118,12 @@ def hf2t_requested(spec: Spec) -> bool:
     if wanted == OFF:
         for key in KEYS[1:]:
             if key in spec.options:
-                raise spec.error(key, f"given only together with {HF2T}=on or {HF2T}=PERCENTILE")
+                raise spec.refused(key, f"together with {HF2T}=on or {HF2T}=PERCENTILE")
         return False
     if "t" in spec.options:
         if wanted != ON:
             raise spec.error(HF2T, f"{ON} if t is given, since nothing is learnt then")
         for key in _LEARNING:
             if key in spec.options:
-                raise spec.error(key, "given only without t, since nothing is learnt with t")
+                raise spec.refused(key, "without t, since nothing is learnt with t")
     return True

@@ -13,17 +13,17 @@ _MOST_BURST_BYTES = 1 << 20
 _MOST_INITIAL_PACKETS = 1 << 16
 _MOST_DUPLICATES = 1 << 12
 _INITIAL = keys.integer(
-    "iw", "packets of the first window", least=1, most=_MOST_INITIAL_PACKETS, section="RFC 6928"
+    "iw", "initial window, in packets", least=1, most=_MOST_INITIAL_PACKETS, section="RFC 6928"
 )
 _BURST = keys.size(
     "tso",
-    "most payload of a burst: handed to the NIC at once, and sent back to back",
+    "maximum payload of a burst, which is handed to the NIC at once and sent back to back",
     least=1,
     most=_MOST_BURST_BYTES,
 )
 _DUPLICATES = keys.integer(
     "dupacks",
-    "arrivals of later packets after which a packet counts as lost",
+    "number of later packets after whose arrival a missing packet counts as lost",
     least=1,
     most=_MOST_DUPLICATES,
     section="RFC 6675",

@@ -37,11 +37,11 @@ _MODERATION_NS = 16_000
 """Interrupt moderation: packets and time after which a NIC interrupts, as the Linux driver mlx5 sets them."""
 
 _MOST_COALESCED = 1 << 16
-_ACK_EVERY = "packets in order per ACK"
+_ACK_EVERY = "number of in-order packets per ACK"
 _ACK_DELAY = "maximum delay of an ACK after the first packet that it acknowledges"
 _MOST_DELAY_NS = 500_000_000  # RFC 5681 §4.2 allows no more
 _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or more
-_BACKOFF = "maximum number of doublings of the timeout without progress"
+_BACKOFF = "maximum number of times that the timeout doubles without progress"
 
 
 class BuiltInTransport(Transport, frozen=True, kw_only=True):
@@ -64,15 +64,15 @@ class CoalescingTransport(BuiltInTransport, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "rto",
-            "packets without an acknowledgment for this time are retransmitted",
+            "retransmission timeout (RTO)",
             least=1,
             most=_MOST_RTO_NS,
-            absent="by the network",
+            absent="from the network",
         ),
     ] = None
     rto_backoff: Annotated[
         int | None,
-        keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF, absent="by the scheme"),
+        keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF, absent="depends on the scheme"),
     ] = None
 
 
@@ -83,10 +83,10 @@ class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "nak",
-            "a NAK is repeated with the next out-of-order packet after this time",
+            "time after which an out-of-order packet causes the NAK to be repeated",
             least=1,
             most=_MOST_RTO_NS,
-            absent="once",
+            absent="never",
         ),
     ] = None
 
@@ -119,13 +119,16 @@ class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
     """See hosts.transport.mp_rdma."""
 
     name: ClassVar[str] = "mp-rdma"
-    about: ClassVar[str] = "many paths with one ECN-controlled window (NSDI'18)"
+    about: ClassVar[str] = "one ECN-controlled window over many paths (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
     acks_each: ClassVar[bool] = True
     ack_every: Annotated[
         int,
         keys.parsed(
-            "ack_every", "only 1", "1: each ACK clocks a packet out on the same path (MP-RDMA §3)", _one
+            "ack_every",
+            f"{_ACK_EVERY}; fixed",
+            "1: each ACK clocks a packet out on the same path (MP-RDMA §3)",
+            _one,
         ),
     ] = 1
 
@@ -135,14 +138,16 @@ class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.dctcp."""
 
     name: ClassVar[str] = "dctcp"
-    about: ClassVar[str] = "an ECN-controlled window, NACKs of trimmed packets: for Spritz and its baselines"
+    about: ClassVar[str] = (
+        "an ECN-controlled window, and NACKs for trimmed packets; for Spritz and its baselines"
+    )
     timeout: Annotated[
         str | None,
         keys.choice(
             "timeout",
-            "a timeout means only a dead path, or also a loss that reduces the window",
+            "meaning of a timeout: only a dead path, or also a loss, which reduces the window",
             TIMEOUTS,
-            absent=f"{LOSS}, {PATH} where queues trim",
+            absent=f"{PATH} if queues trim, else {LOSS}",
             section="Spritz §V-A",
         ),
     ] = None
@@ -153,7 +158,7 @@ class Dcqcn(GoBackNTransport, frozen=True, kw_only=True):
     """See hosts.transport.dcqcn."""
 
     name: ClassVar[str] = "dcqcn"
-    about: ClassVar[str] = "go-back-N at the rate of DCQCN"
+    about: ClassVar[str] = "go-back-N with DCQCN's rate control"
     windowless: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
@@ -164,7 +169,7 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.tcp. ACKs are coalesced; `rto_ns` is the minimum RTO."""
 
     name: ClassVar[str] = "tcp"
-    about: ClassVar[str] = "a TCP-like sender with bursts, in RDMA packets"
+    about: ClassVar[str] = "a TCP-like sender with bursts, which sends RDMA packets"
     windowless: ClassVar[bool] = True
     tcp: TcpConfig = field(default_factory=TcpConfig)
     ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_COALESCED)] = (
@@ -174,7 +179,14 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
         _MODERATION_NS
     )
     rto_ns: Annotated[
-        int | None, keys.time("rto", "minimum RTO", least=1, most=_MOST_RTO_NS, absent="of all transports")
+        int | None,
+        keys.time(
+            "rto",
+            "minimum retransmission timeout (RTO)",
+            least=1,
+            most=_MOST_RTO_NS,
+            absent="from the network",
+        ),
     ] = None
     rto_backoff: Annotated[int, keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF)] = RTO_BACKOFF
     ecn: Annotated[bool, keys.flag("ecn", "packets are sent as ECN-capable (ECT)")] = False

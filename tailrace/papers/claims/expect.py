@@ -80,4 +80,4 @@ def parse_expectation(text: str) -> Expectation:
         return Expectation(text, float(match[1]), float(match[2]))
     if re.fullmatch(_NUMBER, stripped):
         return Expectation(text, float(stripped), float(stripped))
-    raise SpecError(f"expected a text such as '<= 0.5', '0.9..1.1' or '11.3', found {text!r}")
+    raise SpecError(f"expected a string such as '<= 0.5', '0.9..1.1' or '11.3', found {text!r}")

@@ -32,14 +32,14 @@ PACKET, FLOW, FLOWLET = GRAINS
 
 
 def _grain(*grains: str) -> keys.Key:
-    return keys.choice("per", "unit that keeps a path", grains, section="Flowcut §III-C4")
+    return keys.choice("per", "unit of traffic that stays on one path", grains, section="Flowcut §III-C4")
 
 
 class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     """Routing by switches.
 
     hop_mode: mode of the program `spritz` if draw=hop
-    grain: unit that keeps a path; with draw=hop only `usual_grain`, the scheme's default, is possible
+    grain: unit of traffic that stays on one path; with draw=hop only `usual_grain` is possible
     """
 
     hop_mode: ClassVar[str]
@@ -49,7 +49,10 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     draw: Annotated[
         str | None,
         keys.choice(
-            "draw", "detours through groups of a Dragonfly, or drawn hop by hop", DRAWS, section="Spritz §V-A"
+            "draw",
+            "non-minimal paths: through another group of a Dragonfly, or drawn hop by hop",
+            DRAWS,
+            section="Spritz §V-A",
         ),
     ] = None
 
@@ -62,7 +65,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> RoutedConfig:
         if self.grain != self.usual_grain and self.draw == HOP:
-            raise spec.error("per", f"given only with draw={GROUP}")
+            raise spec.refused("per", f"together with draw={GROUP}")
         if self.grain != FLOWLET:
             spec.refuse(("gap",), f"per={FLOWLET}")
         if self.draw == GROUP:
@@ -100,7 +103,7 @@ class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
     """Packets always pass a random third group, or in a Slim Fly a random switch."""
 
     name: ClassVar[str] = "valiant"
-    about: ClassVar[str] = "routing through a random third group or switch"
+    about: ClassVar[str] = "Valiant routing, through a random intermediate group or switch"
     hop_mode: ClassVar[str] = RANDOM
     usual_grain: ClassVar[str] = PACKET
     grain: Annotated[str, _grain(PACKET, FLOW, FLOWLET)] = PACKET
@@ -108,10 +111,10 @@ class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
 
 @scheme
 class UgalLConfig(RoutedConfig, frozen=True, kw_only=True):
-    """Packets take a minimal path or one of Valiant's, by the queues of the first switch."""
+    """The first switch chooses a minimal or a Valiant path for each packet by its queue lengths."""
 
     name: ClassVar[str] = UGAL_L
-    about: ClassVar[str] = "a minimal path or one of Valiant's, by the queues of the first switch"
+    about: ClassVar[str] = "the first switch chooses a minimal or a Valiant path by its queue lengths"
     hop_mode: ClassVar[str] = UGAL_L_MODE
     usual_grain: ClassVar[str] = PACKET
     grain: Annotated[str, _grain(PACKET, FLOWLET)] = PACKET

@@ -18,7 +18,7 @@ SHORTEST, MINIMAL, MIXED, UGAL_L = "shortest", "minimal", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
 
 PATH = keys.choice(
-    "path", "paths to take; mixed: minimal or Valiant's at random", PATHS, section="Flowcut §II-A"
+    "path", "kind of paths; mixed: minimal or Valiant paths, at random", PATHS, section="Flowcut §II-A"
 )
 DEFAULT_SHARE = 0.5
 SHARE_STEPS = 256

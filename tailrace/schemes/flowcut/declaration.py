@@ -99,14 +99,14 @@ _FEW = "Flowcut §IV-C"
 
 _BUCKETS = keys.Key(
     "buckets",
-    "buckets of the flow table, four ways each",
+    "number of buckets of the flow table, with four entries each",
     "power of two",
     _parse_buckets,
     lambda value: str(value) if value else "all",
 )
 _GROWTH = keys.Key(
     "growth",
-    "drain above this growth of the average RTT per ACK",
+    "a flow is drained above this growth of its average RTT per ACK",
     "number or off",
     _parse_growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
@@ -128,22 +128,26 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     variant: Annotated[
         str,
         keys.choice(
-            "variant", "state at every switch, at the first, or in the NICs", VARIANTS, section="Flowcut §II"
+            "variant",
+            "flow state in every switch, in the first switch, or in the NICs",
+            VARIANTS,
+            section="Flowcut §II",
         ),
     ] = FULL
     buckets: Annotated[int, _BUCKETS] = ALL_BUCKETS
-    age_ns: Annotated[int | None, keys.time("age", "idle time after which an entry is deleted", least=1)] = (
-        None
-    )
+    age_ns: Annotated[
+        int | None, keys.time("age", "idle time after which an entry of the flow table is deleted", least=1)
+    ] = None
     rtt_threshold: Annotated[
-        float, keys.number("rtt", "drain above this average RTT, in idle RTTs", least=1, section=_DRAIN)
+        float,
+        keys.number("rtt", "a flow is drained above this average RTT, in idle RTTs", least=1, section=_DRAIN),
     ] = 4.0
     growth_threshold: Annotated[float | None, _GROWTH] = None
     alpha: Annotated[
         float,
         stepped(
             "alpha",
-            "weight of the newest ACK in both averages",
+            "weight of the newest ACK in the averages of the RTT and of its growth",
             f"multiple of 1/{app.ALPHA_STEPS}",
             app.ALPHA_STEPS,
             least=1 / app.ALPHA_STEPS,
@@ -153,7 +157,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "left",
-            "drain only if the message has this many packets left; 0: always",
+            "minimum number of packets that a message must have left for a drain; 0: none",
             least=0,
             values="packets",
             section=_FEW,
@@ -162,17 +166,19 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     resume_bytes: Annotated[
         int,
         keys.size(
-            "resume", "bytes in flight at which a drained flow resumes; 0 keeps the order", section=_FEW
+            "resume",
+            "bytes in flight at which a drained flow resumes; 0: packets stay in order",
+            section=_FEW,
         ),
     ] = 0
     credit_bytes: Annotated[
-        int, keys.size("credit", "bytes that a source may still send after XOFF; 0: plain XOFF")
+        int, keys.size("credit", "bytes that a source may still send after an XOFF; 0: none")
     ] = 0
     pause: Annotated[
         str,
         keys.choice(
             "pause",
-            "what a source is asked to stop: the flow (its class if that is ignored), or the class",
+            "what a source must pause: the flow (if it does not obey, its PFC class), or always the class",
             app.PAUSES,
             section="Flowcut §II-B",
         ),
@@ -180,14 +186,17 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     first_path: Annotated[
         str,
         keys.choice(
-            "first", "path of the packets before the first ACK", FIRST_PATHS, section="Flowcut §II-A"
+            "first",
+            "path selection for packets before the flow's first ACK",
+            FIRST_PATHS,
+            section="Flowcut §II-A",
         ),
     ] = FIRST_PATHS[0]
     baseline: Annotated[
         str,
         keys.choice(
             "baseline",
-            "the idle RTT: the least one observed for a number of hops, or computed from the topology",
+            "idle RTT: the minimum observed for the number of hops, or computed from the topology",
             app.BASELINES,
             section="Flowcut §II-B",
         ),
@@ -196,7 +205,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         float,
         keys.number(
             "slowest",
-            "least share of its rate at which a link may run; for the default of age",
+            "lowest expected rate of a link, as a share of its normal rate; for the default of age",
             above=0,
             most=1,
             section="Flowcut §III-B3",

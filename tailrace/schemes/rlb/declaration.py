@@ -108,7 +108,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "rlb"
-    about: ClassVar[str] = "a selector's choices are rejected if PFC is about to pause the path"
+    about: ClassVar[str] = "rejects another scheme's choice of a path that PFC is about to pause"
     counters: ClassVar[tuple[str, ...]] = (
         *("warnings_", "recirculations_refused"),
         *("probes_", "path_rtts_", "failures_"),
@@ -127,7 +127,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         str,
         keys.choice(
             "warn",
-            "predict a pause by growth of the queue, or by qth only",
+            "how pauses are predicted: by the queue's growth, or only by qth",
             WARNINGS,
             section="RLB §III-B.1, §V",
         ),
@@ -139,42 +139,56 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     flows: Annotated[
         int,
         keys.integer(
-            "flows", "degree of incast for which the bounds of qth are", least=1, section="RLB §III-B.3"
+            "flows",
+            "degree of incast from which the bounds of qth are computed",
+            least=1,
+            section="RLB §III-B.3",
         ),
     ] = DEFAULT_FLOWS
     margin_ns: Annotated[
-        int | None, _time("margin", "time before a predicted pause at which to warn", "RLB §III-B.1")
+        int | None, _time("margin", "how long before a predicted pause a warning is sent", "RLB §III-B.1")
     ] = None
     valid_ns: Annotated[
         int | None, _time("valid", "time after which a warning expires if it is not renewed")
     ] = None
-    probe_ns: Annotated[int | None, _time("probe", "interval at which each path is measured", "RLB §V")] = (
-        None
-    )
+    probe_ns: Annotated[
+        int | None, _time("probe", "interval between RTT measurements of each path", "RLB §V")
+    ] = None
     keep_ns: Annotated[int | None, _time("age", "time after which a measured RTT expires")] = None
-    stay_ns: Annotated[int, keys.time("stay", "idle time until which a moved flow stays on its path")] = 0
+    stay_ns: Annotated[
+        int, keys.time("stay", "idle time after which a rerouted flow may leave its new path")
+    ] = 0
     limit: Annotated[
-        str, keys.choice("limit", "limit of recirculations; dynamic: RLB*", LIMITS, section="RLB §IV-B.1")
+        str,
+        keys.choice(
+            "limit", "limit of a packet's recirculations; dynamic: as in RLB*", LIMITS, section="RLB §IV-B.1"
+        ),
     ] = DYNAMIC
     last: Annotated[
         str,
         keys.choice(
             "last",
-            "path of a packet that may not recirculate: p (optimal), or one without a warning",
+            "path of a packet that may not recirculate: p (the best path), or any without a warning",
             LASTS,
             section="RLB §IV-B.1",
         ),
     ] = BEST
-    most: Annotated[int, _counted("most", "most recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
+    most: Annotated[int, _counted("most", "maximum number of recirculations of a packet", "RLB §IV-B.1")] = (
+        DEFAULT_MOST
+    )
     fault: Annotated[
         int,
-        _counted("fault", "mean recirculations above which a path has failed; 0: off", "RLB §IV-B.2"),
+        _counted(
+            "fault",
+            "mean number of recirculations above which a path counts as failed; 0: off",
+            "RLB §IV-B.2",
+        ),
     ] = DEFAULT_FAULT
     fault_ns: Annotated[
-        int | None, _time("interval", "least time over which the mean for fault is taken", "RLB §IV-B.2")
+        int | None, _time("interval", "minimum time over which the mean for fault= is taken", "RLB §IV-B.2")
     ] = None
     hold_ns: Annotated[
-        int | None, _time("hold", "time for which a failed path is not used, the first time")
+        int | None, _time("hold", "time for which a path is not used after its first failure")
     ] = None
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
     gap_ns: Annotated[int | None, GAP] = None

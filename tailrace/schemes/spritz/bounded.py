@@ -74,16 +74,22 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
     trim: Annotated[
         bool | None,
-        keys.flag("trim", "packets beyond a queue's limit lose their payload instead of being dropped"),
+        keys.flag("trim", "full queues trim packets to their headers instead of dropping them"),
     ] = None
     repair: Annotated[bool | None, keys.flag("repair", "default routes lead around failed links")] = None
     marks: Annotated[
-        bool, keys.flag("marks", "hosts may mark packets to follow their entropy value (EV) in every mode")
+        bool,
+        keys.flag(
+            "marks",
+            "switches obey the entropy values (EV) of packets that hosts mark for this, in every mode",
+        ),
     ] = False
     frame_bytes: Annotated[
         int | None,
         keys.size(
-            "frame", "size of a full frame (experiments: that of their packets)", least=_LEAST_FRAME_BYTES
+            "frame",
+            "size of a full frame; in experiments, by default, that of their packets",
+            least=_LEAST_FRAME_BYTES,
         ),
     ] = None
 

@@ -38,11 +38,14 @@ _EXPLORE_PART, _ECN_PART = 2, 10
 """Divisors of the longest path's BDP, for the defaults of explore and ecn."""
 
 _WEIGHTS = keys.choice(
-    "weights", "how paths are drawn: shorter ones more often, or all alike", WEIGHTS, section="Spritz eq. 1"
+    "weights",
+    "probabilities of paths: higher for shorter ones, or equal for all",
+    WEIGHTS,
+    section="Spritz eq. 1",
 )
 _SCALE = keys.number(
     "scale",
-    "factor of all weights except the longest path's",
+    "factor of the weights of all paths except the longest",
     above=0,
     values="more than 0",
     section="Spritz §V-A",
@@ -61,7 +64,7 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "paths",
-            "number of paths to a destination that a sender knows: minimal ones, then others at random",
+            "number of paths that a sender knows to a destination: minimal ones first, others at random",
             least=1,
             most=MOST_EVS,
             absent="all",
@@ -96,7 +99,7 @@ class FlicrConfig(SteeredConfig, frozen=True, kw_only=True):
     """Flicr: a flow leaves a congested path for a random one."""
 
     name: ClassVar[str] = "flicr"
-    about: ClassVar[str] = "NICs draw another path for a flow whose path is congested"
+    about: ClassVar[str] = "NICs draw a new path for a flow whose path is congested"
 
     @property
     def steering(self) -> str:
@@ -116,15 +119,21 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "spritz"
-    about: ClassVar[str] = "NICs use good paths again, and leave bad ones"
+    about: ClassVar[str] = "NICs reuse good paths and avoid bad ones"
     variant: Annotated[
-        str, keys.choice("variant", "good paths are kept, or used once each", VARIANTS, section=_SECTION)
+        str,
+        keys.choice(
+            "variant",
+            "a good path is used as long as it is good, or for one packet at a time",
+            VARIANTS,
+            section=_SECTION,
+        ),
     ] = SCOUT
     explore_packets: Annotated[
         int | None,
         keys.integer(
             "explore",
-            "packets after which a new path is drawn even so",
+            "number of packets after which a new path is drawn even if the old one is good",
             least=0,
             values="packets",
             section=_SECTION,
@@ -134,14 +143,14 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "ecn",
-            "marked packets above which a path is not used again",
+            "number of marked packets above which a path is not reused",
             least=0,
             values="packets",
             section=_SECTION,
         ),
     ] = None
     buffer: Annotated[
-        int, keys.integer("buffer", "good paths that are remembered", least=1, section=_SECTION)
+        int, keys.integer("buffer", "number of good paths that a sender remembers", least=1, section=_SECTION)
     ] = DEFAULT_BUFFER
     timer_ns: Annotated[
         int | None, keys.time("timer", "time for which a path that lost a packet is not drawn", least=1)
@@ -150,7 +159,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int,
         keys.time(
             "keep",
-            "time after the end of a flow in which the next flow to its host reuses its knowledge of paths",
+            "time after a flow's end for which the next flow to its host may reuse its knowledge of paths",
             most=_MOST_KEEP_NS,
             section="Spritz §III-C",
         ),
@@ -159,7 +168,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         float,
         keys.number(
             "bias",
-            "weight of the shortest path while all are marked; 0: twice its normal weight",
+            "weight of the shortest path while nearly all packets are marked; 0: twice the normal weight",
             least=0,
             values="number",
             section=_SECTION,
@@ -168,7 +177,10 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     control: Annotated[
         str,
         keys.choice(
-            "mode", "NICs choose paths, or classes of paths by VLAN tag", CONTROLS, section="Spritz §III-D"
+            "mode",
+            "NICs choose single paths, or classes of paths by a VLAN tag",
+            CONTROLS,
+            section="Spritz §III-D",
         ),
     ] = FINE
 

@@ -32,7 +32,7 @@ _IGNORED_WITH_VALUE = (
 _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` show what happens to packets"
 _WARNED = {
-    "thrift-port": "there is no Thrift server; tools that wait for its port, as p4-utils does, wait in vain"
+    "thrift-port": "there is no Thrift server; tools that wait for its port, such as p4-utils, will time out"
     " (docs/switch/running.md). `tailrace push` accepts files of simple_switch_CLI commands; `tailrace"
     " tables`, `counters` and `registers` show the switch's state",
     "debugger": _NO_DEBUGGER,
@@ -137,7 +137,7 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
     add = parser.add_argument
     add("-h", "--help", action="store_true", help="show this text")
     add("-v", "--version", action="store_true", help="show the version")
-    add("--json-version", action="store_true", help="show the newest BMv2 JSON version that is understood")
+    add("--json-version", action="store_true", help="show the newest BMv2 JSON version that is supported")
     add(
         "-i",
         "--interface",
@@ -208,8 +208,15 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
         add(f"--grpc-server-{name}", dest=f"ssl_{name}", type=Path, metavar="PEM", help=text)
     auth = "require a certificate of clients"
     add("--grpc-server-with-client-auth", dest="ssl_client_auth", action="store_true", help=auth)
-    add("--cpu-port", type=number, metavar="N", help="port of packet-ins and packet-outs (default: none)")
-    add("--drop-port", type=number, metavar="N", help=f"egress_spec that means drop (default: {MAX_PORT})")
+    add(
+        "--cpu-port",
+        type=number,
+        metavar="N",
+        help="port number of packet-ins and packet-outs (default: none)",
+    )
+    add(
+        "--drop-port", type=number, metavar="N", help=f"egress_spec that drops a packet (default: {MAX_PORT})"
+    )
     add("--priority-queues", type=number, metavar="N", help="queues for each port (default: 1)")
     add("--max-mc-groups", type=number, metavar="N", help="multicast groups (default: 4096)")
 
@@ -226,12 +233,12 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
     add(
         "--bmv2-compat",
         action="store_true",
-        help="accept what simple_switch_grpc accepts against the P4Runtime spec (docs/switch/p4runtime.md)",
+        help="behave like simple_switch_grpc also against the P4Runtime spec (docs/switch/p4runtime.md)",
     )
     add(
         "--strict",
         action="store_true",
-        help="follow the P4Runtime spec also where that has drawbacks (docs/switch/p4runtime.md)",
+        help="follow the P4Runtime spec also where it affects other clients (docs/switch/p4runtime.md)",
     )
     add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(
@@ -267,7 +274,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         action="append",
         type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N][,rise=N]"),
         metavar="SPEC",
-        help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
+        help="lossless priorities of one or all ports: 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
     )
     add(
         "--pfc-watchdog",
@@ -284,8 +291,8 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         "--buffer",
         type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
         metavar="BYTES[,alpha=A][,port=BYTES]",
-        help="packet buffer that all ports share, headrooms included; alpha: dynamic PFC thresholds, at most "
-        "A times the free bytes; port: reserve of each port for lossy packets (default: no limit)",
+        help="packet buffer shared by all ports, headrooms included; alpha: dynamic PFC thresholds, at most "
+        "A times the free bytes; port: bytes reserved per port for lossy packets (default: no limit)",
     )
     add(
         "--memory",
@@ -298,13 +305,13 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         "--statistics",
         type=Path,
         metavar="FILE",
-        help="write counts of ports, PFC, buffer and drops to FILE at the end, and on SIGUSR1",
+        help="write counters of ports, PFC, buffer and drops to FILE at exit and on SIGUSR1",
     )
     add(
         "--coverage",
         type=Path,
         metavar="DIR",
-        help="at the end write which parts of the programs ran to a new file in DIR (tailrace coverage)",
+        help="at exit, write to a new file in DIR which parts of the programs ran (see tailrace coverage)",
     )
 
 

@@ -30,7 +30,7 @@ class Dragonfly:
     a: Annotated[int, keys.integer("a", "routers per group", least=1)] = 4
     h: Annotated[int, keys.integer("h", "links per router to other groups", least=1)] = 2
     groups: Annotated[
-        int | None, keys.integer("groups", "number of groups", least=1, absent="a*h + 1, the most")
+        int | None, keys.integer("groups", "number of groups", least=1, absent="a*h + 1, the maximum")
     ] = None
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ class FatTree:
     """A fat tree of k-port switches."""
 
     links: LinkOptions
-    k: Annotated[int, keys.integer("k", "ports of a switch, even", least=2)] = 4
+    k: Annotated[int, keys.integer("k", "ports per switch, an even number", least=2)] = 4
     taper: Annotated[
         int, keys.integer("taper", "hosts per uplink of an edge switch; a divisor of k/2", least=1)
     ] = 1

@@ -22,8 +22,10 @@ class LeafSpine:
     """A leaf-spine."""
 
     links: LinkOptions
-    leaves: Annotated[int, keys.integer("leaves", "switches with hosts", least=1)] = 2
-    spines: Annotated[int, keys.integer("spines", "switches between leaves", least=1)] = 4
+    leaves: Annotated[int, keys.integer("leaves", "number of leaves, the switches with hosts", least=1)] = 2
+    spines: Annotated[
+        int, keys.integer("spines", "number of spines, the switches that connect leaves", least=1)
+    ] = 4
     hosts: Annotated[int, keys.integer("hosts", "hosts per leaf", least=1)] = 8
     restricted: Annotated[tuple[Restricted, ...] | None, RESTRICTED] = None
 

@@ -19,7 +19,9 @@ class LinkOptions:
 
     rate_bps: Annotated[int, keys.rate("rate", "rate of all links")] = 200_000_000_000
     delay_ns: Annotated[int, keys.time("delay", "one-way propagation delay of links")] = 1_000
-    latency_ns: Annotated[int, keys.time("latency", "delay of a switch besides queueing and sending")] = 0
+    latency_ns: Annotated[
+        int, keys.time("latency", "delay in a switch besides queueing and transmission")
+    ] = 0
 
     @property
     def within_ns(self) -> int:
@@ -41,9 +43,13 @@ class LinkOptions:
 class GroupLinks(LinkOptions):
     """Keys for networks with groups of switches: delays may depend on the kind of link (Spritz, Table II)."""
 
-    local_ns: Annotated[int | None, keys.time("local", "delay within a group", absent="delay")] = None
-    global_ns: Annotated[int | None, keys.time("global", "delay between groups", absent="delay")] = None
-    host_ns: Annotated[int | None, keys.time("host", "delay of hosts' links", absent="delay")] = None
+    local_ns: Annotated[
+        int | None, keys.time("local", "delay of links within a group", absent="as delay")
+    ] = None
+    global_ns: Annotated[
+        int | None, keys.time("global", "delay of links between groups", absent="as delay")
+    ] = None
+    host_ns: Annotated[int | None, keys.time("host", "delay of hosts' links", absent="as delay")] = None
 
     @property
     def within_ns(self) -> int:

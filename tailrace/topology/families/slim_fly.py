@@ -47,7 +47,13 @@ class SlimFly:
 
     links: GroupLinks
     p: Annotated[
-        int | None, keys.integer("p", "hosts per router", least=1, absent="half of its links, rounded up")
+        int | None,
+        keys.integer(
+            "p",
+            "hosts per router",
+            least=1,
+            absent="half the number of links between a router and others, rounded up",
+        ),
     ] = None
     q: Annotated[int, keys.integer("q", "a prime power; there are 2q² routers", least=3, most=_LARGEST)] = 5
 

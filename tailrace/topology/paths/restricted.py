@@ -38,7 +38,7 @@ def _restricted_host(text: str) -> Restricted:
 
 RESTRICTED = keys.parsed(
     "restricted",
-    "hosts to which only the first PATHS of equal-cost next hops lead",
+    "hosts to which switches use only the first PATHS of the equal-cost next hops",
     "HOST/PATHS such as h7/5 or h7/5+h9/5",
     _restricted,
     show=lambda hosts: _SEPARATOR.join(f"{each.host}/{each.paths}" for each in hosts),
