@@ -28,9 +28,10 @@ HELD = ("yes",) * len(MODES)
 _BLOCK = re.compile(r"(<!-- requirements -->\n).*?(<!-- end of requirements -->)", re.DOTALL)
 
 FOURWARD = """\
-[4ward's compliance matrix](https://github.com/{repository}/blob/{commit}/{page}) has {rows} rows.
-What the specification asks there is held here, by default, in {held} of them. {other} rows ask for
-something else than the specification, as we read both (`differs` in the TOML).
+[4ward's compliance matrix](https://github.com/{repository}/blob/{commit}/{page}) of
+another P4Runtime server has {rows} rows. For {held} of them this switch does, by default, what the
+specification requires. In our reading, {other} rows require something other than the specification
+(`differs` in the TOML).
 """
 
 
@@ -87,7 +88,7 @@ def _fourward(data: dict[str, Any]) -> Iterator[str]:
 
 def _departures(data: dict[str, Any]) -> Iterator[str]:
     """Each row that is not held in every mode."""
-    yield "| id | requirement | not held | instead |"
+    yield "| id | requirement | not held | behaviour instead, or reason |"
     yield "|---|---|---|---|"
     for row in _rows(data["sections"]):
         held = _held(row)

@@ -78,13 +78,13 @@ EXPERIMENT = OptionGroup(
         argument(
             "--controller",
             metavar="NAME",
-            help="in virtual time: ideal (notified of all failures), or real (the controller of real-time runs)",
+            help="in virtual time: ideal (notified of all failures), or real (that of real-time runs)",
             complete=one_of("ideal", "real"),
         ),
         argument(
             "--sample",
             metavar="TIME",
-            help="interval of queue length samples for the report, such as 10us",
+            help="interval of queue samples for the report, such as 10us",
         ),
         argument(
             "--follow",
