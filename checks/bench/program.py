@@ -87,7 +87,7 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
     # without an election, as simple_switch_grpc accepts them from an only client
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
-    push = requests.push(case.program)
+    push = requests.push_request(case.program)
     device.configure(push.action, device.prepare(push))
     loaded_s = time.perf_counter()
     request = p4r.WriteRequest(device_id=device.settings.device_id, updates=case.entries.updates)

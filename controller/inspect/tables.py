@@ -45,9 +45,9 @@ def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Li
 def read_entries(node: InspectedSwitch, table: TableNames) -> list[p4r.TableEntry]:
     """The entries of a table as P4Runtime has them, and its default entry where the switch reports it."""
     pattern = p4r.TableEntry(table_id=table.id)
-    if table.counts:
+    if table.has_counter:
         pattern.counter_data.SetInParent()
-    if table.meters:
+    if table.has_meter:
         pattern.meter_config.SetInParent()
     entities = node.connection.read([p4r.Entity(table_entry=pattern)])
     if table.profile_id == 0:
@@ -134,6 +134,6 @@ def _names(node: InspectedSwitch, tables: Iterable[TableNames]) -> frozenset[str
             names |= set() if action is None else {field.name for field in action.parameters.values()}
         if table.profile_id:
             names |= {"member", "group", "choices"}
-        if table.meters:
+        if table.has_meter:
             names |= {"cir", "cburst", "pir", "pburst"}
     return frozenset(names)

@@ -16,7 +16,7 @@ from finsy.proto import p4r
 Key = tuple[object, ...]
 Value = tuple[object, ...]
 
-_KEPT = 1 << 16
+_MOST_CACHED = 1 << 16
 """Entities whose key and value are cached; switches of one network have many equal entities."""
 
 _field_id = attrgetter("field_id")
@@ -87,7 +87,7 @@ def canonical(entity: p4r.Entity) -> tuple[Key, Value]:
     return _of_octets(entity.SerializeToString())
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MOST_CACHED)
 def _of_octets(octets: bytes) -> tuple[Key, Value]:
     entity = p4r.Entity.FromString(octets)
     kind = entity.WhichOneof("entity")

@@ -75,7 +75,7 @@ class Client:
         return self._name
 
     def _failure(self, error: Any, what: str, kind: type[RefusedError] = RefusedError) -> SwitchError:
-        """The error of a call: an RpcError that is also a Call, a class that gRPC's stubs do not know."""
+        """The SwitchError for a failed call; `error`: a grpc.RpcError that is also a grpc.Call."""
         code, details = error.code(), _line(error.details() or "")
         if code is grpc.StatusCode.UNAVAILABLE:
             why = f": {details}" if self._encrypted else ""
@@ -162,10 +162,10 @@ class Client:
         return info
 
     async def push(self, program: P4Program) -> None:
-        await self.set_pipeline(requests.push(program), program.name)
+        await self.set_pipeline(requests.push_request(program), program.name)
 
     async def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest, name: str) -> None:
-        """Sends a request without device and election id; `name`: of the program. Raises as `push`."""
+        """Sends a request without device and election id; `name`: the program's name. Raises as `push`."""
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
@@ -299,11 +299,11 @@ async def connect(
     """A client of the switch at an address; nothing is sent yet.
 
     Args:
-        name: the switch's, for messages.
+        name: the switch's name, for messages.
         address: its address and device id.
         tls: TLS files; None: not encrypted.
         calls: makes the channel: grpc.aio, or p4rt.grpc_in_memory.InMemoryGrpc.
-        call_s: timeout of calls, `push_s` of setting a program.
+        call_s: timeout of a call in seconds; `push_s`: that of a call that sets a program.
 
     Raises:
         TlsError: TLS files are invalid.

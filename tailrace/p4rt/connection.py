@@ -56,11 +56,11 @@ class GrpcConnection:
         """Prepares the channel; nothing is sent yet.
 
         Args:
-            name: the switch's, for messages.
+            name: the switch's name, for messages.
             address: host:port.
-            device_id: of P4Runtime.
-            tls: None: not encrypted.
-            p4info: None: read from the switch.
+            device_id: P4Runtime's device id.
+            tls: TLS files; None: the channel is not encrypted.
+            p4info: the program's P4Info; None: it is read from the switch.
 
         Raises:
             SpecError: the address or the device id is invalid.
@@ -108,7 +108,7 @@ class GrpcConnection:
 
         Raises:
             WriteError: the updates in `failures` were rejected; the others are written.
-            SwitchError: the updates from some batch on were not written.
+            SwitchError: a batch failed; its updates and all later ones were not written.
         """
         failures: dict[int, str] = {}
         for first in range(0, len(updates), BATCH):
@@ -135,7 +135,7 @@ class GrpcConnection:
 
 
 def load_p4info(path: Path) -> p4i.P4Info:
-    """P4Info from a file, as text (.txt, .txtpb) or binary. Raises SpecError that names it."""
+    """P4Info from a file, as text (.txt, .txtpb) or binary. Raises SpecError, which names the file."""
     try:
         data = read_bytes(path, MOST_TEXT_BYTES)
     except OSError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
-A counter with a cell for each port is summed; drops are counted by reason. For RLB's recirculations there is
-also the maximum per packet.
+A counter with a cell for each port is summed; drops are counted by reason. For the recirculations of the
+scheme RLB there is also the maximum per packet.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.canonical import Key, Value, action_value, canonical
 from tailrace.p4rt.programs import P4Program
 
-_LAST = "ipv4_routes"
+_ROUTES = "ipv4_routes"
 """The table whose entries refer to groups."""
 
 
@@ -53,19 +53,19 @@ def diff(
     return diff_by_key(program, by_key(intended), by_key(actual))
 
 
-def diff_by_key(program: P4Program, wanted: ByKey, held: ByKey) -> list[EntityChange]:
+def diff_by_key(program: P4Program, intended: ByKey, actual: ByKey) -> list[EntityChange]:
     """As `diff`, for entities by key."""
     changes = []
-    for key, (value, entity) in wanted.items():
-        before = held.get(key)
+    for key, (value, entity) in intended.items():
+        before = actual.get(key)
         if before is None:
             kind = p4r.Update.MODIFY if key[0] == "default" else p4r.Update.INSERT
             changes.append(EntityChange(p4r.Update(type=kind, entity=entity), None, entity))
         elif before[0] != value:
             changes.append(EntityChange(p4r.Update(type=p4r.Update.MODIFY, entity=entity), before[1], entity))
     initial = _initial_defaults(program)
-    for key, (value, entity) in held.items():
-        if key in wanted or initial.get(key) == value:
+    for key, (value, entity) in actual.items():
+        if key in intended or initial.get(key) == value:
             continue
         if key[0] == "default":
             reset = p4r.Entity()
@@ -107,7 +107,7 @@ def _initial_defaults(program: P4Program) -> dict[Key, Value]:
 
 def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:
     """The updates of some changes, as consecutive Writes."""
-    last = program.table(_LAST).preamble.id
+    last = program.table(_ROUTES).preamble.id
     order: tuple[list[p4r.Update], ...] = ([], [], [], [])
     for change in changes:
         update = change.update

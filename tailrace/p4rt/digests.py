@@ -25,7 +25,7 @@ ACK_TIMEOUT_NS = 1_000_000_000
 class DigestMessage:
     """A digest message of a switch.
 
-    name: of the digest in P4Info
+    name: the digest's name in P4Info
     fields: values by name, in the order of the declaration; bits are numbers
     time_ns: when the switch sent it, by the switch's clock; 0: unknown
     """

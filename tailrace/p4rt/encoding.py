@@ -24,9 +24,9 @@ MOST_CACHED = 1 << 20
 
 _PROGRAMS_CACHED = 16
 
-_NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
-_unnamed_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
-_UNSET_FIELDS = _unnamed_fields(P4TableEntry())
+_KEY_FIELDS = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
+_other_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _KEY_FIELDS))
+_UNSET_FIELDS = _other_fields(P4TableEntry())
 """Values of the other fields of an entry, if unset."""
 
 
@@ -46,13 +46,13 @@ def _shared(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
     return {}
 
 
-_KEY = 5
+_KEY_LENGTH = 5
 """Number of elements of `_cache_key` before the action."""
 
 
 def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
     """The key of an entity in the cache; None for rare kinds, which are not cached."""
-    if type(entity) is not P4TableEntry or _unnamed_fields(entity) != _UNSET_FIELDS:
+    if type(entity) is not P4TableEntry or _other_fields(entity) != _UNSET_FIELDS:
         return None
     action = entity.action
     if type(action) is not P4TableAction:
@@ -95,7 +95,7 @@ def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Pro
         return entity.encode(program.schema)
     message = cache.get(cache_key)
     if message is None:
-        key, call = cache_key[:_KEY], cache_key[:1] + cache_key[_KEY:]
+        key, call = cache_key[:_KEY_LENGTH], cache_key[:1] + cache_key[_KEY_LENGTH:]
         same_key, same_call = cache.get(key), cache.get(call)
         if same_key is None or same_call is None:
             message = _message(entity, program)

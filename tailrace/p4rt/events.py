@@ -37,6 +37,6 @@ def structured(event: Event) -> dict[str, Any]:
 
 
 def event_of(message: dict[str, Any]) -> Event:
-    """The event of an object made by `structured`; KeyError: it was not."""
+    """The event of an object that `structured` made. Raises KeyError if it is not such an object."""
     facts = dict(message)
     return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

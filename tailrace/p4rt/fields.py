@@ -150,9 +150,9 @@ def make_field(
     """A field of the kind that the rules at the top of this file give.
 
     Args:
-        name: as P4Info has it, with or without the headers before it.
+        name: the field's name in P4Info, with or without the headers before it.
         width: in bits.
-        annotations: P4Info's, as text.
+        annotations: the field's annotations in P4Info, as text.
         type_name: name of the P4 type, if it has one.
         types: P4Info's types.
     """

@@ -107,7 +107,7 @@ class _Pipe:
             self._readable.set()
             self._writable.set()
 
-    async def room(self) -> None:
+    async def wait_until_writable(self) -> None:
         """Waits while the window is full."""
         while not self._cut and len(self._in_flight) + len(self._arrived) >= WINDOW:
             self._writable.clear()
@@ -162,7 +162,7 @@ class _Context:
     async def write(self, message: Any) -> None:
         if self._mute:
             return
-        await self._responses.room()
+        await self._responses.wait_until_writable()
         self._responses.send(message if self._serialize is None else self._serialize(message))
 
 
@@ -196,15 +196,15 @@ class _Call:
         if timeout_s is not None:
             late = _CallStatus(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
             self._deadline = self._loop.call_later(timeout_s, self.finish, late)
-        self._loop.call_later(model.delay_s(address), self._reach)
+        self._loop.call_later(model.delay_s(address), self._arrive_at_server)
 
     # ---- client side ----
 
     def send(self, request: Any) -> None:
         self._requests.send(self._serialize(request))
 
-    async def room(self) -> None:
-        await self._requests.room()
+    async def wait_until_writable(self) -> None:
+        await self._requests.wait_until_writable()
 
     async def take(self) -> bytes | None:
         """The next response; None after the last.
@@ -233,7 +233,7 @@ class _Call:
 
     # ---- server side ----
 
-    def _reach(self) -> None:
+    def _arrive_at_server(self) -> None:
         """The call arrives at the address of the server."""
         server = self._channel.memory.servers.get(self._channel.address)
         if server is None or self.over:
@@ -365,7 +365,7 @@ class _Many:
         """Sends a message of a stream."""
         if self._call.over:
             raise asyncio.InvalidStateError("the call is over")
-        await self._call.room()
+        await self._call.wait_until_writable()
         self._call.send(message)
 
     def cancel(self) -> None:

@@ -80,7 +80,7 @@ class InProcess:
             raise WriteError(self.name, str(error), error.code.name) from error
 
     def digests(self, program: P4Program) -> list[DigestMessage]:
-        """Takes and acknowledges the queued digests; the switch runs the program.
+        """Takes and acknowledges the queued digests; `program`: the switch's program.
 
         Raises:
             SwitchError: the switch rejects a call.
@@ -100,7 +100,7 @@ class InProcess:
 
     async def push(self, program: P4Program) -> None:
         try:
-            self._switch.set_pipeline(requests.push(program))
+            self._switch.set_pipeline(requests.push_request(program))
         except P4RtError as error:
             text = f"program {program.name} was refused: {error}"
             raise RefusedError(self.name, text, error.code.name) from error

@@ -21,14 +21,14 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-"""Endings of P4Info files beside NAME.json: ours, the p4lang tutorials', and both from p4c before 2024."""
+"""Endings of P4Info files beside NAME.json: ours, the p4lang tutorials', and the two of p4c before 2024."""
 _MISSING_ID = "with id="
 """Part of finsy's message for a missing id in P4Info."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class P4Program:
-    """A compiled program. `schema`: finsy's view of `p4info`; `cookie` identifies the pair of files."""
+    """A compiled program. `schema`: `p4info` for the library finsy; `cookie` identifies the pair of files."""
 
     name: str
     path: Path
@@ -123,7 +123,7 @@ class P4Program:
                 bits = spec.bitstring.bit.bitwidth
             else:
                 raise P4ProgramError(
-                    f"program {self.name}: register {register.preamble.alias} is not of bits"
+                    f"program {self.name}: register {register.preamble.alias} has cells that are not bit<W>"
                 )
             registers[register.preamble.alias] = (register.size, bits)
         return registers
@@ -133,8 +133,8 @@ def load(name: str, build: Path | None = None) -> P4Program:
     """The program of the files NAME.json and NAME.p4info.txtpb; they are read once.
 
     Args:
-        name: of the program.
-        build: the folder; None: ours, or that of a plug-in.
+        name: the program's name.
+        build: the folder of compiled programs; None: Tailrace's, or that of a plug-in.
 
     Raises:
         P4ProgramError: a file is missing or invalid, or several folders have the program.
@@ -179,8 +179,7 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
     """The schema of P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out,
     as finsy needs the first table of each. If aliases are not unique, which finsy rejects, the schema has no
-    tables and
-    actions: `encoding` then works without it.
+    tables and actions: `encoding` then works without it.
 
     Raises:
         LookupError, ValueError: an id in P4Info is missing.

@@ -30,7 +30,7 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     frame: in hexadecimal
     every: whether to trace all possible outcomes
-    needs: whether to return also the state that the packet reads, if the trace is complete
+    needs: whether to also return the state that the packet reads, if the trace is complete
     send: whether to really inject the packet, instead of a dry run; excludes the two above
     election_id: with `send`, that of the primary controller, if the switch has one
     """
@@ -74,7 +74,7 @@ def set_election(message: p4r.Uint128, election_id: int) -> None:
     message.low = election_id & (1 << 64) - 1
 
 
-def push(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
+def push_request(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
     """The request that sets a program, without device id and election id."""
     request = p4r.SetForwardingPipelineConfigRequest()
     request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT

@@ -37,7 +37,7 @@ class Code(IntEnum):
 
 
 MAX_MESSAGE = 300
-"""Characters of a message to a client."""
+"""Most characters of a message to a client."""
 
 
 class P4RtError(Error):
@@ -49,7 +49,7 @@ class P4RtError(Error):
 
     def __init__(self, code: Code, message: str, status: bytes | None = None) -> None:
         """Args:
-        status: of a batch, for the trailers: see `BatchStatus`.
+        status: the serialized status of a batch, for the trailers: see `BatchStatus`.
         """
         self.code = code
         self.message = one_line(message, MAX_MESSAGE)
@@ -100,7 +100,7 @@ def _detail(error: P4RtError | None) -> bytes:
     return status.SerializeToString()
 
 
-_GOOD = _detail(None)
+_SUCCESS = _detail(None)
 
 
 @dataclass(slots=True)
@@ -117,9 +117,9 @@ class BatchStatus:
     failures: int = 0
     first: tuple[int, P4RtError] | None = None
     _details: bytearray | None = field(default_factory=bytearray)
-    _good: int = 0  # successes since the last failure
+    _successes: int = 0  # successes since the last failure
     _count: int = 0
-    _last: tuple[P4RtError | None, bytes] = (None, _GOOD)
+    _last: tuple[P4RtError | None, bytes] = (None, _SUCCESS)
 
     def __len__(self) -> int:
         return self._count
@@ -128,7 +128,7 @@ class BatchStatus:
         """Adds the result of the next element; None is success."""
         self._count += 1
         if error is None:
-            self._good += 1
+            self._successes += 1
             return
         self.failures += 1
         if self.first is None:
@@ -137,12 +137,12 @@ class BatchStatus:
             return
         if error is not self._last[0]:
             self._last = error, _detail(error)
-        size = len(self._details) + len(_GOOD) * self._good + len(self._last[1])
+        size = len(self._details) + len(_SUCCESS) * self._successes + len(self._last[1])
         if self.most_bytes is not None and size > self.most_bytes:
             self._details = None
             return
-        self._details += _GOOD * self._good + self._last[1]
-        self._good = 0
+        self._details += _SUCCESS * self._successes + self._last[1]
+        self._successes = 0
 
     def extend(self, errors: Iterable[P4RtError | None], /) -> None:
         """Adds the results of the next elements."""
@@ -151,7 +151,7 @@ class BatchStatus:
 
     def error(self, what: str, count: int) -> P4RtError:
         """The error of a batch of `count` elements with failures; elements not added count as successes."""
-        self._good += count - self._count
+        self._successes += count - self._count
         self._count = count
         status = self.packed(what)
         if status is None:
@@ -167,10 +167,10 @@ class BatchStatus:
         if self._details is None:
             return None
         head = rpc_status.Status(code=Code.UNKNOWN, message=message).SerializeToString()
-        size = len(head) + len(self._details) + len(_GOOD) * self._good
+        size = len(head) + len(self._details) + len(_SUCCESS) * self._successes
         if self.most_bytes is not None and size > self.most_bytes:
             return None
-        return head + self._details + _GOOD * self._good
+        return head + self._details + _SUCCESS * self._successes
 
 
 def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError]:

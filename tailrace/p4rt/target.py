@@ -16,7 +16,7 @@ MOST_DEVICE_ID = (1 << 64) - 1
 class EmulatedPfc:
     """Thresholds of PFC in the P4 program, in buffered bytes of an ingress port.
 
-    watchdog: spec of spec.watchdog, for links between switches
+    watchdog: the PFC watchdog of links between switches, as a spec string (spec.watchdog)
     """
 
     xoff_bytes: int
@@ -49,7 +49,7 @@ _TICK_NS = {"bmv2": 1_000, "native": 1_000, "virtual": 1}
 def target(
     name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None, channels: int = 0
 ) -> Target:
-    """The target with a name; `tick_ns`: of its switches, None: the default.
+    """The target with a name; `tick_ns`: the clock tick of its switches; None: the default.
 
     Raises:
         SpecError: the name is unknown, or the tick is not possible with BMv2.

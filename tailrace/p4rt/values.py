@@ -82,7 +82,7 @@ class Wide:
 class Masked:
     """A value under a mask.
 
-    width: of the field, in bits
+    width: the field's width in bits
     """
 
     value: Value

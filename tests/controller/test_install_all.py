@@ -150,7 +150,7 @@ def test_entities_that_are_not_copied_are_written_as_others() -> None:
     messages, used = [], []
     for shared in (True, False):
         switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
-        switch.set_pipeline(requests.push(ECMP))
+        switch.set_pipeline(requests.push_request(ECMP))
         for batch in ([bad], [routes[0]] * 2, routes):
             updates = [Insert(entity) for entity in batch]
             request = p4r.WriteRequest()

@@ -56,9 +56,9 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
         SwitchError: the switch is gone.
     """
     from tailrace.p4rt.endpoint import run_at_once
-    from tailrace.switch.replay.document import as_json, saved
+    from tailrace.switch.replay.document import as_json, document_of
 
-    document = saved(trace, needs, run_at_once(connection.client.config()))
+    document = document_of(trace, needs, run_at_once(connection.client.config()))
     _write_file(file, as_json(document))
     reasons = _unsure(document)
     if reasons:
@@ -153,7 +153,7 @@ def _export(saved: SavedTrace, file: Path) -> None:
     from tailrace.spec import SpecError
     from tailrace.switch.replay import ptf, stf
 
-    kinds = {".stf": stf.test, ".py": ptf.test}
+    kinds = {".stf": stf.test_source, ".py": ptf.test_source}
     make = kinds.get(file.suffix)
     if make is None:
         raise SpecError(f"--export {file}: expected a name that ends in {' or '.join(kinds)}")

@@ -105,8 +105,7 @@ class TableNames:
 
     name: as shown; `full_name`: of P4Info
     fields: of the key, by id
-    counts: whether it has a direct counter
-    meters: whether it has a direct meter
+    has_counter, has_meter: whether it has a direct counter, a direct meter
     profile_id: its action profile or selector, else 0
     """
 
@@ -116,8 +115,8 @@ class TableNames:
         self._program = program
         self.fields = fields_of(info.match_fields, program.info.type_info)
         self.action_ids = tuple(ref.id for ref in info.action_refs)
-        self.counts = any(counter.direct_table_id == self.id for counter in program.info.direct_counters)
-        self.meters = any(meter.direct_table_id == self.id for meter in program.info.direct_meters)
+        self.has_counter = any(counter.direct_table_id == self.id for counter in program.info.direct_counters)
+        self.has_meter = any(meter.direct_table_id == self.id for meter in program.info.direct_meters)
         self.const_default, self.is_const = bool(info.const_default_action_id), info.is_const_table
         self.profile_id = info.implementation_id
         self.with_priority = any(field.match_type in WITH_PRIORITY for field in info.match_fields)
@@ -263,14 +262,14 @@ class ProgramNames:
         """The number that a register's cell holds.
 
         Raises:
-            SpecError: P4Info has no such register, or its cells are translated, or no bits.
+            SpecError: P4Info has no such register, or its cells are translated or not numbers.
         """
         register, types = self.registers.item(cell.register_id), self.info.type_info
         name, spec = register.preamble.name, original(register.type_spec, types)
         if spec.HasField("new_type"):
             raise SpecError(f"register {name}: values that are translated")
         if cell.data.WhichOneof("data") != "bitstring":
-            raise SpecError(f"register {name}: cells that are no bits")
+            raise SpecError(f"register {name}: cells that are not numbers")
         return int.from_bytes(cell.data.bitstring, "big", signed=data_field(name, spec, types).signed)
 
     def index_field(self, owner: str) -> TypedField:

@@ -7,7 +7,7 @@ from tailrace.spec.errors import Error
 from tailrace.spec.text import one_line
 
 
-def at(*places: str) -> str:
+def located(*places: str) -> str:
     """The parts of a message, joined by colons: file, path of the construct, problem; empty ones left out."""
     return ": ".join(place for place in places if place)
 

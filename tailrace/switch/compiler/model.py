@@ -83,7 +83,7 @@ class HeaderType:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header instance, perhaps an element of a stack or a member of a union."""
+    """A header instance. ``stack``, ``union``: index of the one that contains it, and its position there."""
 
     index: int
     name: str
@@ -339,6 +339,7 @@ class Table:
     """A match-action table. ``next_*`` name the next node of the pipeline; None is the end.
 
     ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``), else on the action.
+    ``kind``: BMv2's table type; ``indirect_ws`` has an action profile with a selector.
     """
 
     index: int

@@ -17,11 +17,11 @@ from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import Recipe, files_digest
 from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tailrace.cbuild.memoized import cached, memoized
-from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
+from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, located
 from tailrace.switch.compiler.model import Model
 
 _MODEL = "model"
-"""Under which kind the cache keeps parsed models."""
+"""The kind of the cache's entries that contain parsed models."""
 
 _MAX_FRAME_BYTES = 1 << 20
 """Largest stack frame of a C function: the stack has 8 MiB, and an overflow crashes at the first packet."""
@@ -105,11 +105,11 @@ def _c_text(model: Model, source: str, tracing: bool) -> list[str]:
     try:
         return [emit(model, tracing=tracing)]
     except RecursionError:
-        raise CompilerError(at(source, "expressions are nested too deeply")) from None
+        raise CompilerError(located(source, "expressions are nested too deeply")) from None
 
 
 def _not_compiled(source: str, error: Exception) -> CompilerError:
-    return NotCompiledError(at(source, str(error)), refused=isinstance(error, RefusedSourceError))
+    return NotCompiledError(located(source, str(error)), refused=isinstance(error, RefusedSourceError))
 
 
 def load_program(

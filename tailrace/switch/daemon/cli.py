@@ -272,7 +272,7 @@ def _ready(options: SwitchOptions) -> None:
 def _load(path: Path | None) -> SwitchProgram | None:
     """Compiles the program on the command line, in a process of its own so that a signal can stop it."""
     from tailrace.switch.compiler import CompilerError
-    from tailrace.switch.compiler.errors import at
+    from tailrace.switch.compiler.errors import located
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 
     if path is None:
@@ -281,7 +281,7 @@ def _load(path: Path | None) -> SwitchProgram | None:
     try:
         return compiler(text)
     except CompilerError as error:
-        raise StartError(at(str(path), str(error))) from error
+        raise StartError(located(str(path), str(error))) from error
     finally:
         compiler.stop()
 

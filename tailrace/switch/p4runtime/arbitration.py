@@ -2,7 +2,7 @@
 """Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
 
 The server remembers the highest election id that each role has seen: for the default role for ever, for
-another role as long as it has a stream. The connected client with this id is the primary, all others are
+any other role until its last stream ends. The connected client with this id is the primary, all others are
 backups. When the primary disconnects, no backup is promoted: a client must send an id at least as high.
 """
 
@@ -18,12 +18,12 @@ from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 DEFAULT_ROLE = ""
 
 MAX_ROLE_BYTES = 256
-"""Length of a role's name."""
+"""Most bytes of a role's name."""
 
 
 @dataclass(eq=False, slots=True)
 class ArbitrationClient:
-    """The client of one stream; `role` is None until its first update. Without election id it is a backup."""
+    """The client of one stream, a backup if it has no election id; `role` is None until its first update."""
 
     role: str | None = None
     election_id: int | None = None

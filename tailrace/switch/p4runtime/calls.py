@@ -7,9 +7,10 @@ another cycle. So handlers raise P4RtError, `with_status` clears the frames of i
 exception.
 
 In gRPC, the task that awaits a batch of operations frees the batch and its message
-(https://github.com/grpc/grpc/issues/43360). It does not free them if the task was cancelled, as gRPC cancels
-handlers of clients that disconnect, or if the batch failed: each stream leaks 100 to 300 bytes, which pin a
-page. So these tasks are never cancelled here, and gRPC sees no failed batch: `shielded` reports both.
+(https://github.com/grpc/grpc/issues/43360). Both leak if the batch failed or the task was cancelled (gRPC
+cancels the handlers of a client that disconnects): 100 to 300 bytes per stream, which pin a page of memory.
+So these tasks are never cancelled here, and gRPC sees no failed batch. `shielded` raises CancelledError in
+either case.
 
 gRPC buffers a partial request as long as its call is open, and awaits the request of a unary call before it
 calls the handler. So unary calls are registered as streaming ones, which are the same on the wire, and this
@@ -42,8 +43,8 @@ Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 ARRIVAL_S = 60.0
 """Longest time until a request has arrived completely; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Calls whose request has not arrived; one more ends the oldest. Each may keep a connection open."""
-TRIMMED = 1 << 20
+"""Most calls whose request has not arrived; one more ends the oldest. Each may keep a connection open."""
+TRIM_ABOVE_OCTETS = 1 << 20
 """After a request of more octets than this, freed memory is returned to the system."""
 MAX_LOG = 1000
 """Most characters of an internal error in the log."""
@@ -52,11 +53,11 @@ _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not
 
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
-_STOPPED = "_ServerStoppedError"
-_ERROR = "ExecuteBatchError"
-_FAILED = 'Failed "execute_batch"'
-"""The names of gRPC's private error classes, for a stopped server and for batches; and the beginning of the
-message if a batch has failed. With another message, the batch could not be started.
+_SERVER_STOPPED = "_ServerStoppedError"
+_BATCH_ERROR = "ExecuteBatchError"
+_BATCH_FAILED = 'Failed "execute_batch"'
+"""The names of gRPC's private error classes, for a stopped server and for batches. The message of the latter
+begins with _BATCH_FAILED if the batch has failed; otherwise the batch could not be started.
 """
 
 
@@ -67,7 +68,7 @@ def with_status(behaviour: Behaviour) -> Behaviour:
         try:
             return await behaviour(request, context)
         except Exception as error:  # noqa: BLE001 - a call must not end without a status
-            if type(error).__name__ in (_ERROR, _STOPPED):
+            if type(error).__name__ in (_BATCH_ERROR, _SERVER_STOPPED):
                 raise asyncio.CancelledError from None  # the client disconnected or the server stopped
             set_status(context, _as_refusal(error))
             without_frames(error)
@@ -102,12 +103,12 @@ class _Future(asyncio.Future[Any]):
         super().__init__(loop=loop)
         task = asyncio.current_task(loop)
         # a strong reference would make a cycle, and cycles are collected late (daemon/cli.py)
-        self._waits = None if task is None else ref(task)
+        self._waiting_task = None if task is None else ref(task)
         self._failed = loop.failed
 
     def set_exception(self, exception: type | BaseException, /) -> None:
-        if type(exception).__name__ == _ERROR and str(exception).startswith(_FAILED):
-            task = self._waits() if self._waits is not None else None
+        if type(exception).__name__ == _BATCH_ERROR and str(exception).startswith(_BATCH_FAILED):
+            task = self._waiting_task() if self._waiting_task is not None else None
             if task is not None:
                 self._failed.add(task)
             self.set_result(None)
@@ -141,7 +142,7 @@ async def shielded(call: Awaitable[_T]) -> _T:
     try:
         result = await asyncio.shield(task)
     except Exception as error:
-        if type(error).__name__ == _ERROR:
+        if type(error).__name__ == _BATCH_ERROR:
             raise asyncio.CancelledError from None
         raise
     if task in getattr(task.get_loop(), "failed", ()):
@@ -199,7 +200,9 @@ class PendingRequests:
         if reading.done():
             return reading.result()
         if evicted.done():
-            raise exhausted(f"{MAX_PENDING} requests have not arrived; the limit is {MAX_PENDING}")
+            raise exhausted(
+                f"too many calls wait for their request (limit {MAX_PENDING}); this one was the oldest"
+            )
         raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVAL_S:g} s")
 
 
@@ -250,7 +253,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # gene
             if octets is _EOF:
                 set_status(context, invalid("the call has no request"))
                 return b""
-            large = len(octets) > TRIMMED
+            large = len(octets) > TRIM_ABOVE_OCTETS
             handled = behaviour(octets, context)
             del octets  # the handler drops it once parsed
             try:

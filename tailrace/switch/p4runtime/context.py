@@ -178,8 +178,8 @@ class EntityLimits:
     """Limits that P4Info does not give.
 
     `group_weight`: sum of the weights in a group. `replicas`: replicas of one multicast group or clone
-    session. `rollback`: updates of a batch with rollback, for all of which other Writes wait. `read_bytes`:
-    bytes of the responses to one Read.
+    session. `rollback`: updates in one batch with rollback; other Writes wait for them. `read_bytes`: bytes
+    of the responses to one Read.
     """
 
     multicast_groups: int = 4096

@@ -136,7 +136,7 @@ class Device:
     # ---- pipeline configuration ----
 
     def prepare(self, request: _SetRequest) -> Prepared | None:
-        """Verifies the configuration in a request and compiles its program; None: for COMMIT, which has none.
+        """Verifies the configuration in a request and compiles its program; returns None for COMMIT.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: the action is unknown, or the configuration cannot be realised.
@@ -240,7 +240,7 @@ class Device:
         """Builds a pipeline on a scratch switch, in steps.
 
         Args:
-            keep: its state is copied to the new pipeline; None: the pipeline begins with its initial state.
+            keep: the state to copy to the new pipeline; None: the pipeline begins with its initial state.
             beside_live: both pipelines will exist for long, so both must fit into the memory limit together.
         """
         account = MemoryAccount(self.memory)

@@ -52,7 +52,7 @@ def all_entries(
     """All entries of all tables, each with whether a packet has hit it.
 
     Args:
-        was_hit: answers that for a table's index and an entry's handle.
+        was_hit: takes a table's index and an entry's handle; returns whether a packet has hit the entry.
     """
     for table in state.tables.values():
         for entry in table.all():

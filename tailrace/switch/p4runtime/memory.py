@@ -18,12 +18,12 @@ from tailrace.switch.compiler.model import Model
 ENTRY = 2048
 KEY_BYTE = 8  # for each byte of an entry's key: copies in message and entry, and hash table slots
 MEMBER = 1024
-COPY = 192
+COPY = 192  # of an action profile member
 GROUP = 1024
 GROUP_MEMBER = 384
 REPLICA = 512
-REPLICATED = 1024
-SET_MEMBER = 512
+REPLICATED = 1024  # a multicast group or clone session
+SET_MEMBER = 512  # of a parser value set
 REFERENCE = 512  # from or to an entry: the tuples, and an item in the index (pins/references.py)
 
 _COUNTER_CELL = 16

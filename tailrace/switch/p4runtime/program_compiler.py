@@ -26,11 +26,11 @@ from tailrace.switch.compiler.errors import CompilerError, NotCompiledError
 from tailrace.switch.compiler.program import SwitchProgram, known_program, load_program
 
 MOST_S = 300.0
-"""Timeout of one program."""
+"""Timeout of one compilation."""
 MAX_PROGRAM_BYTES = 32 << 20
 """Largest compiled program."""
 
-_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
+_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)  # first byte of the process's reply
 _ERRORS: dict[int, Callable[[str], CompilerError]] = {
     _REFUSED: CompilerError,
     _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
@@ -39,7 +39,7 @@ _ERRORS: dict[int, Callable[[str], CompilerError]] = {
 _POLL_S = 0.05
 """Interval at which cancellation is checked."""
 _STOP_S = 0.3
-"""How long a process has to stop after SIGTERM, before it gets SIGKILL."""
+"""How long a process may take to stop after SIGTERM before it gets SIGKILL."""
 
 _T = TypeVar("_T")
 _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The read set of a traced packet: the entities that another switch needs for the same trace.
 
-Of a table it contains the entries that were hit, or the default action; of a group only the selected members,
-so that the hash does not matter; of replicas those whose ports are up. It omits counters, which programs
-cannot read, idle timeouts, metadata, and register cells that are 0.
+It contains table entries that were hit, and default actions that ran; groups with only the selected members,
+so that the hash does not matter; and replicas whose ports are up. It omits counters, which programs cannot
+read, idle timeouts, metadata, and register cells that are 0.
 """
 
 from __future__ import annotations

@@ -158,6 +158,6 @@ def _is_initial_default(entry: p4r.TableEntry, state: ForwardingState) -> bool:
     table = state.tables[entry.table_id]
     initial = table.initial_default()
     current = table.default
-    same = (current.target, current.metadata, current.controller_metadata, current.meter)
+    values = (current.target, current.metadata, current.controller_metadata, current.meter)
     counted = entry.HasField("counter_data") and entry.counter_data != p4r.CounterData()
-    return same == (initial.target, b"", 0, None) and not counted
+    return values == (initial.target, b"", 0, None) and not counted

@@ -32,7 +32,7 @@ MAX_PROGRAM = 32 << 20
 
 MAX_FIRST = 1 << 14
 """Octets of a stream's first message, an arbitration update."""
-LARGE = 1 << 14
+LARGE_OCTETS = 1 << 14
 """A request of more octets than this is large; parsed, it may take a hundred times as much memory."""
 MAX_LARGE = 4
 """Large requests that are parsed and executed at a time."""
@@ -59,7 +59,7 @@ class Admission:
     @contextlib.asynccontextmanager
     async def admit(self, octets: bytes) -> AsyncIterator[Callable[[], None]]:
         """Waits for a slot and holds it within the context, or until the yielded function is called."""
-        if len(octets) <= LARGE:
+        if len(octets) <= LARGE_OCTETS:
             yield lambda: None
             return
         await self._slots.acquire()

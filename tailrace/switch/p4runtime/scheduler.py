@@ -29,7 +29,7 @@ class StateLock:
 
     @asynccontextmanager
     async def hold(self, *, shared: bool = False, most_s: float | None = None) -> AsyncIterator[None]:
-        """Holds the lock within the context; it is entered without the lock if that takes over `most_s`."""
+        """Holds the lock within the context; after `most_s` seconds of waiting, enters without the lock."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue[granted] = shared
         self._grant()
@@ -57,23 +57,23 @@ class StateLock:
 
 
 class Scheduler:
-    """The quanta of one server."""
+    """Interleaves the quanta of one server's requests."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._worked_s = time.thread_time()
+        self._last_pause_s = time.thread_time()
 
     async def pause(self) -> None:
-        """Lets the loop serve other calls for one iteration, or after a long quantum for a part of its time.
+        """Lets the loop serve other calls: one iteration, or a fraction of the duration of a long quantum.
 
         An event loop with its own clock belongs to a simulation, in which work takes no time.
         """
         async with self._lock:  # first come, first served
-            slice_s = time.thread_time() - self._worked_s
+            slice_s = time.thread_time() - self._last_pause_s
             is_long = slice_s > YIELD_DIVISOR / 1000
             in_real_time = type(asyncio.get_running_loop()).time is asyncio.BaseEventLoop.time
             await asyncio.sleep(min(slice_s / YIELD_DIVISOR, MAX_YIELD_S) if is_long and in_real_time else 0)
-            self._worked_s = time.thread_time()
+            self._last_pause_s = time.thread_time()
 
     async def run(self, steps: Work) -> None:
         """Runs all steps; pauses after each."""

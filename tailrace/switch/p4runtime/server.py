@@ -224,9 +224,9 @@ async def serve(
     try:
         port = await server.start(address, tls)
         if packets is not None:
-            where, handler = packets
+            packet_address, handler = packets
             packet_server.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
-            listen(packet_server, where, tls)
+            listen(packet_server, packet_address, tls)
             await packet_server.start()
         server.watch(plane, ports)
         on_ready(port)

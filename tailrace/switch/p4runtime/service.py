@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 MAX_STREAMS = 256
 """Streams of one device that have sent an arbitration update. At the limit a new primary evicts a backup."""
 MAX_SILENT = 64
-"""Streams that have not sent one yet; one more closes the oldest."""
+"""Streams that have sent no arbitration update yet; one more closes the oldest."""
 ANNOUNCED_S = 60.0
 ANNOUNCED_WHEN_FULL_S = 2.0
 """Time until a stream must send its first arbitration update; the second value applies at MAX_STREAMS."""
@@ -70,7 +70,7 @@ FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to read earlier messages."""
 PACKETS_AT_ONCE = 256
 """Packet-ins handled in one iteration of the event loop."""
-MANY = 64
+MANY_UPDATES = 64
 """After a Write of more updates than this, freed memory is returned to the system."""
 MAX_DETAILS = 512 << 10
 """Bytes of error details of a batch; clients reject metadata above their own limit."""
@@ -81,7 +81,7 @@ class DataPlane(Protocol):
     """The data plane as the service uses it; switch.daemon.ports.IoLoop implements it."""
 
     def now_ns(self) -> int:
-        """The switch's clock."""
+        """The time on the switch's clock, in ns."""
         ...
 
     def send_packet_out(self, data: bytes) -> None:
@@ -119,7 +119,7 @@ class P4RuntimeService:
         self._response_bytes = 0
         self._dropped = 0
         self._frames: deque[bytes] = deque()
-        self._frees: set[asyncio.Task[None]] = set()
+        self._free_tasks: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
         self.freed: Callable[[], None] = lambda: None
         """Called after much memory may have been freed, to return it to the system."""
@@ -129,7 +129,7 @@ class P4RuntimeService:
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Write (specification 12)."""
         results, term = self._results(), self.device.write_term(request)
-        if len(request.updates) > MANY:
+        if len(request.updates) > MANY_UPDATES:
             self.freed()
         self._writes[request.role] += 1
         try:
@@ -222,8 +222,8 @@ class P4RuntimeService:
             await self._scheduler.run(in_quanta(self.device.configure_steps(request.action, prepared)))
         for pipeline in self.device.dropped():
             free = asyncio.create_task(self._free(pipeline))
-            self._frees.add(free)
-            free.add_done_callback(self._frees.discard)
+            self._free_tasks.add(free)
+            free.add_done_callback(self._free_tasks.discard)
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
@@ -351,11 +351,13 @@ class P4RuntimeService:
         ):
             if full:
                 raise _full(len(announced))
-            return  # the arbiter rejects it: the role has too many
+            return  # the arbiter rejects it: too many streams of the role
         choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
-        last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
-        last.fail(exhausted("too many streams are open; this one was evicted for a new primary"))
-        self._notify(arbiter.disconnect(last.client))
+        victim = min(
+            choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
+        )
+        victim.fail(exhausted("too many streams are open; this one was evicted for a new primary"))
+        self._notify(arbiter.disconnect(victim.client))
 
     @staticmethod
     async def _finish(stream: ClientStream, writer: asyncio.Task[None]) -> None:

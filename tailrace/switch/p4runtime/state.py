@@ -120,7 +120,7 @@ class ForwardingState:
         self.registers = Registers(schema.registers, context)
         self._value_sets = ValueSets(schema, context)
         self.replication = ReplicationState(context)
-        self._done = 0
+        self._work = 0
         """Units of work of the current Write since its last yield."""
         self._writers = self._make_writers()
         self._readers = self._make_readers()
@@ -219,10 +219,10 @@ class ForwardingState:
             role: the client's role.
             refusal: called after each quantum of work; its error rejects all further updates.
         """
-        evaluated, constraints, self._done = 0, self.schema.constraints, 0
+        evaluated, constraints, self._work = 0, self.schema.constraints, 0
         rest: Result = None  # the error of all further updates
         for position, update in enumerate(updates):
-            error, self._done = rest, self._done + SKIPPED
+            error, self._work = rest, self._work + SKIPPED
             if rest is None:
                 error, steps = self._apply(update, None, role)
                 if steps is not None:
@@ -233,9 +233,9 @@ class ForwardingState:
             if error is not None:  # recorded now: during the yield below this Write may be ended
                 results.extend([None] * (position - len(results)))
                 results.append(error)
-            if self._done >= QUANTUM:
-                yield self._done
-                self._done = 0
+            if self._work >= QUANTUM:
+                yield self._work
+                self._work = 0
                 rest = rest or refusal()
 
     def write_all_or_none(
@@ -262,7 +262,7 @@ class ForwardingState:
         if len(updates) > limit:
             raise exhausted(f"a ROLLBACK_ON_ERROR batch has {limit} updates at most, not {len(updates)}")
         undo = Undo()
-        complete, attempted, self._done = False, 0, 0
+        complete, attempted, self._work = False, 0, 0
         mark = None if self._strings is None else self._strings.begin()
         self.schema.types.count_batch()
         try:
@@ -277,9 +277,9 @@ class ForwardingState:
                     results.append(error)
                     results.extend([aborted] * (len(updates) - position - 1))
                     return
-                if self._done >= QUANTUM:
-                    yield self._done
-                    self._done = 0
+                if self._work >= QUANTUM:
+                    yield self._work
+                    self._work = 0
                     refused = refusal()
                     if refused is not None:
                         raise refused
@@ -347,7 +347,7 @@ class ForwardingState:
     ) -> tuple[Result, Generator[int, None, Result] | None]:
         """Applies one update. Returns its result, or a generator of further steps that returns the result.
 
-        The work of the update is added to `_done`.
+        The work of the update is added to `_work`.
         """
         context, constraints, strings = self.context, self.schema.constraints, self._strings
         copies = context.copies
@@ -364,9 +364,9 @@ class ForwardingState:
                     undo.count_tokens(constraints.evaluated)
         except (P4RtError, StateError) as error:
             result = self._rejected(error, mark)
-        self._done += ENTITY + (context.copies - copies) // COPIES_PER_WORK
+        self._work += ENTITY + (context.copies - copies) // COPIES_PER_WORK
         if constraints is not None:
-            self._done += constraints.evaluated // TOKENS_PER_WORK
+            self._work += constraints.evaluated // TOKENS_PER_WORK
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
@@ -411,10 +411,10 @@ class ForwardingState:
             if table is None:
                 raise no_table(message.table_id)
             if table.profile is not None:
-                self._done += message.ByteSize() // _BYTES_PER_WORK
+                self._work += message.ByteSize() // _BYTES_PER_WORK
             table.write(kind, message, undo)
             return None
-        self._done += entity.ByteSize() // _BYTES_PER_WORK
+        self._work += entity.ByteSize() // _BYTES_PER_WORK
         if which == "extern_entry":
             raise self._no_extern(entity.extern_entry)
         writer = self._writers.get(which)
@@ -498,8 +498,8 @@ class ForwardingState:
             the responses; None for a quantum without entities.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the responses are too large, by an estimate before the first one or
-                in fact.
+            P4RtError: RESOURCE_EXHAUSTED: the responses are too large: estimated before the first one, or
+                measured.
         """
         yield from self._check_response_size(requests)
         out = Responses()
@@ -519,7 +519,7 @@ class ForwardingState:
                     done += ENTITY
                     break
                 if done >= QUANTUM:
-                    message = self._taken(out, role)
+                    message = self._take_readable(out, role)
                     size += 0 if message is None else message.ByteSize()
                     if size > limit:
                         raise exhausted(
@@ -529,10 +529,10 @@ class ForwardingState:
                     yield message
                     done = 0
             if done >= QUANTUM:
-                yield self._taken(out, role)
+                yield self._take_readable(out, role)
                 done = 0
         if not out.empty:
-            yield self._taken(out, role)
+            yield self._take_readable(out, role)
 
     def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Rejects requests whose estimated response is too large."""
@@ -549,7 +549,7 @@ class ForwardingState:
                 f"requests; the limit is {limit} bytes"
             )
 
-    def _taken(self, out: Responses, role: str) -> p4r.ReadResponse | None:
+    def _take_readable(self, out: Responses, role: str) -> p4r.ReadResponse | None:
         """Takes the entities read since the last call, as far as the role has access to them."""
         roles = self.schema.roles
         if out.empty or roles is None:

@@ -17,7 +17,7 @@ from tailrace.p4rt.requests import STATISTICS
 from tailrace.p4rt.status import not_found
 from tailrace.switch.p4runtime.calls import with_status
 
-_MAX_ID = 20
+_MAX_ID_DIGITS = 20
 """Digits of the largest device id."""
 
 Statistics = Callable[[], dict[str, object]]
@@ -28,8 +28,8 @@ def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHand
     """The gRPC handler of the service; `devices` by device id."""
 
     async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        text = request[:_MAX_ID].decode(errors="replace")
-        statistics = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
+        text = request[:_MAX_ID_DIGITS].decode(errors="replace")
+        statistics = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID_DIGITS else None
         if statistics is None:
             raise not_found(f"device {text!r} is not known")
         return json.dumps(statistics()).encode()

@@ -37,21 +37,21 @@ class ClientStream:
         self._task = asyncio.current_task()
         self._queue: deque[bytes | p4r.StreamMessageResponse] = deque()
         self._bytes = 0
-        self._must_arrive = 0
+        self._queued_responses = 0
         self._closing = False
         self._readable = asyncio.Event()
         self._taken = asyncio.Event()
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
         """Queues a response, which is never dropped; if the queue is full, the stream ends with an error."""
-        if self._must_arrive >= MAX_QUEUED_RESPONSES:
-            self.fail(exhausted(f"the client has not read {self._must_arrive} responses on its stream"))
+        if self._queued_responses >= MAX_QUEUED_RESPONSES:
+            self.fail(exhausted(f"the client has not read {self._queued_responses} responses on its stream"))
             return
-        self._must_arrive += 1
+        self._queued_responses += 1
         self._put(message)
 
     def offer(self, octets: bytes) -> bool:
-        """Queues a packet-in or notification, or drops it if the queue is full; whether it was queued.
+        """Queues a packet-in or notification, or drops it if the queue is full. Returns whether it is queued.
 
         Args:
             octets: the serialized message; the queues of all clients share it.
@@ -82,7 +82,7 @@ class ClientStream:
                 message = self._queue.popleft()
                 if not isinstance(message, bytes):
                     await shielded(context.write(message))
-                    self._must_arrive -= 1
+                    self._queued_responses -= 1
                 elif not self._closing:
                     await shielded(context.write(message))
                     self._bytes -= len(message)
@@ -99,6 +99,6 @@ class ClientStream:
 
     async def drain(self) -> None:
         """Waits until fewer than RESUME_RESPONSES responses are queued."""
-        while self._must_arrive >= RESUME_RESPONSES:
+        while self._queued_responses >= RESUME_RESPONSES:
             self._taken.clear()
             await self._taken.wait()

@@ -104,15 +104,15 @@ class TraceService:
         self.under_way += 1
         self._sent += request.send
         try:
-            last = await self._send_all(self._results(device, request, frame), context)
+            pending = await self._send_all(self._results(device, request, frame), context)
         except (TraceError, CompilerError, PortError) as error:
             raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
         finally:
             self.under_way -= 1
             self._sent -= request.send
             self._freed()
-        if last is not None:
-            await last  # the status can only be sent after the pending write
+        if pending is not None:
+            await pending  # the status can only be sent after the pending write
             message = f"the client has read no trace for {STALLED_S:g} s"
             raise P4RtError(Code.DEADLINE_EXCEEDED, message)
 

@@ -71,7 +71,7 @@ class SavedProgram(_DocumentPart, frozen=True):
 
 
 class SwitchSettings(_DocumentPart, frozen=True):
-    """Settings of the switch: special ports, priority queues per port, its time and its tick in ns."""
+    """Settings of the switch: special ports, priority queues per port, time and clock tick in ns."""
 
     cpu_port: _Port | None
     drop_port: _Id
@@ -146,7 +146,7 @@ class SavedTrace:
         return hashlib.sha256(self.json).hexdigest()
 
 
-def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
+def document_of(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
     """The document of a trace and its read set.
 
     Raises:

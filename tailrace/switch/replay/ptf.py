@@ -22,7 +22,7 @@ _WIDTH = 96
 _MIN_FRAME_BYTES = 14
 
 
-def test(saved: SavedTrace) -> str:
+def test_source(saved: SavedTrace) -> str:
     """The source of the test.
 
     Raises:

@@ -29,11 +29,11 @@ _MATCHES = {p4i.MatchField.EXACT: "exact", p4i.MatchField.LPM: "lpm", p4i.MatchF
 _MOST_BITS = 2048
 """Widest field with a mask or prefix."""
 
-_PER_US = 1_000_000
+_US_PER_S = 1_000_000
 """Rates of simple_switch_CLI are per microsecond, those of P4Runtime per second."""
 
 
-def test(saved: SavedTrace) -> str:
+def test_source(saved: SavedTrace) -> str:
     """The text of the test.
 
     Raises:
@@ -189,7 +189,7 @@ def _rates(config: p4r.MeterConfig) -> str:
     if config.eburst:
         raise SpecError("a meter with an excess burst")
     pairs = ((config.cir, config.cburst), (config.pir, config.pburst))
-    return " ".join(f"{rate // _PER_US}.{rate % _PER_US:06}:{burst}" for rate, burst in pairs)
+    return " ".join(f"{rate // _US_PER_S}.{rate % _US_PER_S:06}:{burst}" for rate, burst in pairs)
 
 
 def _key(field: p4i.MatchField, match: p4r.FieldMatch) -> str:

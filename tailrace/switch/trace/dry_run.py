@@ -14,16 +14,16 @@ from tailrace.switch.trace.records import DescribeEntity, NumberedEvents, no_des
 from tailrace.switch.trace.watcher import PacketWatcher
 
 BUFFER_FIELDS = 1 << 18
-"""Size of the record buffer of one dry run: 2 MiB, some hundred times what one packet needs in Flowcut."""
+"""Size of the record buffer of one dry run: 2 MiB, about a hundred times what a packet needs in Flowcut."""
 
 MOST_RECORD_FIELDS = 1 << 21
-"""Limit of the record fields of all outcomes of a packet, or of an injected packet: bounds the load."""
+"""Most record fields of one packet, over all outcomes of a dry run: bounds the load. Also for injections."""
 
 MOST_OUTCOMES = 1024
 """Limit of the outcomes of one packet."""
 
 FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
-"""Larger choices give values of `random` directly: the choice FIRST_VALUE + n means the value `low` + n."""
+"""Choices from here on give a value of `random` directly: FIRST_VALUE + n means the value `low` + n."""
 
 
 class DryRun(NamedTuple):
@@ -57,7 +57,7 @@ def dry_runs(
 ) -> Iterator[DryRun]:
     """What a switch would do with a packet that arrived now at a port: all outcomes, the natural one first.
 
-    Outcomes differ in choices: selected group members, meter colours and values of `random`. Of a range of
+    Outcomes differ in choices: selected group members, meter colours and values of `random`. In a range of
     more than 65 values, only the natural one and 64 evenly spaced ones are tried. The packet's copies are
     traced as well. Packets leave their queues at once. There are at most MOST_OUTCOMES outcomes, and no
     further one is computed when the records have MOST_RECORD_FIELDS fields.

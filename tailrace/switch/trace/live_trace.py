@@ -22,7 +22,7 @@ POLL_S = 0.02
 """Time between two polls."""
 
 EntryHit = Callable[[int, int], bool]
-"""Whether a table entry, by table index and handle, was ever hit."""
+"""Takes a table's index and an entry's handle; returns whether the entry was ever hit."""
 
 ListEntries = Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]]
 
@@ -94,7 +94,7 @@ class LiveTracer:
         """The coverage of each program so far.
 
         Args:
-            entries: lists the entries of the present program; its second argument tells whether one was hit.
+            entries: lists the present program's entries; its second argument tells whether an entry was hit.
         """
         with self._polling:
             return self._coverage(entries)

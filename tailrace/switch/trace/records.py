@@ -207,7 +207,7 @@ class RecordReader:
         else:
             owner, index, position = packet.statement
             if owner == C.TR_OWNER_STATE:
-                self._parsed(packet, index, position, changes)
+                self._add_parser_event(packet, index, position, changes)
             else:
                 calls = self._model.deparser_calls
                 body = self._model.actions[index].body if owner == C.TR_OWNER_ACTION else calls
@@ -216,7 +216,7 @@ class RecordReader:
         packet.steps += packet.externs
         packet.externs = []
 
-    def _parsed(
+    def _add_parser_event(
         self, packet: _Packet, state: int, position: int, changes: tuple[events.FieldChange, ...]
     ) -> None:
         op = self._model.parser.states[state].ops[position]
@@ -439,7 +439,7 @@ def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...]
             copies.append((number, len(steps)))
             depths[step.packet] = depths.get(number, 0) + 1
         steps.append(step)
-    # in the inverse order of making: copies of a copy have larger numbers than the copy
+    # the newest copy first: copies of a copy have larger numbers than the copy
     for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
         copy = cast(events.CopyEvent, by_packet[number][at])
         deep = depths[copy.packet] > MOST_DEPTH

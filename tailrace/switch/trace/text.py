@@ -91,18 +91,18 @@ _MAIN = (
 def summary(trace: Trace) -> Iterator[Line]:
     """A short form of a trace: the entries that were hit, queues, copies, and the outcome."""
 
-    def main(steps: Sequence[Event]) -> tuple[Event, ...]:
+    def main_events(steps: Sequence[Event]) -> tuple[Event, ...]:
         kept: list[Event] = []
         for step in steps:
             if isinstance(step, events.CopyEvent):
-                kept.append(structs.replace(step, steps=main(step.steps)))
+                kept.append(structs.replace(step, steps=main_events(step.steps)))
             elif isinstance(step, _MAIN) and (
                 not isinstance(step, events.TableEvent) or step.entry is not None
             ):
                 kept.append(step)
         return tuple(kept)
 
-    for depth, style, line in _lines(main(trace.steps), 0, full=True):
+    for depth, style, line in _lines(main_events(trace.steps), 0, full=True):
         if not line.startswith("key ("):
             yield max(0, depth - 1), style, printable(line)
     yield from _end(trace)
@@ -147,21 +147,21 @@ def _is_minor(step: Event) -> bool:
 
 
 def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
-    inside = 2
+    inner_depth = 2
     for step in steps:
         if not full and _is_minor(step):
             continue
         if isinstance(
             step, events.BeginEvent | events.TableEvent | events.ConditionEvent | events.StateEvent
         ):
-            inside = 2
-        depth = _DEPTH.get(type(step), inside)
+            inner_depth = 2
+        depth = _DEPTH.get(type(step), inner_depth)
         for more, style, line in _shown(step):
             yield base + depth + more, style, line
         if isinstance(step, events.StateEvent):
-            inside = 3
+            inner_depth = 3
         elif isinstance(step, events.ActionEvent):
-            inside = 4
+            inner_depth = 4
         if isinstance(step, events.CopyEvent):
             yield from _lines(step.steps, base + 2, full)
 

@@ -45,7 +45,7 @@ class TracingBuild:
         # the build that switches run; the dynamic loader loads a file only once, so this is the same code
         self._regular_code = program.load()
         self.regular = _symbol(self._regular_code, "tr_program *", "tr_program_entry")
-        self.entry = _symbol(self._code, "tr_program *", "tr_program_entry")
+        self.tracing = _symbol(self._code, "tr_program *", "tr_program_entry")
         self._layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
 
     def new_tracer(self, size: int) -> Any:

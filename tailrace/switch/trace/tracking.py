@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet tracking: what a running switch does to chosen packets, and which ones overtake them in queues."""
+"""Packet tracking: what a running switch does to chosen packets, and which others overtake them in queues."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class QueueResidence:
 
     packets, bytes: what waited in the queue when the packet joined it
     queued_ps, left_ps: when it joined and left; None: it has not left
-    paused_before_ps: how long the queue had been paused in all before
+    paused_before_ps: the total time for which the queue had been paused before the stay
     paused_ps: how long the queue was paused during the stay
     overtakes: how many packets overtook it
     """

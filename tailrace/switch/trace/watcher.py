@@ -51,7 +51,7 @@ class PacketWatcher:
     """
 
     def __init__(self, switch: V1ModelSwitch, size: int) -> None:
-        """`size`: that of the record buffer in 64-bit fields.
+        """`size`: the size of the record buffer in 64-bit fields.
 
         Raises:
             TraceError: the switch has no program, or memory is exhausted.
@@ -70,13 +70,13 @@ class PacketWatcher:
         self._counts = ffi.new("uint32_t[2]")
 
     def attach(self, *, recording: bool = True) -> None:
-        """From now on coverage is counted; with `recording`, packets that arrive are recorded, else not.
+        """Starts counting coverage; with `recording`, packets that arrive from now on are recorded, else not.
 
         Raises:
             TraceError: the switch runs another program.
         """
         code = self._core.tr_tracer_attach(
-            self._switch.handle, self._tracer, self._build.regular, self._build.entry, int(recording)
+            self._switch.handle, self._tracer, self._build.regular, self._build.tracing, int(recording)
         )
         if code < 0:
             raise TraceError(_PROBLEMS[code])
@@ -117,7 +117,7 @@ class PacketWatcher:
         """
         try:
             code = self._core.tr_dry_run(
-                *(self._switch.handle, self._tracer, self._build.regular, self._build.entry),
+                *(self._switch.handle, self._tracer, self._build.regular, self._build.tracing),
                 *(port, data, len(data), now_ps, list(choices), len(choices)),
             )
         except OverflowError:
@@ -137,11 +137,11 @@ class PacketWatcher:
     def events(
         self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
     ) -> NumberedEvents:
-        """The events of packets whose records, from their arrival, are given."""
+        """The events in `records`, which must begin with the arrival of each packet."""
         return list(self.reader(describe).feed(records))
 
     def trace(self, events: NumberedEvents, packet: int = 1, *, cut: bool = False, inside: int = 0) -> Trace:
-        """The trace of one packet and its copies."""
+        """The trace of one packet and its copies; `inside`: how many of them are still in the switch."""
         steps, too_deep = nest(events, packet)
         return Trace(program=self.program.model.name, steps=steps, cut=cut or too_deep, inside=inside)
 

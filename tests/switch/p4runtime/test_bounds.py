@@ -193,7 +193,7 @@ def test_streams_and_reads_are_counted(make_rig: RigMaker, monkeypatch: pytest.M
 
 def test_large_requests_are_few_at_a_time() -> None:
     """Others wait until one has ended, or has left its place early; small ones do not."""
-    large, entered = bytes(requests.LARGE + 1), list[int]()
+    large, entered = bytes(requests.LARGE_OCTETS + 1), list[int]()
 
     async def hold(admission: requests.Admission, number: int, end: asyncio.Event, *, early: bool) -> None:
         async with admission.admit(large) as leave:

@@ -183,4 +183,4 @@ class Source:
         return next(dry_runs(self.switch, port, frame, at_ns=NOW_NS))
 
     def saved(self, tried: DryRun) -> TraceDocument:
-        return document.saved(tried.trace, self.device.needs(tried.events, NOW_NS), self.config)
+        return document.document_of(tried.trace, self.device.needs(tried.events, NOW_NS), self.config)

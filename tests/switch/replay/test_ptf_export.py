@@ -42,7 +42,7 @@ def _exported(name: str, kind: str) -> tuple[TraceDocument, str]:
         saved = SavedTrace(made)
         if made.expected.sent and any(kind_of(update) == kind for update in saved.updates):
             try:
-                return made, ptf.test(saved)
+                return made, ptf.test_source(saved)
             except SpecError as error:
                 assert "for no interface" in str(error)
     raise AssertionError(f"{name}: no such trace")
@@ -83,4 +83,4 @@ def test_what_ptf_cannot_say() -> None:
     made, _ = _exported("match_kinds", "table_entry")
     settings = msgspec.structs.replace(made.switch, cpu_port=made.packet.port)
     with pytest.raises(SpecError, match="is the CPU port"):
-        ptf.test(SavedTrace(msgspec.structs.replace(made, switch=settings)))
+        ptf.test_source(SavedTrace(msgspec.structs.replace(made, switch=settings)))

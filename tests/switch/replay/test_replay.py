@@ -117,7 +117,7 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
         assert sorted(needs.choices) == [0, 1]
         for tried, choice in zip(pair, needs.choices, strict=True):
             narrowed = msgspec.structs.replace(needs, choices=(choice,))
-            made = document.saved(tried.trace, narrowed, source.config)
+            made = document.document_of(tried.trace, narrowed, source.config)
             repeated = outcome(runner.run(SavedTrace(made)))
             assert list(runner.differences(outcome(tried.trace), repeated, reasons=True)) == []
 
@@ -148,7 +148,7 @@ def test_stf(name: str) -> None:
     done, sayings = 0, set()
     for _, made in traces(name, seed=7):
         try:
-            text = stf.test(SavedTrace(made))
+            text = stf.test_source(SavedTrace(made))
         except SpecError as error:
             sayings.add(str(error).partition(": ")[2])
             continue
@@ -165,7 +165,7 @@ def test_what_stf_cannot_say() -> None:
     for name in ("action_profiles", "value_sets"):
         for _, made in traces(name, 20):
             try:
-                stf.test(SavedTrace(made))
+                stf.test_source(SavedTrace(made))
             except SpecError as error:
                 reasons.add(str(error).partition(": ")[2])
     assert reasons >= {"STF cannot express it: an action profile", "STF cannot express it: a value set"}

@@ -115,7 +115,7 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
         try:
             saved = document.read(path)
             taken += 1
-            for use in (stf.test, ptf.test, runner.run):
+            for use in (stf.test_source, ptf.test_source, runner.run):
                 try:
                     use(saved)
                 except SpecError as error:
@@ -196,9 +196,9 @@ def test_names_are_no_code(good: list[dict[str, Any]], name: str) -> None:
     made["program"]["p4info"] = text_format.MessageToString(info)
     saved = SavedTrace(msgspec.convert(made, document.TraceDocument))
     plain = SavedTrace(msgspec.convert(good[0], document.TraceDocument))
-    assert _code(ptf.test(saved)) == _code(ptf.test(plain))
+    assert _code(ptf.test_source(saved)) == _code(ptf.test_source(plain))
     with pytest.raises(SpecError, match=r"^updates.*: STF cannot express it: the name"):
-        stf.test(saved)
+        stf.test_source(saved)
 
 
 def _code(text: str) -> str:

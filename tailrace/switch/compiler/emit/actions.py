@@ -15,7 +15,7 @@ from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
-_SMALL = 32
+_INLINED_PRIMITIVES = 32
 """Actions of up to this many primitives are inlined at each call; larger ones only if they have one call."""
 
 
@@ -33,7 +33,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     for a in model.actions:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
-        inlined = sites[a.index] <= 1 or len(a.body) <= _SMALL
+        inlined = sites[a.index] <= 1 or len(a.body) <= _INLINED_PRIMITIVES
         how = "TR_INLINE" if inlined else "static __attribute__((unused))"
         code.line(f"{how} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
@@ -56,7 +56,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.count_point("statement", a.index, i)
             body.primitive(primitive, i)
             code.close()
-            code.changes()
+            code.trace_changes()
         if len(a.body) in targets:
             code.line(f"at_{len(a.body)}: __attribute__((unused));")
         code.line("end: __attribute__((unused));")

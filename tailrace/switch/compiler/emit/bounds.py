@@ -63,7 +63,9 @@ class BoundsOf:
         """
         bounds = self._of(e)
         if width(bounds) > _WIDEST:
-            raise CompilerError(f"{self.model.name}: a result, as of <<, may need more than {_WIDEST} bits")
+            raise CompilerError(
+                f"{self.model.name}: a result, for example of <<, may need more than {_WIDEST} bits"
+            )
         return bounds
 
     def _of(self, e: Expr) -> Bounds:

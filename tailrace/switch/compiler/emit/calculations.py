@@ -10,7 +10,7 @@ from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
 from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
 
-# Algorithms that another one implements. Custom CRCs have the standard parameters, as BMv2's have at first.
+# Algorithms implemented by another one's function. Custom CRCs have the standard parameters: BMv2's default.
 _FUNCTION = {
     "crc16_custom": "crc16",
     "crc32_custom": "crc32",
@@ -213,7 +213,7 @@ def emit_checksums(code: CodeWriter, model: Model) -> None:
     code.line("(void)p;")
     code.line("(void)h;")
     if any(c.verify for c in model.checksums):
-        code.begin("TR_STAGE_VERIFY", "0")
+        code.trace_begin("TR_STAGE_VERIFY", "0")
     for i, c in enumerate(model.checksums):
         if not c.verify:
             continue
@@ -238,7 +238,7 @@ def emit_checksums(code: CodeWriter, model: Model) -> None:
     code.line("(void)p;")
     code.line("(void)h;")
     if any(c.update for c in model.checksums):
-        code.begin("TR_STAGE_UPDATE", "0")
+        code.trace_begin("TR_STAGE_UPDATE", "0")
     for i, c in enumerate(model.checksums):
         if not c.update:
             continue
@@ -251,7 +251,7 @@ def emit_checksums(code: CodeWriter, model: Model) -> None:
         code.open(f"if ({cond})")
         code.trace("TR_RECORD_CHECKSUM", i, 1, 1)
         code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
-        code.changes("NULL")
+        code.trace_changes("NULL")
         code.close()
         code.close()
     code.close()

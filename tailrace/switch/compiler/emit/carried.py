@@ -17,8 +17,8 @@ from tailrace.switch.compiler.model import Model
 
 @dataclass(frozen=True, slots=True)
 class NotCarried:
-    """`headers`: indexes of headers that are not carried at all; `split`: a header of which some fields are
-    carried; `fields`: positions of the other ones.
+    """`headers`: indexes of headers that are not carried at all; `split`: the index of a header some of whose
+    fields are carried; `fields`: positions of its fields that are not.
     """
 
     headers: frozenset[int]

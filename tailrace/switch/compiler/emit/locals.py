@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metadata that only one C function uses become local variables there: in a CPU register or optimised away.
 
-p4c turns each variable and intermediate value into a field of metadata, some hundred in our programs. Most
+p4c turns each variable and intermediate value into a field of metadata: about a hundred in our programs. Most
 are used by the parser alone, by ingress alone or by egress alone, and are zero when it begins, as are all
 metadata of a new packet. So they need not be in the PHV, which is cleared for each packet and carried through
 queues.
@@ -35,7 +35,7 @@ def references(part: object) -> Iterator[FieldRef | HeaderInst]:
         for item in part:
             yield from references(item)
     elif isinstance(part, KeyField):
-        # of the key field's header only the validity is read; metadata are always valid
+        # only the validity of the key field's header is read; metadata are always valid
         yield from references(part.value)
         if not isinstance(part.value, FieldRef) or part.value.header != part.header:
             yield from references(part.header)
@@ -88,10 +88,10 @@ def locals_of(model: Model) -> Locals:
             elif isinstance(ref.header, HeaderInst):
                 users.setdefault(ref.header.index, set()).add(user)
                 field_users.setdefault((ref.header.index, ref.field), set()).add(user)
-    alone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
+    standalone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
     types = Counter(h.type for h in model.headers)
-    headers = {h.index for h in alone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
-    split = {h.index for h in alone if types[h.type] == 1} - headers - headers_used
+    headers = {h.index for h in standalone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
+    split = {h.index for h in standalone if types[h.type] == 1} - headers - headers_used
     return Locals(
         frozenset(headers),
         frozenset(key for key, by in field_users.items() if key[0] in split and len(by) == 1 and 0 not in by),

@@ -65,6 +65,6 @@ def _part(text: str, drop: int, keep: int) -> str:
 
 
 def _store(code: CodeWriter, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
-    """Emits the store of a word of 64 bits, or of the bytes of the last, shorter one."""
+    """Emits the store of a word: 64 bits, or fewer whole bytes if it is the last."""
     shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
     code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

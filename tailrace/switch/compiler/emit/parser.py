@@ -55,7 +55,7 @@ class ParserEmitter:
         code.line(f"uint32_t pos = 0, len = p->len, error = {self._error('NoError')}, visited = 0;")
         for name in ("s", "h", "l", "pkt", "len", "visited"):
             code.line(f"(void){name};")
-        code.begin("TR_STAGE_PARSER")
+        code.trace_begin("TR_STAGE_PARSER")
         code.line(self._goto(self.model.parser.init))
         for index, state in enumerate(self.model.parser.states):
             self._state(state, index)
@@ -90,26 +90,26 @@ class ParserEmitter:
             code.trace("TR_RECORD_STEP", "TR_OWNER_STATE", index, position)
             code.count_point("op", index, position)
             self._op(op)
-            code.changes()
+            code.trace_changes()
             code.close()
         code.open("")
         self._select(state, index)
         code.close()
 
-    def _need(self, nbytes: str) -> None:
+    def _require_bytes(self, nbytes: str) -> None:
         self.code.line(f"if (len - pos < {nbytes})")
         self.code.line(f"    {self._fail('PacketTooShort')}")
 
-    def _need_lookahead(self, operand: object) -> None:
+    def _require_lookahead(self, operand: object) -> None:
         ahead = [(e.offset + e.bits + 7) // 8 for e in parts(operand) if isinstance(e, Lookahead)]
         if ahead:
-            self._need(str(max(ahead)))
+            self._require_bytes(str(max(ahead)))
 
     def _op(self, op: ParserOp) -> None:
         if isinstance(op, Extract):
             self._extract(op)
         elif isinstance(op, ParserSet):
-            self._need_lookahead(op.value)
+            self._require_lookahead(op.value)
             self._set(op)
         elif isinstance(op, Verify):
             self.code.line(f"if (!{self.values.boolean(op.condition)})")
@@ -136,7 +136,7 @@ class ParserEmitter:
         self.code.line(f"uint64_t {t} = {self.values.index(bits)};")
         self.code.line(f"if ({t} % 8)")
         self.code.line(f"    {self._fail('ParserInvalidArgument')}")
-        self._need(f"{t} / 8")
+        self._require_bytes(f"{t} / 8")
         self.code.line(f"pos += (uint32_t)({t} / 8);")
 
     def _extract(self, op: Extract) -> None:
@@ -175,7 +175,7 @@ class ParserEmitter:
         fixed = t.fixed_bits // 8
         if op.length is None:
             if fixed:
-                self._need(str(fixed))
+                self._require_bytes(str(fixed))
             code.trace("TR_RECORD_EXTRACT", "pos", fixed)
             code.line(f"extract_ht{type_index}(&{place}, pkt + pos);")
             code.line(f"pos += {fixed};")
@@ -184,7 +184,7 @@ class ParserEmitter:
         code.line(f"uint64_t {vl} = {self.values.index(op.length)};")
         code.line(f"if ({vl} % 8)")
         code.line(f"    {self._fail('ParserInvalidArgument')}")
-        self._need(f"{fixed} + {vl} / 8")
+        self._require_bytes(f"{fixed} + {vl} / 8")
         code.line(f"if ({vl} / 8 > {op.max_bytes - fixed})")
         code.line(f"    {self._fail('HeaderTooShort')}")
         code.trace("TR_RECORD_EXTRACT", "pos", f"{fixed} + {vl} / 8")
@@ -198,7 +198,7 @@ class ParserEmitter:
         if not state.key or not state.transitions:
             code.line(self._goto(state.default))
             return
-        self._need_lookahead(tuple(k.value for k in state.key))
+        self._require_lookahead(tuple(k.value for k in state.key))
         keys: list[str] = []
         for part in state.key:
             t = code.temp()
@@ -284,14 +284,14 @@ def emit_deparser(code: CodeWriter, model: Model) -> None:
     refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]
     code.open("static int trp_deparse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("trp_update(s, p, h);")
-    code.begin("TR_STAGE_DEPARSER", "0")
+    code.trace_begin("TR_STAGE_DEPARSER", "0")
     for i, call in enumerate(model.deparser_calls):
         code.open("")
         code.trace("TR_RECORD_STEP", "TR_OWNER_DEPARSER", 0, i)
         code.count_point("deparser", 0, i)
         ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()
-        code.changes("NULL")
+        code.trace_changes("NULL")
     if model.deparser_calls:
         code.line("calls_done: __attribute__((unused));")
     code.line("uint32_t n = 0;")

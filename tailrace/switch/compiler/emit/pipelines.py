@@ -72,7 +72,7 @@ class PipelineEmitter:
         code.line("struct tr_locals locals = {0}, *l = &locals;")
         for name in ("s", "p", "h", "l"):
             code.line(f"(void){name};")
-        code.begin(f"TR_STAGE_{self.pipeline.name.upper()}")
+        code.trace_begin(f"TR_STAGE_{self.pipeline.name.upper()}")
         code.line(self._goto(self.pipeline.init))
         for i in self.pipeline.tables:
             self._label(self.model.tables[i].name)
@@ -106,7 +106,7 @@ class PipelineEmitter:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
     def _leave(self, action: Action, node: str | None) -> None:
-        """Jumps to the node after an action, or to the end of the pipeline if the action executed exit."""
+        """Emits the jump to the node after an action, or to the end of the pipeline if it executed exit."""
         if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
@@ -161,7 +161,7 @@ class PipelineEmitter:
         code.line("id = e->id;")
         code.line("data = e->data;")
         code.close()
-        self._act(t, "id", "data")
+        self._run_action(t, "id", "data")
 
     def _lookup_entry(self, t: Table) -> None:
         code = self.code
@@ -235,10 +235,10 @@ class PipelineEmitter:
             code.close()
         if t.kind != "simple":
             self._resolve(t)
-        self._act(t, "e->id", "e->data")
+        self._run_action(t, "e->id", "e->data")
 
-    def _act(self, t: Table, action_id: str, data: str) -> None:
-        """Runs an action, given by C text of its id and data, and jumps to the next node."""
+    def _run_action(self, t: Table, action_id: str, data: str) -> None:
+        """Emits an action call, given C text of its id and data, and the jump to the next node."""
         code = self.code
         code.open(f"switch ({action_id})")
         for a in t.actions:
@@ -268,7 +268,7 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """Records a lookup in a tracing build. `handle`: C text of the entry's handle + 1; 0: a miss."""
+        """Traces a lookup in a tracing build. `handle`: C text of the entry's handle + 1, of 0 for a miss."""
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
@@ -279,12 +279,12 @@ class PipelineEmitter:
                 self.code.count_point("table", t.index)
 
     def _if_saved(self) -> None:
-        """Precedes a statement that changes the entry `e`: a dry run saves the entry, to restore it later."""
+        """Emits an `if` before a change of the entry `e`: a dry run saves the entry, to restore it later."""
         if self.code.tracing:
             self.code.line("if (tr_undo_save_entry(s, p, e))")
 
     def _direct_meter(self, t: Table) -> None:
-        """Runs the direct meter of the entry, or of the default entry after a miss.
+        """Emits the execution of the direct meter of the entry, or of the default entry after a miss.
 
         In BMv2 default entries have no meter, so a miss does not write the field. Here this is so until the
         control plane sets rates of the default entry.
@@ -302,10 +302,10 @@ class PipelineEmitter:
         code.line(f"uint64_t {colour} = {execute};")
         code.line("if (hit || meter->mode != TR_METER_UNSET)")
         code.line(f"    {place} = {colour} & {mask};")
-        code.changes()
+        code.trace_changes()
 
-    def _first(self, t: Table) -> None:
-        """Runs the action that the group itself may have, before that of the selected member."""
+    def _group_action(self, t: Table) -> None:
+        """Emits the call of the action that the group itself may have, before that of the selected member."""
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -322,7 +322,7 @@ class PipelineEmitter:
         code.close()
 
     def _resolve(self, t: Table) -> None:
-        """Replaces an indirect entry by the member of the action profile that it selects."""
+        """Emits the replacement of an indirect entry by the member of the action profile that it selects."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector
         code = self.code
@@ -334,7 +334,7 @@ class PipelineEmitter:
         code.line("const tr_entry *first;")
         code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
         if selector is not None:
-            self._first(t)
+            self._group_action(t)
         code.open("if (!e)")
         if t.by_hit:
             code.line("if (hit)")

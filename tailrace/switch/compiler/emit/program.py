@@ -144,7 +144,7 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
         code.line(f"uint64_t record[{max(n, 1)}];")
         values, at = Values(model, Lvalues(model), code), 0
         for e, bits in d.values:
-            values.limbs(e, bits, "record", at)
+            values.store_limbs(e, bits, "record", at)
             at += limbs_of(bits)
         code.line(f"tr_digest_push(s, {d.index}, s->now_ps, record, {n});")
         code.line("break;")

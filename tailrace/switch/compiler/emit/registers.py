@@ -118,7 +118,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
 
 
 def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
-    """Records, in a tracing build, that the packet in this stage accesses a cell."""
+    """In a tracing build, emits the record that the packet in this stage accesses a cell."""
     if not code.tracing:
         return
     if r.bits <= 128:

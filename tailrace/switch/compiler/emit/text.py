@@ -22,7 +22,7 @@ _STEPS = 64
 
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
-"""Longer strings are truncated: this is the longest line of the log."""
+"""Most bytes of a string literal, as of a line of the log; longer strings are truncated."""
 
 # the characters of emitted C outside of string literals: no backslash, no quote, no #
 _CODE_CHARS = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
@@ -144,7 +144,7 @@ class CodeWriter:
             point = self.points.index(kind, index, part)
             self.line(f"s->coverage[{point} + !!({branch})]++;" if branch else f"s->coverage[{point}]++;")
 
-    def changes(self, space: str = "l") -> None:
+    def trace_changes(self, space: str = "l") -> None:
         """In a tracing build, adds code that records changes of fields since the last such record.
 
         `space`: C text of a pointer to the locals; "NULL" where there are none.
@@ -152,7 +152,7 @@ class CodeWriter:
         if self.tracing:
             self.line(f"tr_trace_changes(s, p, h, {space});")
 
-    def begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
+    def trace_begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
         """In a tracing build, adds code that records the begin of a stage."""
         if self.tracing:
             self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")

@@ -486,7 +486,7 @@ class Values:
         word = self.clean(e, f.bits)
         self.code.line(f"{self._field(target)} = {word};")
 
-    def limbs(self, e: Expr, bits: int, array: str, at: int) -> None:
+    def store_limbs(self, e: Expr, bits: int, array: str, at: int) -> None:
         """Emits the store of a value modulo 2^bits into ``array[at...]``."""
         if bits <= 64:
             self.code.line(f"{array}[{at}] = {self.clean(e, max(bits, 1))};")

@@ -59,8 +59,8 @@ class ActionReader:
     def __init__(self, exprs: ExprReader, names: ActionScope) -> None:
         self.exprs = exprs
         self.names = names
-        self.params = 0
-        field, cut, num = self._field, self._cut_field, exprs.number
+        self.param_count = 0
+        field, truncated, num = self._field, self._truncated_field, exprs.number
         header, union, stack, expr = exprs.header, exprs.union, exprs.stack, exprs.expr
         fields, offset = self._list, self._offset
         register = self._object(names.registers, "register")
@@ -82,12 +82,12 @@ class ActionReader:
             "remove_header": (header,),
             "push": (stack, num),
             "pop": (stack, num),
-            "register_read": (cut, register, num),
+            "register_read": (truncated, register, num),
             "register_write": (register, num, num),
             "count": (counter, num),
-            "execute_meter": (meter, num, cut),
-            "modify_field_rng_uniform": (cut, num, num),
-            "modify_field_with_hash_based_offset": (cut, num, calculation, num),
+            "execute_meter": (meter, num, truncated),
+            "modify_field_rng_uniform": (truncated, num, num),
+            "modify_field_with_hash_based_offset": (truncated, num, calculation, num),
             "clone_ingress_pkt_to_egress": (num, fields),
             "clone_egress_pkt_to_egress": (num, fields),
             "resubmit": (fields,),
@@ -105,7 +105,7 @@ class ActionReader:
         params = []
         for p in node.optional_elements("runtime_data"):
             params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))
-        self.params = len(params)
+        self.param_count = len(params)
         calls = node.optional_elements("primitives")
         body = tuple(self.primitive(p, len(calls)) for p in calls)
         return Action(index, node["name"].text(), tuple(params), body, source_of(node))
@@ -153,8 +153,8 @@ class ActionReader:
 
     def _check_locals(self, node: JsonNode, operand: object) -> None:
         for index in locals_of(operand):
-            if index >= self.params:
-                node.fail(f"parameter {index} is used, but the action has only {self.params} parameters")
+            if index >= self.param_count:
+                node.fail(f"parameter {index} is used, but the action has only {self.param_count} parameters")
 
     def _standard_header(self, node: JsonNode) -> tuple[FieldRef, ...]:
         """The fields egress_spec and mcast_grp of standard_metadata or of a header of the same type."""
@@ -172,7 +172,7 @@ class ActionReader:
             node.fail("expected a field that can be written")
         return e
 
-    def _cut_field(self, node: JsonNode) -> FieldRef:
+    def _truncated_field(self, node: JsonNode) -> FieldRef:
         """A field that is written by a primitive other than an assignment: the value is truncated."""
         ref = self._field(node)
         headers = self.exprs.headers

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailrace.spec.text import ELLIPSIS, one_line
-from tailrace.switch.compiler.errors import CompilerError, at
+from tailrace.switch.compiler.errors import CompilerError, located
 from tailrace.switch.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
 from tailrace.switch.compiler.model import (
     Action,
@@ -33,7 +33,7 @@ from tailrace.switch.compiler.read.actions import ActionReader, ActionScope
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.headers import Headers, read_headers
 from tailrace.switch.compiler.read.json_text import decode_json
-from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, read_vsets
 from tailrace.switch.compiler.read.tables import TableParser
 
@@ -75,14 +75,14 @@ ALGORITHMS = frozenset(
     ]
 )
 
-_MEANINGLESS = {
+_IGNORED_KEYS = {
     # ids and source lines are for people; the control plane takes the rest from P4Info
     "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
     # values of enums for the control plane; an option of P4_14 compilers about arithmetic
     "": frozenset({"enums", "force_arith"}),
     "source_info": frozenset({"column", "source_fragment"}),
     "__meta__": frozenset({"compiler"}),
-    # both follow from the elements
+    # sizes and types that follow from the elements
     "header_stacks": frozenset({"size"}),
     "header_union_stacks": frozenset({"size", "union_type"}),
     # nothing refers to these
@@ -94,7 +94,7 @@ _MEANINGLESS = {
     # the actions are in action_ids; whether clients may change the default entry is in P4Info
     "tables": frozenset({"actions"}),
     "default_entry": frozenset({"action_entry_const"}),
-    # types that follow from the primitive; the receiver of digests; parameters of primitives without any
+    # types that follow from the primitive; the receiver of digests; unneeded parameters of primitives
     "parameters": frozenset({"type", "value"}),
 }
 """Keys that BMv2 ignores, by the key of the object or array that contains them ("*": anywhere)."""
@@ -140,7 +140,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
     try:
         return replace(_Bmv2Parser(root).model(), unread=_unread(root))
     except RecursionError:
-        raise CompilerError(at(source, "expressions are nested too deeply")) from None
+        raise CompilerError(located(source, "expressions are nested too deeply")) from None
 
 
 def _check_architecture(root: JsonNode) -> None:
@@ -183,7 +183,7 @@ class _Bmv2Parser:
         parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
         parser = parser_reader.parser(_only(root, "parsers", _PARSER))
         deparser = _only(root, "deparsers", "deparser")
-        reader.params = 0
+        reader.param_count = 0
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
         calculations = self._calculations()
         checksums = self._checksums(calculations)
@@ -225,7 +225,7 @@ class _Bmv2Parser:
         meta = self.root.get("__meta__")
         if meta is not None and meta.has("version"):
             version = meta["version"]
-            major, minor = (number.integer() for number in version.pair())
+            major, minor = (number.integer() for number in version.elements_of_length(2))
             if major < JSON_MAJOR:
                 version.fail(f"JSON format {major}.{minor} is older than {JSON_MAJOR}.0")
             if (major, minor) > (JSON_MAJOR, JSON_MINOR):
@@ -262,7 +262,7 @@ class _Bmv2Parser:
         errors: dict[str, int] = {}
         numbers: set[int] = set()
         for node in self.root.optional_elements("errors"):
-            name, number = node.pair()
+            name, number = node.elements_of_length(2)
             if name.text() in errors or number.integer(0, 2**31 - 2) in numbers:
                 node.fail("another error has this name or number")
             errors[name.text()] = number.integer()
@@ -417,14 +417,14 @@ class _Bmv2Parser:
 def _unread(root: JsonNode) -> str:
     """A warning that names keys that were not read, "" if there are none."""
     count, paths = 0, []
-    for count, node in enumerate(root.unread(_MEANINGLESS), 1):
+    for count, node in enumerate(root.unread(_IGNORED_KEYS), 1):
         if count <= _MOST_NAMED:
             path = node.path  # the end of a long path is more helpful than its beginning
             paths.append(one_line(path if len(path) <= _PATH_CHARS else ELLIPSIS + path[-_PATH_CHARS:]))
     if not count:
         return ""
     named, rest = ", ".join(paths), f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
-    return at(root.source, f"keys that the switch does not know were not read: {named}{rest}")
+    return located(root.source, f"keys that the switch does not know were not read: {named}{rest}")
 
 
 def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
@@ -445,7 +445,7 @@ def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
 def _names(root: JsonNode, key: str) -> dict[str, int]:
     names: dict[str, int] = {}
     for i, node in enumerate(root.optional_elements(key)):
-        enter(names, node, i, key.rstrip("s").replace("_", " "))
+        add_name(names, node, i, key.rstrip("s").replace("_", " "))
     return names
 
 

@@ -28,39 +28,39 @@ def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> N
     Raises:
         CompilerError: a successor does not exist, or there is a cycle.
     """
-    after = _after(pipeline, tables)
+    successors = _successors(pipeline, tables)
     first = [] if pipeline.init is None else [pipeline.init]
-    for names in (first, *after.values()):
+    for names in (first, *successors.values()):
         for name in names:
-            if name not in after:
+            if name not in successors:
                 node.fail(f'no node is named "{name}"')
-    cycle = _cycle(after)
+    cycle = _cycle(successors)
     if cycle:
         named = [f'"{_cut(name)}"' for name in cycle[:_MOST_NAMED]]
         rest = [f"{len(cycle) - _MOST_NAMED} more"] if len(cycle) > _MOST_NAMED else []
         node.fail(f"the control flow has a cycle: {' -> '.join([*named, *rest, named[0]])}")
 
 
-def _after(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
+def _successors(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
     """The successors of each node."""
-    after: dict[str, tuple[str | None, ...]] = {}
+    successors: dict[str, tuple[str | None, ...]] = {}
     for i in pipeline.tables:
         t = tables[i]
-        after[t.name] = (*t.next_by_action.values(), t.next_hit, t.next_miss, t.next_default)
-    after |= {c.name: (c.true_next, c.false_next) for c in pipeline.conditionals}
-    after |= {call.name: (call.next,) for call in pipeline.calls}
-    return {name: [n for n in nodes if n is not None] for name, nodes in after.items()}
+        successors[t.name] = (*t.next_by_action.values(), t.next_hit, t.next_miss, t.next_default)
+    successors |= {c.name: (c.true_next, c.false_next) for c in pipeline.conditionals}
+    successors |= {call.name: (call.next,) for call in pipeline.calls}
+    return {name: [n for n in nodes if n is not None] for name, nodes in successors.items()}
 
 
-def _cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
+def _cycle(successors: Mapping[str, Sequence[str]]) -> list[str]:
     """The nodes of a cycle in order; empty if there is no cycle.
 
     A depth-first search without recursion: pipelines may have more nodes than Python's stack has frames.
     """
     finished: set[str] = set()
-    for first in after:
+    for first in successors:
         # the path from the first node to the present one; each node with its unvisited successors
-        path = {} if first in finished else {first: iter(after[first])}
+        path = {} if first in finished else {first: iter(successors[first])}
         while path:
             last = next(reversed(path))
             successor = next(path[last], None)
@@ -71,7 +71,7 @@ def _cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
                 names = list(path)
                 return names[names.index(successor) :]
             elif successor not in finished:
-                path[successor] = iter(after[successor])
+                path[successor] = iter(successors[successor])
     return []
 
 

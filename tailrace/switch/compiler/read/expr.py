@@ -127,7 +127,7 @@ class ExprReader:
         if kind == "header_union_stack":
             return lookup(self.headers.union_stack_names, value, "header union stack"), True
         if kind == "stack_field":
-            stack, name = value.pair()
+            stack, name = value.elements_of_length(2)
             index = lookup(self.headers.stack_names, stack, "header stack")
             if name.value == "last" and "last" not in self.headers.positions[self.headers.stacks[index].type]:
                 return StackLast(index)
@@ -135,10 +135,10 @@ class ExprReader:
         if kind == "union_stack_field":
             return self.headers.union_stack_field(value)
         if kind == "lookahead":
-            offset, bits = value.pair()
+            offset, bits = value.elements_of_length(2)
             return Lookahead(offset.integer(), bits.integer(1, 4096))
         if kind == "register":
-            array, at = value.pair()
+            array, at = value.elements_of_length(2)
             return RegisterCell(lookup(self.registers, array, "register"), self.number(at))
         return node["type"].fail(f'type "{kind}" is not supported')
 
@@ -211,7 +211,8 @@ class ExprReader:
         e: Expr
         if isinstance(left, _HEADER) and isinstance(right, _HEADER):
             e = SameHeader(
-                self.headers.in_packets(left, node["left"]), self.headers.in_packets(right, node["right"])
+                self.headers.require_packet_header(left, node["left"]),
+                self.headers.require_packet_header(right, node["right"]),
             )
         elif isinstance(left, _UNION) and isinstance(right, _UNION):
             e = SameUnion(left, right)

@@ -18,7 +18,7 @@ from tailrace.switch.compiler.expr import (
     ValidBit,
 )
 from tailrace.switch.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
-from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
 _MAX_WIDTH = 4096
 
@@ -61,7 +61,7 @@ class Headers:
     def header(self, node: JsonNode) -> HeaderInst:
         return HeaderInst(lookup(self.header_names, node, "header"))
 
-    def in_packets(self, ref: HeaderRef, node: JsonNode) -> HeaderRef:
+    def require_packet_header(self, ref: HeaderRef, node: JsonNode) -> HeaderRef:
         """Checks that a header is a packet header and not metadata, and returns it."""
         if isinstance(ref, HeaderInst) and self.headers[ref.index].metadata:
             node.fail(f'"{self.headers[ref.index].name}" is metadata; expected a packet header')
@@ -70,7 +70,7 @@ class Headers:
     def packet_header(self, node: JsonNode) -> HeaderInst:
         """The packet header that a node names."""
         ref = self.header(node)
-        self.in_packets(ref, node)
+        self.require_packet_header(ref, node)
         return ref
 
     def position(self, type_index: int, node: JsonNode) -> int:
@@ -87,7 +87,7 @@ class Headers:
 
     def field_ref(self, node: JsonNode) -> FieldRef | ValidBit:
         """The field of ``["header", "field"]``, which may be an alias or the hidden field ``$valid$``."""
-        header, name = node.pair()
+        header, name = node.elements_of_length(2)
         alias = self.aliases.get(f"{header.text()}.{name.text()}")
         if alias is not None:
             return alias
@@ -105,13 +105,13 @@ class Headers:
 
     def stack_field(self, node: JsonNode) -> FieldRef:
         """The field of ``["stack", "field"]``, which is that of the stack's last element."""
-        stack, name = node.pair()
+        stack, name = node.elements_of_length(2)
         index = lookup(self.stack_names, stack, "header stack")
         return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
 
     def union_stack_field(self, node: JsonNode) -> FieldRef:
         """The field of ``["union stack", "member", "field"]``, which is that of the last element."""
-        stack, member, name = node.pair(3)
+        stack, member, name = node.elements_of_length(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
         ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
         return FieldRef(ref, self.position(self.type_of_member(ref), name))
@@ -155,7 +155,7 @@ def read_headers(root: JsonNode) -> Headers:
     ids: dict[int, int] = {}
     for node in root["headers"].elements():
         index = len(h.headers)
-        name = enter(h.header_names, node, index, "header")
+        name = add_name(h.header_names, node, index, "header")
         header_id = node.integer_at("id")
         if header_id in ids:
             node.fail(f"two headers have id {header_id}")
@@ -174,7 +174,7 @@ def read_headers(root: JsonNode) -> Headers:
     _read_unions(h, root, ids)
     _read_hidden(h, root)
     for node in root.optional_elements("field_aliases"):
-        alias, target = node.pair()
+        alias, target = node.elements_of_length(2)
         h.aliases[alias.text()] = h.field_ref(target)
     return h
 
@@ -205,7 +205,7 @@ def _written_valid(root: JsonNode) -> set[str]:
     for call in calls:
         for argument in call.optional_elements("parameters")[:1]:
             if isinstance(argument.value, dict) and argument.value.get("type") == "field":
-                header, name = argument["value"].pair()
+                header, name = argument["value"].elements_of_length(2)
                 if name.value == VALID:
                     written.add(header.text())
     return written
@@ -216,7 +216,7 @@ def _read_type(h: Headers, node: JsonNode) -> None:
     for item in node.optional_elements("fields"):
         fields.append(_read_field(item))
     index = len(h.types)
-    name = enter(h.type_names, node, index, "header type")
+    name = add_name(h.type_names, node, index, "header type")
     length = node.get("length_exp")
     fixed = sum(f.bits for f in fields if not f.varbit)
     if fixed % 8:
@@ -249,7 +249,7 @@ def _read_field(item: JsonNode) -> FieldType:
 def _read_stacks(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_stacks"):
         index = len(h.stacks)
-        name = enter(h.stack_names, node, index, "header stack")
+        name = add_name(h.stack_names, node, index, "header stack")
         type_index = lookup(h.type_names, node["header_type"], "header type")
         members = []
         for position, item in enumerate(node["header_ids"].elements()):
@@ -265,7 +265,9 @@ def _read_stacks(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
 
 def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_union_types"):
-        h.union_members[node["name"].text()] = [n.pair()[0].text() for n in node["headers"].elements()]
+        h.union_members[node["name"].text()] = [
+            n.elements_of_length(2)[0].text() for n in node["headers"].elements()
+        ]
     union_ids: dict[int, int] = {}
     kinds: dict[str, int] = {}
     for node in root.optional_elements("header_unions"):
@@ -278,7 +280,7 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
         kind = node["union_type"].text()
         if len(h.union_members.get(kind, ())) != len(members):
             node.fail(f'union type "{kind}" has another number of headers than the union')
-        name = enter(h.union_names, node, index, "header union")
+        name = add_name(h.union_names, node, index, "header union")
         union_ids[node["id"].integer()] = index
         type_index = kinds.setdefault(kind, len(kinds))
         h.unions.append(Union(index, name, kind, type_index, tuple(members)))
@@ -287,7 +289,7 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
         if not unions:
             node.fail("a header union stack needs at least one element")
-        name = enter(h.union_stack_names, node, index, "header union stack")
+        name = add_name(h.union_stack_names, node, index, "header union stack")
         h.union_stacks.append(UnionStack(index, name, unions))
         for position, union in enumerate(unions):
             h.unions[union] = replace(h.unions[union], stack=(index, position))
@@ -297,7 +299,7 @@ def _member(h: Headers, ids: dict[int, int], node: JsonNode) -> int:
     """The index of a header that becomes an element of a stack or a member of a union."""
     index = _by_id(ids, node)
     header = h.headers[index]
-    h.in_packets(HeaderInst(index), node)
+    h.require_packet_header(HeaderInst(index), node)
     if header.stack is not None or header.union is not None:
         node.fail(f'header "{header.name}" is already in a stack or union')
     return index

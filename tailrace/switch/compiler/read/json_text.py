@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn
 
 from tailrace.spec.files import json_object
-from tailrace.switch.compiler.errors import CompilerError, at
+from tailrace.switch.compiler.errors import CompilerError, located
 
 MAX_BYTES = 64 << 20
 """Largest size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
@@ -28,7 +28,7 @@ def decode_json(text: bytes, source: str) -> Any:
     """
 
     def refuse(why: str) -> NoReturn:
-        raise CompilerError(at(source, "not a JSON file", why)) from None
+        raise CompilerError(located(source, "not a JSON file", why)) from None
 
     if len(text) > MAX_BYTES:
         refuse(f"it has {len(text)} bytes; at most {MAX_BYTES} are allowed")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from tailrace.switch.compiler.errors import CompilerError, at
+from tailrace.switch.compiler.errors import CompilerError, located
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
@@ -31,7 +31,7 @@ class JsonNode:
 
     @property
     def path(self) -> str:
-        """The path from the root to this value; array elements that have a name appear by it."""
+        """The path from the root to this value; named array elements appear by name, not by index."""
         if self.parent is None:
             return ""
         above = self.parent.path
@@ -43,7 +43,7 @@ class JsonNode:
 
     def fail(self, problem: str) -> NoReturn:
         """Raises a CompilerError about this value."""
-        raise CompilerError(at(self.source, self.path, problem))
+        raise CompilerError(located(self.source, self.path, problem))
 
     def __getitem__(self, key: str) -> JsonNode:
         if not self.has(key):
@@ -62,18 +62,18 @@ class JsonNode:
         self.read_keys.add((id(self.value), key))
         return key in self.value
 
-    def unread(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
+    def unread(self, ignored_keys: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
         """The values in this object, at any depth, whose keys were not read; null counts as absent.
 
         Args:
-            meaningless: keys to ignore, by the key of the object or array that contains them; "*": anywhere.
+            ignored_keys: keys to ignore, by the key of the object or array that contains them; "*": anywhere.
         """
         waiting = [(self, "")]
         for node, outer_key in waiting:
             if isinstance(node.value, list):
                 waiting += [(e, outer_key) for e in node.elements() if isinstance(e.value, dict | list)]
             elif isinstance(node.value, dict):
-                ignored = meaningless["*"] | meaningless.get(outer_key, frozenset())
+                ignored = ignored_keys["*"] | ignored_keys.get(outer_key, frozenset())
                 for key, value in node.value.items():
                     if (id(node.value), key) in self.read_keys:
                         if isinstance(value, dict | list):
@@ -118,8 +118,8 @@ class JsonNode:
         node = self.get(key)
         return [] if node is None else node.elements()
 
-    def pair(self, size: int = 2) -> list[JsonNode]:
-        """The elements of an array of a given length."""
+    def elements_of_length(self, size: int) -> list[JsonNode]:
+        """The elements of an array that must have `size` elements."""
         items = self.elements()
         if len(items) != size:
             self.fail(f"expected {size} elements, found {len(items)}")
@@ -159,8 +159,8 @@ class JsonNode:
         return int(match[1] + (match[2] or "0"), 16)
 
 
-def enter(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:
-    """Adds an object's name, the value of its key "name", and its index to a table.
+def add_name(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:
+    """Adds an object's index to a dictionary under its name, the value of its key "name"; returns the name.
 
     Raises:
         CompilerError: another object has this name.

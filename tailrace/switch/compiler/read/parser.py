@@ -31,7 +31,7 @@ from tailrace.switch.compiler.model import (
 )
 from tailrace.switch.compiler.read.actions import ActionReader
 from tailrace.switch.compiler.read.headers import Headers
-from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 from tailrace.switch.compiler.walk import with_locals
 
 
@@ -53,7 +53,7 @@ class ParserReader:
         nodes = node.optional_elements("parse_states")
         names: dict[str, int] = {}
         for n in nodes:
-            enter(names, n, len(names), "parse state")
+            add_name(names, n, len(names), "parse state")
         states = tuple(self._state(n, names) for n in nodes)
         return Parser(_next(node, "init_state", names), states)
 
@@ -94,7 +94,7 @@ class ParserReader:
         return KeyPart(e, ftype.bits)
 
     def _case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
-        """A case; no case if no key can match: BMv2 compares whole bytes, of which a key may fill a part."""
+        """A case, or none if no key can match: BMv2 compares whole bytes, and a key may have fewer bits."""
         value = node["value"].hex_number()
         mask_node = node.get("mask")
         total = sum((k.bits + 7) // 8 for k in key) * 8
@@ -147,7 +147,7 @@ class ParserReader:
         if op == "shift" and len(args) == 1:
             return Advance(Const(8 * args[0].integer()))
         if op == "primitive" and len(args) == 1:
-            self.actions.params = 0
+            self.actions.param_count = 0
             return self.actions.primitive(args[0])
         return node["op"].fail(f'parser operation "{op}" with {len(args)} parameters is not supported')
 
@@ -190,7 +190,7 @@ class ParserReader:
             stack = lookup(self.headers.stack_names, value, "header stack")
             type_index = self.headers.stacks[stack].type
         elif kind == "union_stack":
-            name, member = value.pair()
+            name, member = value.elements_of_length(2)
             index = lookup(self.headers.union_stack_names, name, "header union stack")
             union_stack = (index, self.headers.member_of_stack(index, member))
             union = self.headers.unions[self.headers.union_stacks[index].unions[0]]

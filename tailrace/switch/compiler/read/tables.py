@@ -21,7 +21,7 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.compiler.read.actions import source_of
 from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
-from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
 # "optional" matches one value or any: a ternary match whose mask is all ones or all zeros
 _MATCH_KINDS: dict[str, MatchKind] = {
@@ -85,7 +85,7 @@ class TableParser:
         return pipeline
 
     def _call(self, node: JsonNode) -> ActionCallNode:
-        name = enter(self.node_names, node, 0, "control node")
+        name = add_name(self.node_names, node, 0, "control node")
         action = self._action(node["action_id"])
         if self.actions[action].params:
             node.fail(f'action "{self.actions[action].name}" has parameters and cannot be called directly')
@@ -110,7 +110,7 @@ class TableParser:
         info = node.get("source_info")
         fragment = info.get("source_fragment") if info is not None else None
         return Conditional(
-            enter(self.node_names, node, 0, "control node"),
+            add_name(self.node_names, node, 0, "control node"),
             self.exprs.boolean(node["expression"]),
             node.name_at("true_next"),
             node.name_at("false_next"),
@@ -137,7 +137,7 @@ class TableParser:
                 default_name = target.text()
             else:
                 ref = self.exprs.headers.field_ref(target)
-                default_name = ".".join(part.text() for part in target.pair())
+                default_name = ".".join(part.text() for part in target.elements_of_length(2))
                 value = ref
                 if isinstance(ref, ValidBit):
                     bits = 1
@@ -173,7 +173,7 @@ class TableParser:
         return node["match_type"].fail(f'match type "{kind}" is not supported')
 
     def _table(self, node: JsonNode) -> None:
-        name = enter(self.node_names, node, 0, "control node")
+        name = add_name(self.node_names, node, 0, "control node")
         kind = _TABLE_KINDS.get(node["type"].text())
         if kind is None:
             node["type"].fail(f'table type "{node["type"].text()}" is not supported')

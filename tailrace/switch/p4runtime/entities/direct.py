@@ -19,7 +19,7 @@ from tailrace.switch.p4runtime.entities.schema import TablePlan
 class EntryStore:
     """The entries of a table with their direct counters and meters; methods log their changes in `undo`.
 
-    `entries`: by match and priority, without the default entry. `by_handle`: the same by the core's handle.
+    `entries`: by match and priority, without the default entry. `by_handle`: the same by handle in the core.
     """
 
     def __init__(self, plan: TablePlan, context: Context) -> None:

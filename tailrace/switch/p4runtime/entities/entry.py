@@ -54,7 +54,7 @@ class ParsedEntry:
 
 
 Interned = dict[bytes, ParsedEntry]
-"""The entries of a pipeline with an action, by the octets of their TableEntry messages."""
+"""A pipeline's entries whose target is an action, by the octets of their TableEntry messages."""
 
 
 @dataclass(slots=True)

@@ -94,7 +94,7 @@ class _Arrays(Generic[_P]):
     def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
-    def _written(self, cells: range, write: Callable[[int, int], None]) -> Work:
+    def _write_cells(self, cells: range, write: Callable[[int, int], None]) -> Work:
         """Writes cells in quanta, each atomic for packets; with `strict` all cells in one atomic step."""
         if not self._context.strict:
             for first, count in parts(cells):
@@ -137,14 +137,14 @@ class Counters(_Arrays[ArrayPlan]):
         if undo is not None:
             undo.reserve_cells(len(cells), f"counter '{plan.name}'")
             for first, count in parts(cells):
-                undo.append(self._put_back(plan, first, self._switch.counter_raw(plan.index, first, count)))
+                undo.append(self._undo_step(plan, first, self._switch.counter_raw(plan.index, first, count)))
         value = (message.data.byte_count, message.data.packet_count)
         switch = self._switch
-        return self._written(
+        return self._write_cells(
             cells, lambda first, count: switch.counter_store(plan.index, first, value * count)
         )
 
-    def _put_back(self, plan: ArrayPlan, first: int, old: Raw) -> Callable[[], None]:
+    def _undo_step(self, plan: ArrayPlan, first: int, old: Raw) -> Callable[[], None]:
         return lambda: self._switch.counter_store(plan.index, first, old)
 
     def read(self, message: p4r.CounterEntry, out: Responses) -> Work:
@@ -186,14 +186,14 @@ class Meters(_Arrays[MeterPlan]):
 
         def write(first: int, count: int) -> None:
             if undo is not None:
-                undo.append(self._put_back(plan, first, count, counts=resets))
+                undo.append(self._undo_step(plan, first, count, counts=resets))
             self._switch.meter_set_cells(plan.index, first, count, rates)
             if resets:
                 self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
 
-        return self._written(cells, write)
+        return self._write_cells(cells, write)
 
-    def _put_back(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
+    def _undo_step(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
         switch = self._switch
         old = switch.meter_cells(plan.index, first, count)
         counted = switch.colours_raw(plan.index, first, count) if counts else None
@@ -267,12 +267,12 @@ class Registers(_Arrays[RegisterPlan]):
         def write(first: int, count: int) -> None:
             if undo is not None:
                 old = self._switch.register_raw(plan.index, first, count)
-                undo.append(self._put_back(plan, first, old))
+                undo.append(self._undo_step(plan, first, old))
             self._switch.register_set_cells(plan.index, first, count, value)
 
-        return self._written(cells, write)
+        return self._write_cells(cells, write)
 
-    def _put_back(self, plan: RegisterPlan, first: int, old: Raw) -> Callable[[], None]:
+    def _undo_step(self, plan: RegisterPlan, first: int, old: Raw) -> Callable[[], None]:
         return lambda: self._switch.register_store(plan.index, first, old)
 
     def read(self, message: p4r.RegisterEntry, out: Responses) -> Work:
@@ -338,7 +338,7 @@ class ValueSets:
         self._members: dict[int, _ValueSetMembers] = {}
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
-        """Applies one update, in steps."""
+        """Applies one update."""
         plan = find_plan(self._plans, message.value_set_id, "value set")
         only_modify(kind, "a value set")
         size = min(plan.size, self.MOST_MEMBERS)

@@ -63,7 +63,7 @@ class MatchField(Width):
     """One field of a key, at byte `offset` of the packed key.
 
     `bits`: width of values in messages. `wire_bits`: width in the data plane, which may be larger if P4Info
-    translates the type; the additional high bits, `above`, are zero and part of every lpm prefix.
+    translates the type; the `above` additional high bits are zero and part of every lpm prefix.
     """
 
     __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")

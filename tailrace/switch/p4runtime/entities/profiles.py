@@ -127,7 +127,7 @@ class ProfileState:
         return OneShotSpec(message, actions, group_action, size)
 
     def use(self, target: IndirectSpec) -> None:
-        """Counts an entry's reference to the target; of a one-shot it makes the group in the core."""
+        """Counts an entry's reference to the target; for a one-shot, makes its group in the core."""
         if isinstance(target, MemberSpec):
             member = self.members[target.member_id]
             member.references += 1
@@ -167,7 +167,7 @@ class ProfileState:
         self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
-        """Uncounts an entry's reference to the target; of a one-shot it deletes the group in the core."""
+        """Uncounts an entry's reference to the target; for a one-shot, deletes its group in the core."""
         if isinstance(target, MemberSpec):
             self.members[target.member_id].references -= 1
         elif isinstance(target, GroupSpec):
@@ -278,6 +278,7 @@ class ProfileState:
         self._context.memory.release(memory.COPY * len(handles))
 
     def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
+        """Makes an empty group in the core. `drawn`: it selects at random; `first`: its group_action."""
         call = None if first is None else first.call
         try:
             return self._switch.group_add(self.plan.index, drawn=drawn, first=call)
@@ -344,7 +345,7 @@ class ProfileState:
         size = self._size + more
         if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
             raise exhausted(
-                f"{self._what}: all groups would have size {size} in sum; P4Info's limit is {self.plan.size}"
+                f"{self._what}: all groups together have size {size}; P4Info's limit is {self.plan.size}"
             )
 
     def _group_members(

@@ -146,6 +146,8 @@ class ProfilePlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
+    """A table; `counter`: the id of its direct counter, 0 if it has none."""
+
     id: int
     name: str
     index: int
@@ -167,7 +169,7 @@ class Schema:
 
     `absent`: descriptions of objects that only P4Info has, for errors. Shared by all switches with this
     pipeline: `interned`, the parsed entries, and `types`, the translated types. `constraints`, `roles`,
-    `references`: of P4Info's annotations (pins/); None: it has no such annotations.
+    `references`: from P4Info's annotations (pins/); None: it has no such annotations.
     """
 
     info: p4i.P4Info
@@ -217,12 +219,12 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     for counter in _present(schema, info.counters, model.counters, "counter"):
         name = counter.preamble.name
         cells = _find(model.counters, name, "counter")
-        _same(f"counter '{name}'", "size", counter.size, cells.size)
+        _check_same(f"counter '{name}'", "size", counter.size, cells.size)
         schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, cells.index, cells.size)
     for meter in _present(schema, info.meters, model.meters, "meter"):
         name = meter.preamble.name
         array = _find(model.meters, name, "meter")
-        _same(f"meter '{name}'", "size", meter.size, array.size)
+        _check_same(f"meter '{name}'", "size", meter.size, array.size)
         schema.meters[meter.preamble.id] = MeterPlan(
             meter.preamble.id, name, array.index, array.size, meter.spec.type
         )
@@ -300,7 +302,7 @@ def _find(items: Iterable[_N], name: str, what: str) -> _N:
     raise invalid(f"P4Info does not match the program: the program has no {what} '{name}'")
 
 
-def _same(what: str, quantity: str, in_info: int, in_program: int) -> None:
+def _check_same(what: str, quantity: str, in_info: int, in_program: int) -> None:
     if in_info != in_program:
         raise _mismatch(what, f"{quantity} is {in_info} in P4Info and {in_program} in the program")
 
@@ -341,7 +343,7 @@ def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: in
         return sdn
     # P4Info gives no width for the type `error`
     if bitwidth and not (type_name and bitwidth > bits):
-        _same(what, "width", bitwidth, bits)
+        _check_same(what, "width", bitwidth, bits)
     return Sdn(bits)
 
 
@@ -363,7 +365,7 @@ def _action_plan(
     else:
         return ActionPlan(ref.id, name, ABSENT, _scope(ref), {}, ())
     program_action = model.actions[index]
-    _same(f"action '{name}'", "number of parameters", len(action.params), len(program_action.params))
+    _check_same(f"action '{name}'", "number of parameters", len(action.params), len(program_action.params))
     params = []
     for position, (param, program_param) in enumerate(zip(action.params, program_action.params, strict=True)):
         what = f"action '{name}', parameter '{param.name}'"
@@ -425,10 +427,10 @@ def _table(
     model, name = schema.model, table.preamble.name
     program_table = _find(model.tables, name, "table")
     what = f"table '{name}'"
-    _same(what, "number of key fields", len(table.match_fields), len(program_table.key))
-    # p4c's own P4Info and BMv2 JSON differ if it chooses the size: by default (1024), or by initial entries
+    _check_same(what, "number of key fields", len(table.match_fields), len(program_table.key))
+    # the sizes in p4c's P4Info and BMv2 JSON differ if p4c chose them: 1024, or the number of initial entries
     if 1024 not in (table.size, program_table.max_size) and not program_table.entries:
-        _same(what, "size", table.size, program_table.max_size)
+        _check_same(what, "size", table.size, program_table.max_size)
     for size in (table.size, program_table.max_size):
         if not 0 <= size <= MAX_SIZE:
             raise invalid(f"{what}: size {size} is not in 0..{MAX_SIZE}")
@@ -480,7 +482,7 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
     info, model, name = schema.info, schema.model, profile.preamble.name
     program_profile = _find(model.profiles, name, "action profile")
     what = f"action profile '{name}'"
-    _same(what, "size", profile.size, program_profile.max_size)
+    _check_same(what, "size", profile.size, program_profile.max_size)
     if profile.with_selector != program_profile.with_selector:
         raise _mismatch(what, "only one of the two has a selector")
     plans: dict[int, ActionPlan] = {}
@@ -510,9 +512,9 @@ def _register(register: p4i.Register, types: Translations, model: Model) -> Regi
     name = register.preamble.name
     what = f"register '{name}'"
     array = _find(model.registers, name, "register")
-    _same(what, "size", register.size, array.size)
+    _check_same(what, "size", register.size, array.size)
     plan = plan_of(register.type_spec, types, (array.bits,), what)
-    _same(what, "width", sum(plan.widths), array.bits)
+    _check_same(what, "width", sum(plan.widths), array.bits)
     return RegisterPlan(register.preamble.id, name, array.index, array.size, plan)
 
 
@@ -537,7 +539,7 @@ def _value_set(value_set: p4i.ValueSet, types: Translations, model: Model) -> Va
     name = value_set.preamble.name
     what = f"value set '{name}'"
     program_set = _find(model.vsets, name, "value set")
-    _same(what, "number of fields", len(value_set.match), len(program_set.field_bits))
+    _check_same(what, "number of fields", len(value_set.match), len(program_set.field_bits))
     fields, offset = [], 0
     for match, bits in zip(value_set.match, program_set.field_bits, strict=True):
         fields.append(_match_field(match, what, types, bits, offset))

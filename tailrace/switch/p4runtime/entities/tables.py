@@ -181,7 +181,7 @@ class TableState(EntryStore):
             if interned is not None:  # already validated, on this switch or another
                 self._insert(interned, undo)
                 return
-        if message.is_const:  # checked for deletions, too, of which only the key matters otherwise
+        if message.is_const:  # checked for deletions, too, although only their key matters otherwise
             raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
         if kind != DELETE and len(message.metadata) > MAX_METADATA_BYTES:
             raise long_metadata(message.metadata, self._what)
@@ -468,7 +468,7 @@ class TableState(EntryStore):
             self._references.add(entry.keys, entry.needs)
 
     def _encoded(self, interned: ParsedEntry | None, target: TargetSpec) -> EncodedTarget | Target:
-        """The target for the core; of an interned entry it is encoded only once, for all switches."""
+        """The target for the core; that of an interned entry is encoded only once, for all switches."""
         if interned is None or not isinstance(target, ActionSpec) or interned.target is not target:
             return self._reference(target)
         if interned.encoded is None:
@@ -550,8 +550,8 @@ class TableState(EntryStore):
         return StoredEntry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
 
     def _load_initial_entries(self) -> None:
-        # the core installed them when it loaded the program: in order, with handles 0, 1, …, and of several
-        # entries with the same key only the first
+        # the core installed them in order when it loaded the program, with handles 0, 1, …; of entries with
+        # the same key it installed only the first
         plan = self.plan
         for const in self._model.tables[plan.index].entries:
             packed = PackedKey(

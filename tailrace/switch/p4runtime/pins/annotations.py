@@ -63,7 +63,7 @@ def _text(body: str) -> str | None:
 
 
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each annotation that takes names; `keys`: a structured annotation's, in this order.
+    """The arguments of each annotation that takes names. `keys`: those of a structured annotation, in order.
 
     p4c writes blanks between the tokens of a name, and may quote it. For a malformed annotation the only
     argument is the text after its name or, if it is structured, its keys.

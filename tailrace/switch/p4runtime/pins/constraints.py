@@ -208,8 +208,8 @@ class _ConstraintParser:
         root = self._expression(0)
         if self._next.kind != "end":
             raise self._unexpected(self._next, "an operator or the end")
-        self._want(BOOL, root)
-        for part in _flat(root):
+        self._require(BOOL, root)
+        for part in _conjuncts_of(root):
             begin = bisect_left(self._named, (part.first, ""))
             end = bisect_left(self._named, (part.last, ""))
             names = dict.fromkeys(name for _, name in self._named[begin:end])
@@ -222,10 +222,11 @@ class _ConstraintParser:
         return "".join(spaced)
 
     def _expression(self, above: int) -> _Expression:
+        """Parses operators whose precedence is higher than `above`, with their operands."""
         left = self._unary()
         while self._next.kind == "sign" and (level := _LEVELS.get(self._next.text, 0)) > above:
             sign = self._take()
-            if sign.text == ";" and self._ends():
+            if sign.text == ";" and self._at_end():
                 break
             if level in (_IMPLIES, _COMPARES):
                 right = self._expression(level)
@@ -238,7 +239,7 @@ class _ConstraintParser:
                 left = self._chain(left, sign.text, level)
         return left
 
-    def _ends(self) -> bool:
+    def _at_end(self) -> bool:
         return self._next.kind == "end" or self._sees(")")
 
     def _chain(self, left: _Expression, sign: str, level: int) -> _Expression:
@@ -246,11 +247,11 @@ class _ConstraintParser:
         parts = [left, self._expression(level)]
         while self._sees(sign):
             self._take()
-            if sign == ";" and self._ends():
+            if sign == ";" and self._at_end():
                 break
             parts.append(self._expression(level))
         for part in parts:
-            self._want(BOOL, part)
+            self._require(BOOL, part)
         values = tuple(part.value for part in parts)
         if sign == "||":
             return _Expression(BOOL, lambda v: any(value(v) for value in values), left.first, parts[-1].last)
@@ -259,8 +260,8 @@ class _ConstraintParser:
         )
 
     def _implies(self, left: _Expression, right: _Expression) -> _Expression:
-        self._want(BOOL, left)
-        self._want(BOOL, right)
+        self._require(BOOL, left)
+        self._require(BOOL, right)
         if_, then = left.value, right.value
         return _Expression(BOOL, lambda v: not if_(v) or then(v), left.first, right.last)
 
@@ -270,7 +271,7 @@ class _ConstraintParser:
             signs.append(self._take().text)
         node = self._postfix()
         for sign in reversed(signs):
-            self._want(BOOL if sign == "!" else INT, node)
+            self._require(BOOL if sign == "!" else INT, node)
         if len(signs) % 2 == 0:  # the types allow no mix of ! and -, so the operators cancel in pairs
             return node
         value = node.value
@@ -366,7 +367,7 @@ class _ConstraintParser:
 
     # ---- types ----
 
-    def _want(self, type_: Type, node: _Expression) -> None:
+    def _require(self, type_: Type, node: _Expression) -> None:
         if node.type != type_:
             raise self._error(
                 self._tokens[node.first].at, f"expected a {type_}, not a value of type {node.type}"
@@ -428,8 +429,8 @@ def _cast(node: _Expression, target: Type) -> Callable[[Values], Value]:
     return lambda v: (value(v) & full, second)
 
 
-def _flat(node: _Expression) -> Iterator[_Expression]:
+def _conjuncts_of(node: _Expression) -> Iterator[_Expression]:
     if not node.parts:
         yield node
     for part in node.parts:
-        yield from _flat(part)
+        yield from _conjuncts_of(part)

@@ -36,7 +36,7 @@ MAX_REFERENCES = 16
 MAX_OPTIONAL = 4
 """@refers_to annotations of the optional fields of one key."""
 MAX_SHAPES = 16
-"""Sets of fields of one table that are referred to together (shapes); each entry is counted once a shape."""
+"""Sets of fields of one table that are referred to together (shapes). An entry is counted once per shape."""
 
 _REPLICA = ("replica.port", "replica.instance")
 
@@ -72,16 +72,16 @@ def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
     """The references made of these parts: one per target table, or more if a field is referred to twice."""
     groups: dict[int, list[dict[int, bytes]]] = {}
     for part, value in parts:
-        of_target = groups.setdefault(part.target, [])
-        group = next((group for group in of_target if part.field not in group), None)
+        target_groups = groups.setdefault(part.target, [])
+        group = next((group for group in target_groups if part.field not in group), None)
         if group is None:
-            of_target.append({part.field: value})
+            target_groups.append({part.field: value})
         else:
             group[part.field] = value
     return tuple(
         Reference(target, *(tuple(each) for each in zip(*sorted(group.items()), strict=True)))
-        for target, of_target in groups.items()
-        for group in of_target
+        for target, target_groups in groups.items()
+        for group in target_groups
     )
 
 
@@ -201,9 +201,9 @@ class ReferenceIndex:
             P4RtError: INVALID_ARGUMENT.
         """
         for reference in keys:
-            has, wanted = self._counts[reference]
-            referring = wanted - needs.count(reference)
-            if has == 1 and referring > 0:
+            targets, referring = self._counts[reference]
+            referring -= needs.count(reference)  # the entry's references to itself
+            if targets == 1 and referring > 0:
                 shown = self.plan.shown(reference)
                 raise invalid(f"{what}: {referring} entries refer (@refers_to) to the entry in {shown}")
 
@@ -226,8 +226,8 @@ class ReferenceIndex:
 
     def unmet(self) -> Iterator[P4RtError | None]:
         """For each reference the error that it has no target, or None if it has one."""
-        for reference, (has, wanted) in self._counts.items():
-            missing = wanted and not has
+        for reference, (targets, referring) in self._counts.items():
+            missing = referring and not targets
             shown = self.plan.shown
             yield invalid(f"@refers_to: there is no entry in {shown(reference)}") if missing else None
 
@@ -342,9 +342,9 @@ class _AnnotationReader:
 
     def _parts(self, entity: Annotated, place: int, what: str, string: bool) -> Iterator[_ReferencePart]:
         """The parts made by @refers_to of the field or parameter at position `place`."""
-        for name, of_target in self._arguments(entity, "refers_to", what):
+        for name, field_name in self._arguments(entity, "refers_to", what):
             if name == MULTICAST_TABLE:
-                if of_target != "multicast_group_id" or string:
+                if field_name != "multicast_group_id" or string:
                     raise invalid(
                         f"P4Info: {what}: @refers_to {name} takes the field multicast_group_id, a number"
                     )
@@ -360,14 +360,14 @@ class _AnnotationReader:
                 continue  # the program does not have the table, so it has no entries
             target = self._schema.tables[table.preamble.id]
             position = next(
-                (n for n, match in enumerate(table.match_fields) if match.name == of_target), None
+                (n for n, match in enumerate(table.match_fields) if match.name == field_name), None
             )
             if position is None:
-                raise invalid(f"P4Info: {what}: @refers_to: table '{name}' has no field '{of_target}'")
+                raise invalid(f"P4Info: {what}: @refers_to: table '{name}' has no field '{field_name}'")
             self._check_target(target, position, what)
             if isinstance(target.key.fields[position], NamedField) is not string:
                 raise invalid(
-                    f"P4Info: {what}: @refers_to mixes a string and a number ('{name}.{of_target}')"
+                    f"P4Info: {what}: @refers_to mixes a string and a number ('{name}.{field_name}')"
                 )
             yield _ReferencePart(place, target.id, position)
 

@@ -27,7 +27,7 @@ MAX_TOKENS = 1 << 14
 MAX_EVALUATED = 1 << 19
 """Tokens evaluated for one update, for example for a one-shot with many actions; they take some 0.1 s."""
 MAX_EVALUATED_IN_WRITE = 1 << 24
-"""Tokens evaluated for one Write, which holds a lock; beyond them its other updates are rejected."""
+"""Tokens evaluated for one Write, which holds a lock; at the limit its remaining updates are rejected."""
 MAX_SHOWN = 120
 """Characters of a constraint that an error message quotes."""
 
@@ -73,8 +73,8 @@ class ConstraintSet:
             P4RtError: INVALID_ARGUMENT: the constraint is malformed.
         """
         names = {}
-        for place, (match, field_) in enumerate(zip(table.match_fields, key.fields, strict=True)):
-            names[match.name] = (place, _match_type(field_))
+        for position, (match, field_) in enumerate(zip(table.match_fields, key.fields, strict=True)):
+            names[match.name] = (position, _match_type(field_))
         attributes = {"priority": (len(key.fields), INT)}
         scope = Scope("key", names, attributes)
         conjuncts = self.parse(table.preamble, "entry_restriction", scope, key.what)
@@ -82,8 +82,8 @@ class ConstraintSet:
             return None
         if len(names) < len(key.fields):
             raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
-        places = {name: place for name, (place, _) in names.items()}
-        return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, self)
+        positions = {name: position for name, (position, _) in names.items()}
+        return EntryRestriction(key.what, key.fields, tuple(conjuncts), positions, self)
 
     def of_action(
         self, action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]]
@@ -132,7 +132,7 @@ class EntryRestriction:
     what: str
     fields: tuple[MatchField, ...]
     conjuncts: tuple[Conjunct, ...]
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     constraints: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
@@ -150,11 +150,11 @@ class EntryRestriction:
     def _violated(self, conjunct: Conjunct, values: Sequence[Value]) -> P4RtError:
         shown = []
         for name in conjunct.names:
-            place = self.places.get(name)
+            position = self.positions.get(name)
             shown.append(
                 f"{name} is {values[-1]}"
-                if place is None
-                else f"{name} {_match_shown(self.fields[place], values[place])}"
+                if position is None
+                else f"{name} {_match_shown(self.fields[position], values[position])}"
             )
         return _violation(self.what, "entry_restriction", conjunct, shown)
 
@@ -166,7 +166,7 @@ class ActionRestriction:
     what: str
     names: tuple[SdnStrings | None, ...]
     conjuncts: tuple[Conjunct, ...]
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     constraints: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
@@ -181,7 +181,7 @@ class ActionRestriction:
         ]
         violated = self.constraints.first_violated(self.conjuncts, values)
         if violated is not None:
-            shown = [f"{name} is {_shown(values[self.places[name]])}" for name in violated.names]
+            shown = [f"{name} is {_shown(values[self.positions[name]])}" for name in violated.names]
             raise _violation(self.what, "action_restriction", violated, shown)
 
 
@@ -190,16 +190,18 @@ def _action_restriction(
 ) -> ActionRestriction | None:
     what = f"action '{action.preamble.name}'"
     known = {
-        name: (place, Type("bit", bits) if names is None else STRING)
-        for place, (name, bits, names) in enumerate(params)
+        name: (position, Type("bit", bits) if names is None else STRING)
+        for position, (name, bits, names) in enumerate(params)
     }
     conjuncts = parser.parse(action.preamble, "action_restriction", Scope("parameter", known, {}), what)
     if not conjuncts:
         return None
     if len(known) < len(params):
         raise invalid(f"P4Info: {what} has @action_restriction, and parameters with the same name")
-    places = {name: place for name, (place, _) in known.items()}
-    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places, parser)
+    positions = {name: position for name, (position, _) in known.items()}
+    return ActionRestriction(
+        what, tuple(names for _, _, names in params), tuple(conjuncts), positions, parser
+    )
 
 
 def _match_type(field_: MatchField) -> Type:

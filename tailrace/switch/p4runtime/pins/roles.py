@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access of roles to entities: @p4runtime_role in P4Info.
 
-The specification defines access by role.config (section 5); SAI's programs, sonic-pins and 4ward use the
-annotation. If P4Info has no such annotation, every role has access to the full pipeline. If it has one, a
-table or an action profile belongs to the roles in its annotation. A table without it belongs to the default
-role alone, a profile without it to the roles of its tables, a direct resource to the roles of its table. All
-other objects without it, such as the packet-in and packet-out headers, belong to every role, as do multicast
-groups and clone sessions. The default role has access to everything.
+The specification defines access by role.config (section 5); SAI's programs, sonic-pins and the P4Runtime
+switch 4ward use the annotation. If P4Info has no such annotation, every role has access to the full pipeline.
+If it has one, a table or an action profile belongs to the roles in its annotation. A table without it belongs
+to the default role alone, a profile without it to the roles of its tables, a direct resource to the roles of
+its table. All other objects without it, such as the packet-in and packet-out headers, belong to every role,
+as do multicast groups and clone sessions. The default role has access to everything.
 """
 
 from __future__ import annotations

@@ -69,18 +69,18 @@ class SdnStrings:
         self._free = min(self._free, number or self._free)
         self._quota.remaining += 1
 
-    def _used(self, number: int) -> int:
+    def _mark_used(self, number: int) -> int:
         if self._marked is not None:
             self._marked.add(number)
         return number
 
     def look_up(self, name: bytes) -> int | None:
-        """The number of a string, without allocating one: its number, or its decimal value; None: neither."""
+        """The number of a string, or its decimal value if that is free; allocates none. None: neither."""
         number = self._numbers.get(name)
         if number is None and len(name) <= MAX_NAME:
             number = self._preferred(name)
             return None if number in self._names else number
-        return number if number is None else self._used(number)
+        return number if number is None else self._mark_used(number)
 
     def to_wire(self, name: bytes, what: str) -> int:
         """The number of a string, allocated if needed.
@@ -90,7 +90,7 @@ class SdnStrings:
         """
         known = self._numbers.get(name)
         if known is not None:
-            return self._used(known)
+            return self._mark_used(known)
         if len(name) > MAX_NAME:
             raise invalid(f"{what}: the string has {len(name)} bytes; the limit is {MAX_NAME}")
         try:
@@ -106,11 +106,11 @@ class SdnStrings:
         self._quota.remaining -= 1
         self._numbers[name] = number
         self._names[number] = name
-        return self._used(number)
+        return self._mark_used(number)
 
     def to_sdn(self, number: int) -> bytes:
         """The string of a number."""
-        self._used(number)
+        self._mark_used(number)
         return self._names.get(number) or (b"" if number in self._names else b"%d" % number)
 
     @property
