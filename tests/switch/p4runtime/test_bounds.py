@@ -280,7 +280,7 @@ def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
             request.ClearField("config")
         rig.stub.SetForwardingPipelineConfig(request)
     rig.advance(0)
-    while rig.in_server(lambda: len(rig.server.service._frees)):
+    while rig.in_server(lambda: len(rig.server.service._free_tasks)):
         pass
     assert rig.in_server(lambda: rig.device.memory.used) == start
 
