@@ -17,7 +17,7 @@ BUFFER_FIELDS = 1 << 18
 """Size of the record buffer of one dry run: 2 MiB, about a hundred times what a packet needs in Flowcut."""
 
 MOST_RECORD_FIELDS = 1 << 21
-"""Most record fields of one packet, over all outcomes of a dry run: bounds the load. Also for injections."""
+"""Most record fields of an injected packet, or of all outcomes of one dry run: bounds the load."""
 
 MOST_OUTCOMES = 1024
 """Limit of the outcomes of one packet."""

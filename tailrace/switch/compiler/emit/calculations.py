@@ -10,7 +10,7 @@ from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
 from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
 
-# Algorithms implemented by another one's function. Custom CRCs have the standard parameters: BMv2's default.
+# Algorithms that share another one's function. Custom CRCs have the standard parameters: BMv2's defaults.
 _FUNCTION = {
     "crc16_custom": "crc16",
     "crc32_custom": "crc32",

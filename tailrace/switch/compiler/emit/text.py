@@ -22,7 +22,7 @@ _STEPS = 64
 
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
-"""Most bytes of a string literal, as of a line of the log; longer strings are truncated."""
+"""Most bytes of a string literal, and of a line of the log; longer strings are truncated."""
 
 # the characters of emitted C outside of string literals: no backslash, no quote, no #
 _CODE_CHARS = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
