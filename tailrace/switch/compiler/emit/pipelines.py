@@ -268,7 +268,7 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """In a tracing build, traces a lookup. `handle`: C text of the entry's handle + 1, which is 0 for a miss."""
+        """In a tracing build, traces a lookup. `handle`: C text of the entry's handle + 1, or 0 (miss)."""
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
