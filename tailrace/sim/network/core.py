@@ -50,8 +50,8 @@ SwitchAccount = tuple[
     Amounts,
 ]
 """Counts of the switch core: frames (in, made, out, dropped, held), payload bytes (in, made, out, dropped,
-truncated, held); then counts of the network: handed to the core, sent to a port without a wire, sent to the
-CPU port, swallowed by faults, packet-outs."""
+truncated, held), where `made` are clones, copies and pause frames; then counts of the network: handed to the
+core, sent to a port without a wire, sent to the CPU port, swallowed by faults, packet-outs."""
 
 WireAccount = tuple[Amounts, Amounts, Amounts, Amounts, Amounts]
 """Sent, delivered, lost to a link that is down, lost to other faults, under way."""
@@ -96,13 +96,13 @@ class Net(Protocol):
     def set_formats(
         self,
         local_type: int,
-        aside: int,
+        skipped: int,
         trimmed: int,
         shims: list[tuple[int, int, int, int, int]],
         bths: list[tuple[int, int, int]],
         /,
     ) -> None: ...
-    def enter(self, switch: int, port: int, frame: bytes, /) -> None: ...
+    def inject(self, switch: int, port: int, frame: bytes, /) -> None: ...
     def settle(self, switch: int, /) -> None: ...
     def to_cpu(self, switch: int, /) -> list[bytes]: ...
     def close(self) -> None: ...

@@ -24,7 +24,7 @@ class SwitchNode:
         Raises:
             NetworkError: the core does not accept the frame.
         """
-        self.net.enter(self.number, port, frame)
+        self.net.inject(self.number, port, frame)
 
     def to_cpu(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first; at most the newest 65536."""

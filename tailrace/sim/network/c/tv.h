@@ -11,7 +11,8 @@
  *
  * The caller of these functions holds the GIL. A result of -1 means that a
  * Python exception is set (a tap or the test of a fault raised, or memory is
- * exhausted): the caller returns -1 at once and changes nothing more.
+ * exhausted): the caller returns -1 at once and changes nothing more. A comment
+ * that ends in "0, -1" means: returns 0, or -1 with an exception.
  */
 #ifndef TV_H
 #define TV_H
@@ -44,12 +45,13 @@ int tv_wire_take(tv_wire *w, tc_frame *out);
 
 /* The first bit of a frame leaves at now_ps, its last bit arrives at
  * arrival_ps = now + serialisation + delay. The frame is head, then tail, then
- * virt bytes of which only the number is stored; the bytes are copied. 0, or
- * -1. A wire is FIFO: an arrival before the previous one is set to its time. */
+ * virt bytes of which only the number is stored; the bytes are copied. A wire
+ * is FIFO: an arrival before the previous one is set to its time. 0, -1. */
 int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
                  const uint8_t *head, uint32_t head_len, const uint8_t *tail,
                  uint32_t tail_len, uint32_t virt);
-/* The current values; faults change the rate between two windows only. */
+/* The wire's rate and delay now; faults change the rate only between two
+ * windows. */
 uint64_t tv_wire_rate_bps(const tv_wire *w);
 uint64_t tv_wire_delay_ps(const tv_wire *w);
 

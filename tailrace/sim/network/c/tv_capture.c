@@ -34,14 +34,14 @@ typedef struct record {
     uint64_t time_ps;
     uint32_t wire;
     uint32_t size;
-    size_t at;                /* in the buffer; also the order of arrival */
+    size_t at;                /* offset in the buffer, in order of arrival */
 } record;
 
 struct tv_capture {
     struct tv_capture *next;
     char *path;
     FILE *file;               /* NULL: closed after a write has failed */
-    uint8_t remote;           /* another rank has the file */
+    uint8_t remote;           /* another rank writes the file */
     uint8_t *buffer;
     size_t used, buffer_cap;
     record *records;
@@ -263,7 +263,8 @@ int tv_capture_flush(tv_net *net, int all)
 
 /* ---- captures of other ranks ---- */
 
-/* The header of what a capture has gathered: its records and bytes follow. */
+/* The header of what a capture has gathered: how many records and bytes (the
+ * packet blocks) follow. */
 typedef struct gathered {
     uint64_t records, bytes;
 } gathered;

@@ -14,7 +14,7 @@ struct tv_host {
     uint64_t remainder;  /* fraction of free_ps, in 1/rate_bps ps */
     uint64_t notified_ps; /* latest time with which the NIC was called */
     uint64_t last_ps;    /* when the last frame was received or sent */
-    int called;          /* within tv_host_run */
+    int running;         /* whether tv_host_run has not returned yet */
 };
 
 tv_host *tv_host_new(tv_wire *in, tv_wire *out)
@@ -40,7 +40,7 @@ void tv_host_free(tv_host *h)
 
 int tv_host_attach(tv_host *h, PyObject *port)
 {
-    if (h->called) {
+    if (h->running) {
         PyErr_SetString(PyExc_RuntimeError,
                         "a NIC cannot be replaced while it is being called");
         return -1;
@@ -62,7 +62,7 @@ uint64_t tv_host_next(const tv_host *h)
 
 /* Hands all frames that arrive at an instant to the NIC. Returns their number,
  * and sets *delivered if any was not lost; -1 with an exception. */
-static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
+static int hand_arrivals(tv_host *h, uint64_t now_ps, int *delivered)
 {
     int count = 0;
     while (tv_wire_next(h->in) == now_ps) {
@@ -101,8 +101,8 @@ _Static_assert(TC_MOST_BYTES * UINT64_C(8) <
                    (UINT64_MAX - TV_PS_PER_S) / TV_PS_PER_S,
                "a frame's serialisation in ps");
 
-/* Asks the NIC for a frame and sends it; the wire is free. 0, -1. */
-static int ask(tv_host *h, uint64_t now_ps)
+/* Asks the NIC for a frame and sends it, when the wire is free. 0, -1. */
+static int ask_nic(tv_host *h, uint64_t now_ps)
 {
     tc_departure d;
     uint64_t next_ns;
@@ -117,8 +117,10 @@ static int ask(tv_host *h, uint64_t now_ps)
     }
     uint64_t bytes = (uint64_t)d.head_len + d.tail_len + d.virt;
     if (bytes > TC_MOST_BYTES) {
-        PyErr_Format(PyExc_ValueError, "a NIC sends a frame of %llu bytes",
-                     (unsigned long long)bytes);
+        PyErr_Format(PyExc_ValueError,
+                     "a NIC sends a frame of %llu bytes, the limit is %llu",
+                     (unsigned long long)bytes,
+                     (unsigned long long)TC_MOST_BYTES);
         return -1;
     }
     occupy(h, now_ps, bytes);
@@ -138,14 +140,14 @@ static int run(tv_host *h, uint64_t end_ps)
             h->notified_ps = now_ps;
         if (due)
             h->wake_ps = TC_NEVER;
-        int arrived = arrivals(h, now_ps, &due);
+        int arrived = hand_arrivals(h, now_ps, &due);
         if (arrived < 0)
             return -1;
         events += arrived;
         if (!due || !h->nic || now_ps < h->free_ps)
             continue;
         events++;
-        if (ask(h, now_ps) < 0)
+        if (ask_nic(h, now_ps) < 0)
             return -1;
     }
     return events;
@@ -153,9 +155,9 @@ static int run(tv_host *h, uint64_t end_ps)
 
 int tv_host_run(tv_host *h, uint64_t end_ps)
 {
-    h->called = 1;
+    h->running = 1;
     int events = run(h, end_ps);
-    h->called = 0;
+    h->running = 0;
     return events;
 }
 

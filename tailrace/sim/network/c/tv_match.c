@@ -9,7 +9,7 @@
 #define IPV4_BYTES 20u
 #define UDP 17u
 #define DSCP_SHIFT 2          /* in the TOS byte */
-/* VLAN tags and shims in front of IPv4 that are skipped at most. */
+/* Limit of the VLAN tags and shims that are skipped in front of IPv4. */
 #define MOST_SHIMS 4
 
 static uint32_t load_be16(const uint8_t *p)
@@ -52,7 +52,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
     uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
     while (type == f->local_type && len - at >= 1) {
         uint8_t subtype = data[at];
-        if (subtype >= TV_SHIMS || !(f->aside >> subtype & 1))
+        if (subtype >= TV_SHIMS || !(f->skipped >> subtype & 1))
             return subtype < 64 && (m->subtypes >> subtype & 1);
         type = skip(f, data, len, &at);
     }

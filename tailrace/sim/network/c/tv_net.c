@@ -145,8 +145,8 @@ static int is_local(const tv_net *net, uint32_t node)
 }
 
 /* The look-ahead (tv_net.h): the least time from sending a frame to its
- * arrival, over the wires within this rank except those from switches to hosts;
- * in *between_ps the same of wires to other ranks. First reads the wires'
+ * arrival, over the wires within this rank except those from switches to hosts.
+ * Sets *between_ps to the same for wires to other ranks. First reads the wires'
  * rates, which faults or control calls may have changed since the last run. */
 static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
 {
@@ -167,9 +167,9 @@ static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
             continue;
         uint64_t least_ps =
             w->delay_ps + tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps);
-        uint64_t *of = w->absent ? between_ps : &ahead_ps;
-        if (least_ps < *of)
-            *of = least_ps;
+        uint64_t *shortest = w->absent ? between_ps : &ahead_ps;
+        if (least_ps < *shortest)
+            *shortest = least_ps;
     }
     return ahead_ps;
 }
@@ -193,7 +193,7 @@ int tv_net_at_rest(tv_net *net)
     return 1;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t saturating_sum(uint64_t a, uint64_t b)
 {
     return a > TC_NEVER - b ? TC_NEVER : a + b;
 }
@@ -217,13 +217,13 @@ static int run_window(tv_net *net, uint64_t end_ps)
     return 0;
 }
 
-/* One window, which begins at first_ps and ends at end_ps at the latest.
- * 0; -1 with an exception. */
+/* Runs one window, which begins at first_ps and ends at end_ps at the latest.
+ * 0, -1. */
 static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
                 uint64_t end_ps)
 {
     int instant = ahead_ps == 0 || net->stepwise || net->taps;
-    uint64_t until_ps = plus(first_ps, instant ? 1 : ahead_ps);
+    uint64_t until_ps = saturating_sum(first_ps, instant ? 1 : ahead_ps);
     if (until_ps > end_ps)
         until_ps = end_ps;
     if (first_ps == net->now_ps && ahead_ps == 0) {
@@ -237,12 +237,13 @@ static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
     return run_window(net, until_ps);
 }
 
-/* The windows of this rank in a period, in which no frame of other ranks can
- * arrive. */
-static int period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
-                  uint64_t end_ps)
+/* Runs the windows of this rank in a period, in which no frame from another
+ * rank can arrive. 0, -1. */
+static int run_period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
+                      uint64_t end_ps)
 {
-    uint64_t until_ps = plus(all->first_ps, net->stepwise ? 1 : all->ahead_ps);
+    uint64_t until_ps =
+        saturating_sum(all->first_ps, net->stepwise ? 1 : all->ahead_ps);
     uint64_t first_ps;
     if (until_ps > end_ps)
         until_ps = end_ps;
@@ -258,8 +259,8 @@ static int period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
     return 0;
 }
 
-/* Sets *s to the state of the network, that of all ranks if there are
- * several. */
+/* Sets *s to the state of the network: of all ranks if there are several.
+ * 0, -1. */
 static int read_state(tv_net *net, int stop_at_rest, uint64_t mark,
                       tv_state *s)
 {
@@ -330,7 +331,7 @@ static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
                 return TV_STOP_ERROR;
             continue;
         }
-        int rc = net->ranks ? period(net, &all, ahead_ps, end_ps)
+        int rc = net->ranks ? run_period(net, &all, ahead_ps, end_ps)
                             : step(net, first_ps, ahead_ps, end_ps);
         if (rc < 0)
             return TV_STOP_ERROR;

@@ -1,19 +1,20 @@
-/* Inside of the virtual-time network: wires, nodes, windows.
+/* Internals of the virtual-time network: wires, nodes, windows.
  * SPDX-License-Identifier: Apache-2.0
  *
  * tv.h says what a window is. Its length is the look-ahead: the least time
  * between the sending of any frame and its arrival, over all wires except those
- * from switches to hosts. These need none: in a window all switches run before
- * all hosts, so hosts see what switches send them within it. A window ends
- * early before an event that precedes all others of its time (a fault, sample,
- * callback, the end of the run). With a look-ahead of 0, and in stepwise mode,
- * a window is one instant, and is repeated until no event of that instant is
- * left.
+ * from switches to hosts. Those need no look-ahead: in a window all switches
+ * run before all hosts, so a host sees even the frames that switches send to it
+ * within the window. A window also ends before an event that must precede all
+ * others of its time (a fault, sample, callback, the end of the run). With a
+ * look-ahead of 0, and in stepwise mode, a window is one instant, and is
+ * repeated until no event of that instant is left.
  *
  * The order at one instant: control events, then each node by index (switches
  * before hosts): its arrivals by wire index, then its other events. The switch
- * core handles its due events before it handles an arrival. Nodes exchange
- * nothing else within a window, so results do not depend on its length.
+ * core handles its due events before it handles an arrival. Except for frames
+ * from switches to hosts, nodes exchange nothing within a window, so results do
+ * not depend on its length.
  */
 #ifndef TV_NET_H
 #define TV_NET_H
@@ -22,7 +23,7 @@
 #include "tr_switch.h"
 #include "tv_trace.h"
 
-/* For prefetching only. */
+/* Bytes; used only to prefetch. */
 #define TV_CACHE_LINE 64u
 
 /* What became of a frame that did not arrive. */
@@ -62,16 +63,16 @@ typedef struct tv_kinds {
 
 /* Frames of the project's local EtherType match by their subtype, UDP datagrams
  * by their destination port, all others by `other_types`.
- * Headers of the subtypes in tv_formats.aside are skipped. */
+ * Headers of the subtypes in tv_formats.skipped are skipped. */
 typedef struct tv_match {
     uint64_t subtypes;        /* bit per subtype below 64 that matches */
     uint32_t udp_port;        /* IPv4/UDP to this port matches; 0: none */
     uint8_t other_types;      /* frames of other EtherTypes match */
 } tv_match;
 
-/* The format of the header (shim) after a subtype: it has `bytes` bytes, and
- * `step` more times the low four bits of the byte at `count_at`; the EtherType
- * of the next header is at `next_at`. bytes 0: no header of interest follows.
+/* The format of the header (shim) after a subtype: its length is `bytes`, plus
+ * `step` times the low four bits of the byte at `count_at`; the EtherType of
+ * the next header is at `next_at`. bytes 0: no header of interest follows.
  * Offsets count from the byte after the subtype. */
 typedef struct tv_shim {
     uint8_t bytes, count_at, step, next_at;
@@ -79,8 +80,8 @@ typedef struct tv_shim {
 
 #define TV_SHIMS 16u
 
-/* Packets with sequence numbers, by UDP destination port (0: none): the offsets
- * of the PSN and of the flow's original source port in the UDP datagram. */
+/* Where packets with this UDP destination port (0: unused) have their PSN and
+ * the flow's original source port: offsets in the UDP datagram. */
 typedef struct tv_bth {
     uint32_t port, psn_at, sport_at;
 } tv_bth;
@@ -89,7 +90,7 @@ typedef struct tv_bth {
 
 typedef struct tv_formats {
     uint32_t local_type;      /* the EtherType that a subtype follows */
-    uint32_t aside;           /* bit per subtype that tv_match skips */
+    uint32_t skipped;         /* bit per subtype that tv_match skips */
     tv_shim shim[TV_SHIMS];   /* by subtype */
     tv_bth bth[TV_BTHS];
     uint64_t trimmed;         /* bit per DSCP of frames without payload */
@@ -121,9 +122,9 @@ typedef struct tv_drop {
 
 struct tv_wire {
     /* frames under way: a ring of bytes, each frame contiguous */
-    uint64_t *next_ps;        /* first arrival; in the target's in_next */
+    uint64_t *next_ps;        /* first arrival; in in_next of the target */
     uint8_t *ring;
-    uint32_t cap, head, tail; /* bytes; first frame, first free byte */
+    uint32_t cap, head, tail; /* size; offsets of first frame, of free space */
     uint32_t wrap;            /* end of the upper part when tail < head */
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
@@ -153,19 +154,20 @@ extern PyObject *tv_error_class;
 
 tv_wire *tv_wire_new(tv_net *net);
 /* Appends a frame that another rank has sent; `cuts`: the wire's count of cuts
- * when it was sent. 0, -1. */
+ * when the frame was sent. 0, -1. */
 int tv_wire_join(tv_wire *w, const tc_frame *f, uint32_t cuts);
 void tv_wire_free(tv_wire *w);
 void tv_wire_down(tv_wire *w);
 /* Prefetches the next frame into the cache. */
 void tv_wire_prefetch(const tv_wire *w);
-/* Adds the frames under way, including those that will be lost. */
+/* Adds the wire's frames under way to *under_way, and the data frames among
+ * them to *of_data; frames that will be lost are included. */
 void tv_wire_flight(const tv_wire *w, tv_count *under_way,
                     tv_kinds *of_data);
 /* Picoseconds to send bytes at a rate, rounded down; 0 if the rate is 0. */
 uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps);
 void tv_drop_free(tv_drop *d);
-/* 1: the frame is lost; 0; -1: exception. */
+/* 1: the frame is lost; 0: it is not; -1: exception. */
 int tv_drop_takes(const tv_wire *w, tv_drop *d, uint64_t now_ps,
                   const uint8_t *data, uint32_t len);
 uint64_t tv_random(uint64_t *state);
@@ -207,9 +209,9 @@ struct tv_node {
     uint64_t core_next_ps;
     tv_wire **out;            /* by port; TR_MAX_PORTS */
     uint32_t cpu_port;        /* UINT32_MAX: none */
-    tv_count entered;         /* handed to the core, with packet-outs */
+    tv_count entered;         /* handed to the core, packet-outs included */
     tv_count unwired, to_cpu, swallowed, packet_outs;
-    tv_kinds dropped, gone;   /* by the switch; by a blackhole */
+    tv_kinds dropped, gone;   /* lost in the switch; to a blackhole */
     tv_cpu_frame *cpu_first, *cpu_last;
     uint32_t cpu_waiting;
     tv_blackhole *blackholes;
@@ -217,7 +219,7 @@ struct tv_node {
     tv_host *host;
     tv_wire *host_out;
     uint8_t attached;         /* has a NIC */
-    uint32_t rank;            /* its rank; if not ours, it has no other state */
+    uint32_t rank;            /* a node of another rank has no other state */
 };
 
 /* Most frames queued for readers of the CPU port; then the oldest is
@@ -233,10 +235,10 @@ int tv_node_run(tv_node *n, uint64_t end_ps);
  * next event; 0, -1. */
 int tv_node_settle(tv_node *n, uint64_t now_ps);
 /* Injects a frame at a port that has no wire; 0, -1. */
-int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
-                  uint32_t len, uint64_t now_ps);
+int tv_node_inject(tv_node *n, uint32_t port, const uint8_t *data,
+                   uint32_t len, uint64_t now_ps);
 uint64_t tv_node_next(const tv_node *n);
-/* tr_lost_fn of a switch's core, whose arg is the node. */
+/* The callback tr_lost_fn of a switch's core, called with the node. */
 void tv_node_lost(void *node, const tr_lost *frame);
 /* Whether a blackhole discards a frame that enters a switch. */
 int tv_blackhole_takes(const tv_node *n, const tc_frame *f);
@@ -251,7 +253,7 @@ int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
 /* Times of the next events of all nodes, and the least of each block of 64. */
 typedef struct tv_schedule {
     uint64_t *next;
-    uint64_t *least;          /* a lower bound where stale */
+    uint64_t *least;          /* by block; where stale, a lower bound */
     uint8_t *stale;
     uint32_t n, blocks, cap;
 } tv_schedule;
@@ -273,7 +275,7 @@ struct tv_net {
     uint32_t rounds;          /* windows at the current instant */
     uint8_t stepwise;         /* requested by the user */
     uint8_t running, closed;
-    uint32_t taps;            /* wires with taps; if any, stepwise too */
+    uint32_t taps;            /* wires with taps; any tap implies stepwise */
     uint64_t under_way;       /* frames on wires */
     uint32_t awake;           /* switches whose core has a next event */
     uint64_t now_ps;          /* start of the window while one runs */
@@ -297,7 +299,7 @@ int tv_net_add_wire(tv_net *net, tv_wire *w);
  * net->limit_ps meanwhile. */
 enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
                         uint64_t mark);
-/* 1, 0, or -1 with an exception. */
+/* 1: no frame is under way and every NIC is idle; 0: not so; -1: exception. */
 int tv_net_at_rest(tv_net *net);
 void tv_net_clear(tv_net *net);
 /* A node has an event at time_ps. */
@@ -311,7 +313,7 @@ int tv_net_error(const char *format, ...);
 typedef struct tv_state {
     uint64_t first_ps;        /* earliest event */
     uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
-    uint64_t last_ps;         /* tv_net's */
+    uint64_t last_ps;         /* of the last event with a frame */
     uint32_t busy;            /* not at rest */
     uint32_t mark;            /* rank 0 has reached its mark of events */
 } tv_state;
@@ -323,8 +325,9 @@ typedef struct tv_rank_counts {
     uint64_t bytes;           /* of all its messages, with their headers */
 } tv_rank_counts;
 
-/* One of `count` ranks. It exchanges messages by transport's method
- * exchange(list of bytes, by rank) -> list of bytes; NULL with an exception. */
+/* Rank `rank` of `count`. The ranks exchange messages by the transport's method
+ * exchange(messages) -> messages, both lists of bytes objects by rank. NULL
+ * with an exception. */
 tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count);
 void tv_ranks_free(tv_ranks *r);
 /* The index of this rank; 0 if r is NULL. */
@@ -345,8 +348,8 @@ int tv_ranks_meet(tv_net *net, tv_state *s);
 /* tv_tap.c: calls a Python tap; 0, -1. */
 int tv_tap_call(tv_wire *w, enum tv_event event, const tc_frame *f);
 /* A record of the log: an event of a frame on a wire. `what` is TV_SENT,
- * TV_RECEIVED, or TV_LOST + the tv_loss. The frame's bytes follow, padded to
- * 8; not for TV_SENT, since a wire is FIFO and a later record has them. */
+ * TV_RECEIVED, or TV_LOST + the tv_loss. The frame's bytes follow, padded to a
+ * multiple of 8, except after TV_SENT: a later record of the wire has them. */
 typedef struct tv_logged_frame {
     uint64_t time_ps;
     uint32_t wire, what, len, virt;
@@ -363,17 +366,17 @@ struct tv_log {
 int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f);
 void tv_log_free(tv_log *l);
 /* tv_capture.c: pcapng files of frames that arrive on wires. A failed write
- * raises NetworkError (NULL, -1). Of several ranks only the first has files. */
+ * raises NetworkError (NULL, -1). Only the first of several ranks writes. */
 tv_capture *tv_capture_new(tv_net *net, const char *path);
 int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name);
 int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f);
-/* Writes the frames that have arrived before the current window, if they are
+/* Writes the frames that have arrived before the current window, if there are
  * many or `all` is set; 0, -1. */
 int tv_capture_flush(tv_net *net, int all);
 /* Closes the files; 0, -1. */
 int tv_capture_close(tv_net *net);
-/* The frames gathered for the first rank's files: their size in bytes; moves
- * them to `to`. */
+/* The size in bytes of the frames gathered for the first rank's files;
+ * tv_capture_take moves these frames to `to`. */
 size_t tv_capture_size(const tv_net *net);
 void tv_capture_take(tv_net *net, uint8_t *to);
 /* Adds the frames that another rank has gathered; 0, -1. */
@@ -404,7 +407,7 @@ struct tv_sampler {
     uint32_t *queue_bytes, *tx_bytes; /* by row, then port */
     uint8_t *paused;
 };
-/* When the next sample is due, or TC_NEVER; takes that sample: 0, -1. */
+/* When the next sample is due, or TC_NEVER; tv_sample_take takes it: 0, -1. */
 uint64_t tv_sample_next(const tv_net *net);
 int tv_sample_take(tv_net *net);
 void tv_sample_free(tv_sampler *s);

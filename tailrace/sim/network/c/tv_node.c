@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* tr_run returns early if packets recirculate without time passing; it is then
- * called again, so many times at most. */
+ * called again. This is the limit of such calls. */
 #define IDLE_ROUNDS 64
 
 tv_node *tv_node_new(tv_net *net, const char *name)
@@ -283,8 +283,8 @@ int tv_node_run(tv_node *n, uint64_t end_ps)
     return 0;
 }
 
-int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
-                  uint32_t len, uint64_t now_ps)
+int tv_node_inject(tv_node *n, uint32_t port, const uint8_t *data,
+                   uint32_t len, uint64_t now_ps)
 {
     n->entered.frames++;
     n->packet_outs.frames++;

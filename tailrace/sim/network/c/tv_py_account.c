@@ -3,7 +3,7 @@
  */
 #include "tv_python.h"
 
-static PyObject *of_switch(tv_node *n)
+static PyObject *switch_counts(tv_node *n)
 {
     tr_account a;
     tr_account_read(n->core, &a);
@@ -17,7 +17,7 @@ static PyObject *of_switch(tv_node *n)
         n->packet_outs.virt);
 }
 
-static PyObject *of_wire(const tv_wire *w)
+static PyObject *wire_counts(const tv_wire *w)
 {
     tv_count flight = {0, 0};
     tv_kinds of_data = {0, 0};
@@ -31,11 +31,12 @@ static PyObject *of_wire(const tv_wire *w)
 }
 
 /* account() -> ([counts of each switch], [counts of each wire]), by index.
- * A switch: the core's frames (in, made, out, dropped, held) and payload
- * (in, made, out, dropped, truncated, held), then (frames, payload) handed to
- * the core, sent to a port without a wire, sent to the CPU port, swallowed by
- * blackholes, and entered as packet-outs.
- * A wire: (frames, payload) sent, delivered, cut, dropped, under way. */
+ * For a switch: the core's frames (in, made, out, dropped, held) and payload
+ * bytes (in, made, out, dropped, truncated, held), then (frames, payload bytes)
+ * handed to the core, sent to a port without a wire, sent to the CPU port,
+ * swallowed by blackholes, and entered as packet-outs.
+ * For a wire: (frames, payload bytes) sent, delivered, lost when the link was
+ * down, lost to drops, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -49,12 +50,12 @@ static PyObject *account(tv_object *self, PyObject *nothing)
     for (uint32_t i = 0; rc == 0 && i < net->n_nodes; i++) {
         if (!net->nodes[i]->core)
             continue;
-        PyObject *item = of_switch(net->nodes[i]);
+        PyObject *item = switch_counts(net->nodes[i]);
         rc = item ? PyList_Append(switches, item) : -1;
         Py_XDECREF(item);
     }
     for (uint32_t i = 0; rc == 0 && i < net->n_wires; i++) {
-        PyObject *item = of_wire(net->wires[i]);
+        PyObject *item = wire_counts(net->wires[i]);
         rc = item ? PyList_Append(wires, item) : -1;
         Py_XDECREF(item);
     }

@@ -83,7 +83,8 @@ static int connect(tv_node *source, tv_node *target, tv_wire *w)
     return 0;
 }
 
-/* add_wire(source, port, target, port, rate_bps, delay_ps) -> wire index */
+/* add_wire(source node, its port, target node, its port, rate_bps, delay_ps) ->
+ * wire index */
 static PyObject *add_wire(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -134,15 +135,16 @@ static PyObject *attach(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_formats(local_type, aside, trimmed, shims, bths): aside has a bit per
- * subtype, trimmed one per DSCP, shims is a list of (subtype, bytes, count_at,
- * step, next_at), bths one of (port, psn_at, sport_at) */
+/* set_formats(local_type, skipped, trimmed, shims, bths): see tv_formats.
+ * skipped has a bit per subtype, trimmed a bit per DSCP; shims is a list of
+ * (subtype, bytes, count_at, step, next_at), bths one of (port, psn_at,
+ * sport_at) */
 static PyObject *set_formats(tv_object *self, PyObject *args)
 {
     tv_formats f = {0};
     unsigned long long trimmed;
     PyObject *shims, *bths;
-    if (!PyArg_ParseTuple(args, "IIKO!O!", &f.local_type, &f.aside,
+    if (!PyArg_ParseTuple(args, "IIKO!O!", &f.local_type, &f.skipped,
                           &trimmed, &PyList_Type, &shims, &PyList_Type,
                           &bths))
         return NULL;
@@ -155,13 +157,15 @@ static PyObject *set_formats(tv_object *self, PyObject *args)
             return NULL;
         if (subtype >= TV_SHIMS || s.count_at >= s.bytes ||
             s.next_at + 2 > s.bytes) {
-            PyErr_Format(PyExc_ValueError, "shim of subtype %u", subtype);
+            PyErr_Format(PyExc_ValueError, "malformed shim of subtype %u",
+                         subtype);
             return NULL;
         }
         f.shim[subtype] = s;
     }
     if (PyList_GET_SIZE(bths) > (Py_ssize_t)TV_BTHS) {
-        PyErr_SetString(PyExc_ValueError, "too many ports");
+        PyErr_Format(PyExc_ValueError, "expected at most %u elements in bths",
+                     TV_BTHS);
         return NULL;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(bths); i++)
@@ -181,8 +185,8 @@ static PyObject *rescheduled(tv_node *n, int rc)
     Py_RETURN_NONE;
 }
 
-/* enter(switch, port, frame): injects a frame now at a port without a wire */
-static PyObject *enter(tv_object *self, PyObject *args)
+/* inject(switch, port, frame): a frame arrives now at a port without a wire */
+static PyObject *inject(tv_object *self, PyObject *args)
 {
     unsigned node, port;
     Py_buffer frame;
@@ -190,8 +194,8 @@ static PyObject *enter(tv_object *self, PyObject *args)
         return NULL;
     tv_node *n = tv_py_switch(self, node);
     int rc = !n ? -1
-                : tv_node_enter(n, port, frame.buf, (uint32_t)frame.len,
-                                self->net.now_ps);
+                : tv_node_inject(n, port, frame.buf, (uint32_t)frame.len,
+                                 self->net.now_ps);
     PyBuffer_Release(&frame);
     return n ? rescheduled(n, rc) : NULL;
 }
@@ -209,7 +213,8 @@ static PyObject *settle(tv_object *self, PyObject *args)
     return rescheduled(n, tv_node_settle(n, self->net.now_ps));
 }
 
-/* to_cpu(switch) -> removes the frames sent to its CPU port, oldest first */
+/* to_cpu(switch) -> the frames sent to its CPU port, oldest first, which it
+ * removes */
 static PyObject *to_cpu(tv_object *self, PyObject *args)
 {
     unsigned node;
@@ -238,7 +243,7 @@ PyMethodDef tv_py_build_methods[] = {
     {"add_wire", (PyCFunction)add_wire, METH_VARARGS, NULL},
     {"attach", (PyCFunction)attach, METH_VARARGS, NULL},
     {"set_formats", (PyCFunction)set_formats, METH_VARARGS, NULL},
-    {"enter", (PyCFunction)enter, METH_VARARGS, NULL},
+    {"inject", (PyCFunction)inject, METH_VARARGS, NULL},
     {"settle", (PyCFunction)settle, METH_VARARGS, NULL},
     {"to_cpu", (PyCFunction)to_cpu, METH_VARARGS, NULL},
     {0},

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* set_rate(wire, bps) */
+/* set_rate(wire, rate_bps) */
 static PyObject *set_rate(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -22,7 +22,7 @@ static PyObject *set_rate(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_up(wire, up) */
+/* set_up(wire, up): takes a wire up, or down if `up` is false */
 static PyObject *set_up(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -40,7 +40,10 @@ static PyObject *set_up(tv_object *self, PyObject *args)
 }
 
 /* drop(wire, threshold, all, random state, from_ps, until_ps, other_types,
- * subtypes, UDP port or 0, test or None) */
+ * subtypes, UDP port or 0, test or None): adds a tv_drop, which loses matching
+ * frames from from_ps to until_ps with probability threshold / 2^64, or each of
+ * them if `all` is true. The next three arguments are those of tv_match; if
+ * `test` is given, it decides instead: test(frame) -> whether it matches. */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
     unsigned wire, udp_port;

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* wire(number) -> up, cuts, sent, received, cut, dropped */
+/* wire(index) -> whether it is up, how often it went down, and the frames sent,
+ * received, lost when it was down, and lost to drops */
 static PyObject *wire_state(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -56,11 +57,11 @@ static PyObject *trace(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
     const tv_net *net = &self->net;
-    PyObject *found =
+    PyObject *hashes =
         PyBytes_FromStringAndSize(NULL, (Py_ssize_t)net->n_wires * 32);
-    if (!found)
+    if (!hashes)
         return NULL;
-    uint8_t *p = (uint8_t *)PyBytes_AS_STRING(found);
+    uint8_t *p = (uint8_t *)PyBytes_AS_STRING(hashes);
     for (uint32_t i = 0; i < net->n_wires; i++, p += 32) {
         const tv_wire *w = net->wires[i];
         if (w->absent) {
@@ -72,7 +73,7 @@ static PyObject *trace(tv_object *self, PyObject *nothing)
         store_le(p + 16, w->mix.a);
         store_le(p + 24, w->mix.b);
     }
-    return found;
+    return hashes;
 }
 
 /* tap(wire, function(event, now_ns, frame, virtual_bytes)) */
@@ -96,8 +97,9 @@ static PyObject *tap(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* log(a, b, [wire], [wire with non-IPv4 frames too]): from now on logs the
- * packets between two IPv4 addresses */
+/* log(a, b, [wire], [wire]): from now on logs packets between two IPv4
+ * addresses on the wires of both lists, and non-IPv4 frames on those of the
+ * second list */
 static PyObject *log_flow(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -145,7 +147,7 @@ static PyObject *logged(tv_object *self, PyObject *nothing)
     return records;
 }
 
-/* capture(path, [(wire, name)]) */
+/* capture(path, [(wire, name)]): writes frames that arrive to a pcapng file */
 static PyObject *capture(tv_object *self, PyObject *args)
 {
     PyObject *path, *wires;
@@ -267,8 +269,8 @@ static PyObject *sample(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* samples() -> buffers: time_ps (64 bits) by row; queue_bytes and tx_bytes
- * (32 bits) and paused (8 bits) by row and port */
+/* samples() -> four buffers: time_ps (64 bits) by sample; queue_bytes, tx_bytes
+ * (32 bits) and paused (8 bits) by sample and port */
 static PyObject *samples(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

@@ -17,7 +17,8 @@ static tv_node *node_of(tv_object *self, unsigned node, int is_switch)
     }
     if (node >= net->n_nodes ||
         (is_switch ? !net->nodes[node]->core : !net->nodes[node]->host)) {
-        PyErr_Format(PyExc_IndexError, "node %u", node);
+        PyErr_Format(PyExc_IndexError, "node %u is no %s of this rank", node,
+                     is_switch ? "switch" : "host");
         return NULL;
     }
     return net->nodes[node];
@@ -42,7 +43,7 @@ tv_wire *tv_py_wire(tv_object *self, unsigned wire)
     return self->net.wires[wire];
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static PyObject *net_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -112,6 +113,7 @@ static void net_dealloc(tv_object *self)
 
 /* ---- running ---- */
 
+/* poll(): from now on NICs may have new frames to send. */
 static PyObject *net_poll(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -208,7 +210,7 @@ static PyObject *get_events(tv_object *self, void *unused)
     return PyLong_FromUnsignedLongLong(self->net.events);
 }
 
-/* 0: not running; 1: in a window of several instants; 2: of one instant. */
+/* 0: not running; 1: in a window of several instants, 2: of one instant. */
 static PyObject *get_running(tv_object *self, void *unused)
 {
     (void)unused;

@@ -11,15 +11,17 @@ typedef struct tv_object {
     tv_net net;
 } tv_object;
 
-/* Parts by index; NULL with an exception: no such part, or closed. */
+/* The switch, host or wire with an index. NULL with an exception: there is
+ * none, or the network is closed. */
 tv_node *tv_py_switch(tv_object *self, unsigned node);
 tv_node *tv_py_host(tv_object *self, unsigned node);
 tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 
-/* shared_bytes(ranks) -> size of the shared memory of so many ranks.
- * exchange(memory, rank, ranks, [descriptor], [bytes, by rank]) -> [bytes, by
- * rank]; None if another rank has ended: the peer of one of the descriptors,
- * which are sockets, is closed (tv_shared.c). */
+/* shared_bytes(ranks) -> size in bytes of the memory that this number of ranks
+ * shares.
+ * exchange(memory, rank, ranks, [socket descriptor], messages) -> messages,
+ * both lists of bytes by rank; or None if another rank has ended, so that the
+ * other end of one of the sockets is closed (tv_shared.c). */
 PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks);
 PyObject *tv_shared_exchange(PyObject *module, PyObject *args);
 

@@ -4,8 +4,8 @@
  * From each rank to each other rank there is a ring buffer with one writer and
  * one reader. A message is its length and its bytes; a message longer than the
  * ring is sent in pieces while both ranks are in the exchange. A rank that can
- * neither write nor read sleeps on its bell, a futex; a rank that has written
- * to it, or read what it had written, rings that bell.
+ * neither write nor read sleeps on its bell, a futex. Another rank rings that
+ * bell after it has written to the sleeping rank or read what that had written.
  */
 #include "tv_python.h"
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE 64
+#define CACHE_LINE 64
 #define RING_BYTES (UINT64_C(1) << 18)
 /* Polls of the bell before sleeping: a few microseconds. */
 #define POLLS 400
@@ -28,13 +28,13 @@
 #define MOST_RANKS 1024u
 
 typedef struct bell {
-    _Alignas(LINE) _Atomic uint32_t rung;
+    _Alignas(CACHE_LINE) _Atomic uint32_t rung;
 } bell;
 
 typedef struct ring {
-    _Alignas(LINE) _Atomic uint64_t read;    /* bytes since the start */
-    _Alignas(LINE) _Atomic uint64_t written;
-    _Alignas(LINE) uint8_t data[RING_BYTES];
+    _Alignas(CACHE_LINE) _Atomic uint64_t read; /* bytes since the start */
+    _Alignas(CACHE_LINE) _Atomic uint64_t written;
+    _Alignas(CACHE_LINE) uint8_t data[RING_BYTES];
 } ring;
 
 /* The transfer of one message, whose length is sent first. */
@@ -66,7 +66,8 @@ PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks)
     if (PyErr_Occurred())
         return NULL;
     if (count < 1 || count > MOST_RANKS)
-        return PyErr_Format(PyExc_ValueError, "%lu ranks", count);
+        return PyErr_Format(PyExc_ValueError, "%lu ranks, expected 1 to %u",
+                            count, MOST_RANKS);
     return PyLong_FromSize_t(memory_bytes((uint32_t)count));
 }
 
@@ -80,8 +81,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 static uint64_t put(ring *r, const uint8_t *from, uint64_t bytes)
 {
     uint64_t at = atomic_load_explicit(&r->written, memory_order_relaxed);
-    uint64_t gone = atomic_load_explicit(&r->read, memory_order_acquire);
-    uint64_t n = least(bytes, RING_BYTES - (at - gone));
+    uint64_t freed = atomic_load_explicit(&r->read, memory_order_acquire);
+    uint64_t n = least(bytes, RING_BYTES - (at - freed));
     uint64_t start = at % RING_BYTES, first = least(n, RING_BYTES - start);
     memcpy(r->data + start, from, first);
     memcpy(r->data, from + first, n - first);
@@ -92,8 +93,8 @@ static uint64_t put(ring *r, const uint8_t *from, uint64_t bytes)
 static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
 {
     uint64_t at = atomic_load_explicit(&r->read, memory_order_relaxed);
-    uint64_t there = atomic_load_explicit(&r->written, memory_order_acquire);
-    uint64_t n = least(bytes, there - at);
+    uint64_t end = atomic_load_explicit(&r->written, memory_order_acquire);
+    uint64_t n = least(bytes, end - at);
     uint64_t start = at % RING_BYTES, first = least(n, RING_BYTES - start);
     memcpy(to, r->data + start, first);
     memcpy(to + first, r->data, n - first);
@@ -127,8 +128,8 @@ static uint64_t send_some(ring *r, letter *l)
     return l->done - before;
 }
 
-/* Reads the bytes of a message that the ring has, their number in *some; 0,
- * -1. */
+/* Reads as many bytes of a message as the ring has, and sets *some to their
+ * number; 0, -1. */
 static int take_some(ring *r, letter *l, uint64_t *some)
 {
     uint64_t before = l->done;
@@ -192,7 +193,8 @@ static int all_alive(PyObject *fds)
     return 1;
 }
 
-/* Sleeps until the bell rings (1), another rank has ended (0), or -1. */
+/* Sleeps until the bell differs from `seen`, for SLEEP_NS at most. 0: another
+ * rank has ended; -1: exception; else 1. */
 static int wait_for(const talk *t, uint32_t seen)
 {
     _Atomic uint32_t *rung = &t->bells[t->own].rung;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define LOG_BYTES 65536u
+#define FIRST_LOG_BYTES 65536u
 
 int tv_tap_call(tv_wire *w, enum tv_event event, const tc_frame *f)
 {
@@ -32,7 +32,7 @@ static uint32_t load_be32(const uint8_t *p)
 
 static int log_grow(tv_log *l, size_t more)
 {
-    size_t cap = l->cap ? l->cap : LOG_BYTES;
+    size_t cap = l->cap ? l->cap : FIRST_LOG_BYTES;
     while (cap - l->n < more)
         cap *= 2;
     uint8_t *records = cap == l->cap ? l->records : realloc(l->records, cap);

@@ -17,7 +17,8 @@ static uint32_t load_be(const uint8_t *p, unsigned bytes)
     return value;
 }
 
-/* The flow's original source port, or -1; and in *psn the PSN. */
+/* Returns the flow's original source port, or -1; sets *psn to the PSN, or to
+ * UINT32_MAX. */
 static int32_t flow_port(const tv_formats *f, const uint8_t *ip, uint32_t len,
                          uint32_t *psn)
 {
@@ -62,7 +63,7 @@ int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f)
     if (!ip)
         return 0;
     uint32_t psn, src = load_be(ip + 12, 4), dst = load_be(ip + 16, 4);
-    int32_t sport = -2;
+    int32_t sport = -2; /* not read yet */
     for (tv_watch *t = net->watches; t; t = t->next) {
         if (t->src != src || t->dst != dst)
             continue;

@@ -140,7 +140,7 @@ void tv_wire_prefetch(const tv_wire *w)
 
 /* ---- sending ---- */
 
-/* Appends a frame; returns where its bytes are to be stored, NULL with an
+/* Appends a frame; returns where its bytes are to be stored, or NULL with an
  * exception. */
 static uint8_t *append(tv_wire *w, uint64_t arrival_ps, uint32_t len,
                        uint32_t virt, uint32_t cuts)
@@ -217,7 +217,7 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
 
 /* ---- receiving ---- */
 
-/* Whether the frame is lost, and to what: tv_loss + 1; 0: it is not; -1. */
+/* Why the frame is lost: tv_loss + 1; 0: it is not lost; -1: exception. */
 static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
 {
     if (f->cuts != w->cuts)
