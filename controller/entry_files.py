@@ -2,8 +2,8 @@
 """Files of entries, in three formats: the `sX-runtime.json` of the p4lang tutorials, commands of
 simple_switch_CLI (`switch_cli`), and a `p4.v1.WriteRequest` as text.
 
-Of the tutorials' files, all that their tool accepts is accepted (utils/p4runtime_lib of p4lang/tutorials):
-keys that the tool does not read are not errors.
+A tutorial's file may contain whatever the tutorials' own tool accepts (utils/p4runtime_lib of
+p4lang/tutorials): keys that the tool does not read are not errors.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class CloneSession(msgspec.Struct, frozen=True):
 
 
 class Runtime(msgspec.Struct, frozen=True):
-    """A file of the tutorials. The program that it names is not used: `push` is given one."""
+    """A tutorial's file. The program that it names is ignored: `push` has a program as argument."""
 
     target: Any = None
     p4info: Any = None
@@ -104,7 +104,7 @@ def read_request(path: Path) -> p4r.WriteRequest:
     """Reads a WriteRequest in text format.
 
     Raises:
-        FileError: it cannot be read, or is no WriteRequest.
+        FileError: the file cannot be read, or is no WriteRequest.
     """
     return _request(path, text_of(path, MOST_TEXT_BYTES))
 
@@ -120,7 +120,7 @@ def read_updates(path: Path, program: P4Program) -> Updates:
     """Reads a file of entries; its name and its first lines tell its format.
 
     Raises:
-        FileError: it cannot be read, has another format, or names something that the program lacks.
+        FileError: the file cannot be read, has another format, or names something that the program lacks.
     """
     text = text_of(path, MOST_TEXT_BYTES)
     if path.suffix == JSON_SUFFIX or text.lstrip()[:1] == "{":
@@ -154,7 +154,7 @@ def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[
     if more:
         places = ", ".join(written.places[at] for at in more[:_MOST_NAMED])
         text += f"; refused too: {places}{', ...' if len(more) > _MOST_NAMED else ''}"
-    return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in"
+    return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in the switch"
 
 
 # ---- the tutorials' JSON ----

@@ -16,7 +16,7 @@ judged. A connected switch that has not answered in time for `silent` rounds han
 slow: from then on its links are judged again by their probes. If probes arrive rounds after they were sent,
 the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed without such a delay.
 
-    a link dies, its switches answer     down within missed + 1 rounds, and as many more as probes were late
+    a link dies, its switches answer     down within missed + 1 rounds, plus the rounds that probes are late
     a switch ends                        the same
     a switch hangs                       its links are down within silent + missed + 2 rounds
     switches late, up to silent rounds   nothing goes down
@@ -175,7 +175,7 @@ class Liveness:
 
         Returns:
             the index of queries and responses of the next round, and the switches that were late in the last
-            one, with the rounds for which they have been. A switch that hangs is not late.
+            round, with the number of rounds for which each has been late. A switch that hangs is not late.
         """
         # a switch that is no longer connected is not late: its session handles the loss
         rounds = {
@@ -195,6 +195,6 @@ class Liveness:
 
 
 def link_names(topology: Topology, down: Iterable[_End]) -> list[str]:
-    """The links that some ends belong to, as `a-b` in the order of the topology, each of parallel links."""
+    """The links that some ends belong to, as `a-b` in the order of the topology, one per parallel link."""
     ends = set(down)
     return [f"{link.a}-{link.b}" for link in topology.links if (link.a, link.a_port) in ends]

@@ -29,7 +29,7 @@ BATCH = 500
 """Updates in one write; far below gRPC's usual 4 MiB a message."""
 
 ROUNDS = 3
-"""How often differences are written before it gives up: another client may be writing too."""
+"""How often `reconcile` writes differences before it gives up: another client may be writing, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def install_all(
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> ReconcileReport:
-    """As `install` without other writers, but reads what a push leaves in a switch only once.
+    """As `install` without other writers, but reads what a push leaves in a switch only once per program.
 
     Args:
         fresh: the entities after a push, by program.

@@ -63,7 +63,8 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: its spec, or the resolved scheme as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers queries
     down: link ends (switch, port) that its controller takes for dead, if there is no relay
-    suppressed: paths that its controller suppresses, (switch, port, least ns until their use), likewise
+    suppressed: paths (switch, port, least ns until their use) that its controller suppresses, if there is no
+        relay
     pfc: PFC that the program emulates because the traffic manager has none
     channels: number of lossless priorities on links between switches; 0: packets keep a single one
     plugins: plug-ins that the writer had loaded (spec.plugins.loaded)

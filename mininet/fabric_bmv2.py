@@ -3,8 +3,8 @@
 
 BMv2 limits packets per second, separately for each priority. Data has a rate limit. Control frames have none:
 they are small, have priority, and would count as full packets. Recirculated packets have a limit, too: RLB's
-packets the rate of a link, as on the other targets; data that waits for a paused port (p4src/pfc)
-recirculates at WAITING_FACTOR times the rate of the fastest port, at least WAITING_PPS. A higher limit
+packets recirculate at the rate of a link, as on the other targets; data that waits for a paused port
+(p4src/pfc), at WAITING_FACTOR times the rate of the fastest port, at least WAITING_PPS. A higher limit
 delivers the next packet sooner after a resume, and takes more CPU time.
 """
 
@@ -55,7 +55,7 @@ def recirculation_rates(
     return counts
 
 
-def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
+def set_queues(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
     """Sets depths and rates of the queues of a running switch; `inner`: from `recirculation_rates`.
 
     Raises:
@@ -70,7 +70,7 @@ def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Ma
 
 
 def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
-    """For each port, for how many ticks it was paused, and the most bytes received by it that waited.
+    """For each port, how many ticks it was paused, and the most bytes received by it that waited at once.
 
     Raises:
         FabricError: the Thrift server does not answer.
@@ -81,7 +81,7 @@ def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
 
 @contextmanager
 def thrift(port: int, name: str) -> Iterator[ThriftClient]:
-    """A connection to one simple_switch_grpc in this network namespace. `name`: the switch's, for messages.
+    """A connection to one simple_switch_grpc in this network namespace. `name`: its name in messages.
 
     Raises:
         FabricError: the server does not answer, or refuses a call inside the `with` block.

@@ -53,8 +53,8 @@ def sums(program: P4Program, cells: Cells) -> dict[str, int]:
     return counters.sums(program, counted)
 
 
-def taken(plan: FabricPlan, cells: dict[str, Cells]) -> dict[str, int]:
-    """Frames that programs received, by interface; without ports where the program does not count them."""
+def received(plan: FabricPlan, cells: dict[str, Cells]) -> dict[str, int]:
+    """Frames that programs received, by interface; only for ports at which the program counts them."""
     return {
         port.interface: cells[switch.name][PORT_RX][port.number]
         for switch in plan.switches

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of links: rates that hold from the start, and changes at a time."""
+"""Faults of links: rates that hold from the start, and changes at given times."""
 
 from __future__ import annotations
 

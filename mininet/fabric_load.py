@@ -8,7 +8,7 @@ Four things are measured while traffic runs:
 * how long they waited for a CPU in all, compared with their run time, while other processes used the CPUs:
     many switches on few CPUs also wait for each other, which is harmless as long as each wait is short;
 * frames that the kernel dropped, or that reached an interface but no program, because a socket overflowed;
-* the delays of its own that the hosts' driver reports (see fabric_traffic.py).
+* how late the hosts' driver sent frames, as it reports itself (see fabric_traffic.py).
 """
 
 from __future__ import annotations

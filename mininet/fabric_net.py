@@ -121,7 +121,7 @@ class FabricNet:
         return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
 
     def namespace(self, host: str) -> str:
-        """The network namespace of a host, as a file."""
+        """The path of the file that represents the network namespace of a host."""
         return path_of(self.mininet[host].pid)
 
     def pid(self, host: str) -> int:

@@ -28,7 +28,7 @@ NO_WAITING_ROOM = "NO_WAITING_ROOM"
 
 PROGRAM_COUNTERS = ("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_storms", "pfc_storm_drops")
 REPORT_S = 30.0
-"""Timeout of a switch that is to write its counts."""
+"""Timeout until a switch has written its counts."""
 
 _POLL_S = 0.02
 
@@ -41,7 +41,7 @@ def options(
     Args:
         priority: the priority of data.
         hosts: the ports that lead to hosts.
-        links: the ports that lead to switches, on which lossless priorities are channels, if there are any.
+        links: the ports that lead to switches; the channels of a scheme are lossless priorities there.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     arguments = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
@@ -57,7 +57,7 @@ def options(
     return arguments
 
 
-def taken(
+def received(
     counted: Mapping[str, int], collected: Mapping[str, Any], plans: Iterable[SwitchPlan]
 ) -> dict[str, int]:
     """Frames received by interface: those that programs counted, and pauses, which no program sees.

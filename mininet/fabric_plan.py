@@ -53,7 +53,7 @@ class PortPlan:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """One switch process: where it listens (a gRPC target), where it logs and counts, and its ports."""
+    """One switch process: where it listens (a gRPC target), where it writes log and counts, and its ports."""
 
     name: str
     device_id: int
@@ -194,7 +194,7 @@ def queue_bytes(queue_limit_bytes: int | None) -> int:
 
 
 def queue_packets(queue_limit_bytes: int) -> int:
-    """The same in packets, as BMv2 counts: enough for the smallest frames."""
+    """The depth of `queue_bytes` in packets, BMv2's unit: enough for the smallest frames."""
     return queue_bytes(queue_limit_bytes) // _SMALLEST_FRAME_BYTES
 
 

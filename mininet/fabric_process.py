@@ -22,7 +22,7 @@ class FabricProcess:
         """Starts it.
 
         Args:
-            name: what users know it by: leaf1, controller.
+            name: its name in messages, such as leaf1 or controller.
             command: the program and its arguments.
             log: file for its messages; overwritten.
             piped: standard input and output are pipes for lines of text; messages still go to the log.

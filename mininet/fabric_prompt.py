@@ -37,8 +37,8 @@ def welcome(topology: Topology) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dead_link(name: str, watch: Timing) -> str:
-    """What a link that went down costs the flows over it, in one line."""
+def link_down_message(name: str, watch: Timing) -> str:
+    """Tells the user what a link that went down costs the flows over it."""
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
         f"{name} is down: flows over it lose what they send until the controller notices, for about"
@@ -113,7 +113,7 @@ class Prompt(CLI):
                 self._run_command(partial(self._run.links.set_state, link, arguments[2]))
                 and arguments[2] == "down"
             ):
-                output(dead_link(link.name, Timing()))
+                output(link_down_message(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:
         """Measure TCP between two hosts, by default the first and the last: iperf [HOST1 HOST2]."""

@@ -88,7 +88,7 @@ class FabricRun:
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
             if job.target == BMV2:
-                self._settle(switch)
+                self._set_queues(switch)
             self.watch.guard(process)
         # the native switch implements delays itself
         self._delays = job.target != BMV2 or add_delays(plan)
@@ -101,11 +101,11 @@ class FabricRun:
         self._events = control.events
         return net
 
-    def _settle(self, plan: SwitchPlan) -> None:
+    def _set_queues(self, plan: SwitchPlan) -> None:
         rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
         inner = fabric_bmv2.recirculation_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
-        fabric_bmv2.settle(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
+        fabric_bmv2.set_queues(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
 
     def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
         job, more = self.job, []
@@ -166,7 +166,7 @@ class FabricRun:
             seen = interfaces()
             after, taken, pfc = self._counts(net)
         finally:
-            # its end is no failure, even if Ctrl-C at the prompt ended the flows
+            # the driver's end is no failure, even if Ctrl-C at the prompt ended the flows
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
@@ -176,7 +176,7 @@ class FabricRun:
         """The programs' counts by switch, frames received by interface, and PFC counts."""
         cells = fabric_counters.read(self._plan, self._program)
         sums = {name: fabric_counters.sums(self._program, each) for name, each in cells.items()}
-        taken = fabric_counters.taken(self._plan, cells)
+        taken = fabric_counters.received(self._plan, cells)
         if self.job.pfc is None:
             return sums, taken, {}
         if self.job.target == BMV2:
@@ -184,7 +184,7 @@ class FabricRun:
             plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
             return sums, taken, fabric_pfc.emulated_counts(plans, self._program, cells, xoff_bytes)
         pfc = fabric_pfc.collect(net.switches)
-        return sums, fabric_pfc.taken(taken, pfc, self._plan.switches), pfc
+        return sums, fabric_pfc.received(taken, pfc, self._plan.switches), pfc
 
     def _broken(self) -> list[str]:
         """Interfaces of links that go down in this run."""

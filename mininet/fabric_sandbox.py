@@ -210,7 +210,7 @@ def _prepare() -> None:
 
 
 def path_of(pid: int) -> str:
-    """The network namespace of a process, as a file that others may open."""
+    """The path of the file that represents the network namespace of a process; others may open it."""
     return f"/proc/{pid}/ns/net"
 
 

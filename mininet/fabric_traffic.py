@@ -31,7 +31,7 @@ START = "start\n"
 def host_job(
     topology: Topology, net: FabricNet, host: Host, paths: Mapping[str, PathList] | None = None
 ) -> HostJob:
-    """A host's part of the driver's job; `paths` by the address of the receiver."""
+    """A host's part of the driver's job; `paths`: path lists by the address of the receiver."""
     return HostJob(
         name=host.name,
         interface=host_interface(host.name),

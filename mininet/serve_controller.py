@@ -88,7 +88,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
 
 
 def _registers(job: Job) -> Registers | None:
-    """Reads BMv2's registers over Thrift, its only way to show them; our switch shows them over P4Runtime."""
+    """Reads BMv2's registers over Thrift: P4Runtime serves those of the native switch, but not of BMv2."""
     if job.target != BMV2:
         return None
     ports = {switch.name: thrift_port(switch) for switch in job.topology.switches}

@@ -29,7 +29,7 @@ FIRST_ELECTION_ID = 1
 _WINDOW = 32
 """Queries in flight at once."""
 _ROUND_S = 2.0
-"""Time without a response after which missing ones are queried again."""
+"""Time without a response after which unanswered queries are repeated."""
 _ROUNDS = 3
 _ONLY_PRIMARY = (
     "only the primary controller may send the packets that read flows and queues, and it has no relay that"

@@ -50,7 +50,8 @@ READ_OPS = frozenset(REASON_OF)
 """Members of PacketOutOp_t that change nothing in a switch."""
 
 Ask = Callable[[str, str, int], Awaitable[bytes]]
-"""(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError or an error of one line."""
+"""(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError, or an error with a message
+of one line."""
 
 Registers = Callable[[str, str], list[int]]
 """(switch, register) -> its cells; called in a thread. Raises LookupError or OSError."""
@@ -117,7 +118,7 @@ class RelayServer:
         self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_MAX_LINE_BYTES)
 
     async def stop(self) -> None:
-        """Closes the socket and removes it, if it is still ours."""
+        """Closes the socket and removes its file, unless another server has replaced it."""
         if self._server is None:
             return
         # a connection that was just accepted becomes a client only after a few iterations of the loop; if the
@@ -261,7 +262,7 @@ class RelayClient:
         """All cells of a register; empty if the controller cannot read registers.
 
         Raises:
-            RelayError: they cannot be read.
+            RelayError: the cells cannot be read.
         """
         request = {"switch": switch, "op": REGISTER, "register": register}
         cells: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters: indirect ones, with an index, and direct ones, of table entries."""
+"""Counters of a switch: indirect counters, with an index, and direct counters, of table entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_counters(
     Args:
         node: the switch.
         only: names of counters; empty: all.
-        zeros: also cells that are 0, of which a counter indexed by port has hundreds.
+        zeros: include cells that are 0 (a counter indexed by port has hundreds of them).
 
     Raises:
         SwitchError: the switch cannot be read.

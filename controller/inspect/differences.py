@@ -82,7 +82,7 @@ def _row(node: InspectedSwitch, change: EntityChange) -> Row:
 
 
 def _identity(node: InspectedSwitch, entity: p4r.Entity) -> tuple[str, Value, Value]:
-    """Table or kind of group, match or group id, priority."""
+    """Returns the table or the kind of group, then its match or group id, then its priority."""
     if entity.WhichOneof("entity") == "table_entry":
         entry = entity.table_entry
         table = node.program.tables[entry.table_id]

@@ -52,7 +52,7 @@ def group_tables(node: InspectedSwitch) -> list[TableNames]:
 
 
 def entry_ports(params: dict[str, Value]) -> list[SwitchPort]:
-    """The ports among an action's arguments, without port 0, which fills unused ones."""
+    """The ports among an action's arguments, without port 0, which fills unused arguments."""
     return [value for value in params.values() if isinstance(value, SwitchPort) and value.number]
 
 

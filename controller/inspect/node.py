@@ -41,7 +41,7 @@ class InspectedSwitch:
         return self.program_name or self.program.name or "its program"
 
     def read_if_offered(self, pattern: p4r.Entity) -> list[p4r.Entity]:
-        """The entities that a pattern matches; empty if the target has no such thing. Raises SwitchError."""
+        """The entities that a pattern matches; none if the target does not offer them. Raises SwitchError."""
         try:
             return self.connection.read([pattern])
         except RefusedError as error:

@@ -3,8 +3,8 @@
 
 At each switch the entry with the longest prefix for the destination is looked up in the table `ipv4_routes`
 of the schemes' programs. Its action names a port, or a group whose members are taken from the switch's
-groups. All members are followed, so every path that any hash may choose is walked, and no other. Which
-tables of another program route is not known: there, dry runs are used (cli.inspect.dry_run_paths).
+groups. All members are followed, so every path that any hash may choose is walked, and no other. For other
+programs, whose routing tables are not known, dry runs are used (cli.inspect.dry_run_paths).
 
 In a Dragonfly, packets from a switch of the same group have other next hops (`onward_groups`), and data of
 hosts may go through a third group first: that detour is chosen separately, and not walked.
@@ -112,7 +112,7 @@ class Router:
 
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
-    """Whether the switch's program is like the schemes': it has the annotation @switch and this table."""
+    """Whether the switch's program is like the schemes': it has the annotation @switch and that table."""
     return bool(node.program.constants) and node.program.has_table(_ROUTES)
 
 
@@ -140,7 +140,7 @@ class Walker:
     """Walks through the switches of a topology."""
 
     def __init__(self, topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> None:
-        """`nodes`: the switches that can be read; paths through others cannot be walked."""
+        """`nodes`: the switches that can be read; paths through other switches cannot be walked."""
         self._topology, self._nodes = topology, nodes
         self._routers: dict[str, Router] = {}
 
@@ -165,7 +165,7 @@ class Walker:
         return PathWalk(tuple(rows), tuple(problems))
 
     def _steps(self, start: Place, dst: Host) -> tuple[dict[Place, PathStep], dict[Place, int]]:
-        """The step at every place that can be reached, breadth first, and its distance from the first one."""
+        """The step at every place that can be reached, breadth first, and its hop (1 for `start`)."""
         address = IPv4Address(dst.ip)
         steps: dict[Place, PathStep] = {}
         hops, waiting = {start: 1}, [start]

@@ -32,7 +32,7 @@ def read_registers(
     Args:
         node: the switch.
         only: names of registers; empty: all.
-        zeros: also cells that hold 0.
+        zeros: include cells that hold 0.
 
     Raises:
         NotOfferedError: the program has no registers, or the target does not show them.
@@ -85,7 +85,7 @@ def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterato
             "switch": node.name,
             "register": name,
             "index": field.value(entry.index.index, node.peer_of),
-            # without its name: a register is called by its purpose (bytes_by_source), not by its content
+            # no name is given: a register's name states its purpose (bytes_by_source), not a value's type
             "value": data_value(node, "", register.type_spec, entry.data, types),
         }
 

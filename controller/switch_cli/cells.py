@@ -70,7 +70,9 @@ class Cells(Commands):
     def _write(
         self, info: _Array, index: str, entity: p4r.Entity, direct: p4r.TableEntry | None = None
     ) -> None:
-        """Writes a cell: `entity` at an index, or `direct`, of a direct array, at the handle of an entry."""
+        """Writes a cell: in an indirect array `entity` at `index`; in a direct array `direct`, to the table entry
+        with the handle `index`.
+        """
         if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
             assert direct is not None
             held = self._tables.entry_of(
@@ -148,9 +150,9 @@ class Cells(Commands):
 
     # ---- value sets ----
 
-    def _set(self, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
+    def _members_and_value(self, value_set: str, value: str) -> tuple[dict[bytes, None], bytes]:
         """The members so far of a value set with one field, and a value of this field, encoded."""
-        info = self._program.value_sets.named(name)
+        info = self._program.value_sets.named(value_set)
         if len(info.match) != 1:
             raise SpecError(f"value set {info.preamble.name} has {len(info.match)} fields, expected 1")
         field = info.match[0]
@@ -159,11 +161,11 @@ class Cells(Commands):
         return values, parse.octets(fields_of([field], self._types)[field.id], value)
 
     def add_value(self, value_set: str, value: str) -> None:
-        values, octets = self._set(value_set, value)
+        values, octets = self._members_and_value(value_set, value)
         values[octets] = None
 
     def remove_value(self, value_set: str, value: str) -> None:
-        values, octets = self._set(value_set, value)
+        values, octets = self._members_and_value(value_set, value)
         values.pop(octets, None)
 
     def clear_values(self, value_set: str) -> None:

@@ -68,7 +68,7 @@ def lines(text: str) -> Iterator[CommandLine]:
 
 
 def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update], list[str], list[str]]:
-    """The updates of a file, the place of each, and notes.
+    """The updates of a file, the line of each, and notes on commands that become no update.
 
     Raises:
         FileError: a command is unknown, or simple_switch_CLI or the program does not allow its arguments.

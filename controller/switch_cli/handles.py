@@ -12,13 +12,13 @@ from finsy.proto import p4r
 from tailrace.spec import SpecError
 
 _T = TypeVar("_T")
-_SLOT = (1 << 24) - 1
-MOST = (1 << 32) - 1
+_SLOT_MASK = (1 << 24) - 1
+_MOST_NUMBER = (1 << 32) - 1
 
 
 @dataclass(slots=True)
 class HandleEntry:
-    """An entity, and the line that it is from."""
+    """An entity, and the line of the command that wrote it."""
 
     line: int
     entity: p4r.Entity
@@ -38,7 +38,7 @@ class Commands:
 class Handles(Generic[_T]):
     """Objects of one kind by handle.
 
-    versioned: as for table entries, whose handles count in the highest byte how often the slot was freed
+    versioned: handles count in their highest byte how often the slot was freed, as those of table entries do
     """
 
     what: str
@@ -58,7 +58,7 @@ class Handles(Generic[_T]):
         self.held[handle] = item
         return handle
 
-    def known(self, text: str) -> int:
+    def parse(self, text: str) -> int:
         """Parses a handle. Raises SpecError if no object has it."""
         handle = number(text, "handle")
         if handle not in self.held:
@@ -66,19 +66,19 @@ class Handles(Generic[_T]):
         return handle
 
     def get(self, text: str) -> _T:
-        """The object with a handle. Raises SpecError as `known`."""
-        return self.held[self.known(text)]
+        """The object with a handle. Raises SpecError as `parse`."""
+        return self.held[self.parse(text)]
 
     def take(self, handle: int) -> _T:
         """Removes the object with a handle."""
-        slot = handle & _SLOT
+        slot = handle & _SLOT_MASK
         if self.versioned:
             self._versions[slot] = self._versions.get(slot, 0) + 1
         heapq.heappush(self._free, slot)
         return self.held.pop(handle)
 
 
-def number(text: str, what: str, most: int = MOST) -> int:
+def number(text: str, what: str, most: int = _MOST_NUMBER) -> int:
     """Parses a whole number, decimal or 0x. Raises SpecError."""
     if len(text) <= 20 and text.isascii():
         try:

@@ -50,7 +50,11 @@ class ReplicationCommands(Commands):
         self._sessions: dict[int, tuple[int, str, int]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """The updates that make them, each with its line. Raises SpecError: there are too many copies."""
+        """The updates that make the groups and sessions, each with its line.
+
+        Raises:
+            SpecError: there are too many copies.
+        """
         for group_id, group in self._groups.items():
             entry = p4r.PacketReplicationEngineEntry()
             entry.multicast_group_entry.multicast_group_id = group_id
@@ -94,13 +98,13 @@ class ReplicationCommands(Commands):
         self._nodes.get(node).ports = _ports(ports)
 
     def destroy_node(self, node: str) -> None:
-        handle = self._nodes.known(node)
+        handle = self._nodes.parse(node)
         chosen = self._nodes.take(handle)
         if chosen.group is not None:
             del self._groups[chosen.group].nodes[handle]
 
     def associate(self, group: str, node: str) -> None:
-        chosen, handle = self._group(group), self._nodes.known(node)
+        chosen, handle = self._group(group), self._nodes.parse(node)
         associated = self._nodes.held[handle]
         if associated.group is not None:
             raise SpecError(f"node {node} is in multicast group {associated.group} already")
@@ -112,7 +116,7 @@ class ReplicationCommands(Commands):
         if chosen.group != self._group(group):
             raise SpecError(f"node {node} is not in multicast group {group}")
         chosen.group = None
-        del self._groups[self._group(group)].nodes[self._nodes.known(node)]
+        del self._groups[self._group(group)].nodes[self._nodes.parse(node)]
 
     # ---- clone sessions ----
 

@@ -16,8 +16,8 @@ from tailrace.p4rt.by_name.program import ProgramNames, TableNames
 from tailrace.spec import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1
-"""BMv2's P4Runtime server inverts priorities at this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI): with
-Thrift the smallest wins, with P4Runtime the largest."""
+"""BMv2's P4Runtime server subtracts priorities from this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI):
+with Thrift the smallest priority wins, with P4Runtime the largest."""
 PROFILE_DEFAULT = "P4Runtime cannot set the default entry of such a table"
 _NS_PER_MS = 1_000_000
 _SEPARATORS = {
@@ -41,7 +41,7 @@ class _ProfileGroup:
     profile: int
     members: dict[int, None] = field(default_factory=dict)
 
-    def held(self, handle: int) -> HandleEntry:
+    def with_handle(self, handle: int) -> HandleEntry:
         """The entity of this group, which has the given handle."""
         entity = p4r.Entity()
         group = entity.action_profile_group
@@ -62,13 +62,13 @@ class TableCommands(Commands):
         self._groups: dict[int, Handles[_ProfileGroup]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """The updates that make them, each with its line: members before groups before entries."""
+        """The updates that make the entities, each with its line: members before groups before entries."""
         for members in self._members.values():
             for held in members.held.values():
                 yield held.update(p4r.Update.INSERT)
         for groups in self._groups.values():
             for handle, group in groups.held.items():
-                yield group.held(handle).update(p4r.Update.INSERT)
+                yield group.with_handle(handle).update(p4r.Update.INSERT)
         for entries in self._tables.values():
             for held in entries.held.values():
                 yield held.update(p4r.Update.INSERT)
@@ -146,7 +146,7 @@ class TableCommands(Commands):
     def delete(self, table: str, handle: str) -> None:
         names = self._program.table(table)
         self.entry_of(names, handle)
-        self._handles(names).take(self._handles(names).known(handle))
+        self._handles(names).take(self._handles(names).parse(handle))
 
     def clear(self, table: str) -> None:
         handles = self._handles(self._program.table(table))
@@ -201,7 +201,7 @@ class TableCommands(Commands):
 
     def delete_member(self, profile: str, member: str) -> None:
         members = self._members_of(self._profile(profile))
-        members.take(members.known(member))
+        members.take(members.parse(member))
 
     def create_group(self, profile: str) -> None:
         info = self._profile(profile)
@@ -211,7 +211,7 @@ class TableCommands(Commands):
 
     def delete_group(self, profile: str, group: str) -> None:
         groups = self._groups_of(self._profile(profile))
-        groups.take(groups.known(group))
+        groups.take(groups.parse(group))
 
     def add_to_group(self, profile: str, member: str, group: str) -> None:
         changed, member_id = self._in_group(profile, member, group)
@@ -230,7 +230,7 @@ class TableCommands(Commands):
         info = self._profile(profile)
         changed = self._groups_of(info).get(group)
         changed.line = self.line
-        return changed, self._members_of(info).known(member) + 1
+        return changed, self._members_of(info).parse(member) + 1
 
     def add_indirect(self, table: str, *key: str) -> None:
         self._add_indirect(table, key, group=False)
@@ -247,9 +247,9 @@ class TableCommands(Commands):
         if profile is None:
             raise SpecError(f"table {names.full_name} has no action profile")
         if group:
-            entry.action.action_profile_group_id = self._groups_of(profile).known(rest[0]) + 1
+            entry.action.action_profile_group_id = self._groups_of(profile).parse(rest[0]) + 1
         else:
-            entry.action.action_profile_member_id = self._members_of(profile).known(rest[0]) + 1
+            entry.action.action_profile_member_id = self._members_of(profile).parse(rest[0]) + 1
         self._handles(names).add(HandleEntry(self.line, p4r.Entity(table_entry=entry)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in real time: starts the harness, mininet/run_fabric.py; they exchange files and JSON lines."""
+"""Runs jobs in real time by the harness mininet/run_fabric.py: it gets a job file and reports JSON lines."""
 
 from __future__ import annotations
 

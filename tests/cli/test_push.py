@@ -101,7 +101,7 @@ def test_the_entry_that_is_refused_is_named(on_switch: Command, tmp_path: Path) 
     assert result.err == (
         f"tailrace: s1: {path}: table_entries[1]: dst=10.0.0.0/24 of table route was refused: ALREADY_EXISTS: "
         "table 'L3Ingress.route' already has an entry with this key; refused too: table_entries[598]; "
-        "598 of 600 entries are in\n"
+        "598 of 600 entries are in the switch\n"
     )
     assert len(on_switch("tables", "--where", "entry == entry", "-o", "json").rows) == 598
 

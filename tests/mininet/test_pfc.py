@@ -84,9 +84,11 @@ def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:
     ports = {
         str(port.number): {"pfc_received": port.number, "pfc_ignored": 10} for port in plan.switches[0].ports
     }
-    totals = fabric_pfc.taken({"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches)
+    totals = fabric_pfc.received(
+        {"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches
+    )
     assert totals == {"leaf1-eth3": 5 + 3 + 10, "leaf2-eth1": 7}
-    assert fabric_pfc.taken({"leaf1-eth3": 5}, {}, plan.switches) == {"leaf1-eth3": 5}
+    assert fabric_pfc.received({"leaf1-eth3": 5}, {}, plan.switches) == {"leaf1-eth3": 5}
 
 
 def test_what_goes_round_in_a_bmv2_switch_has_a_rate(tmp_path: Path) -> None:
