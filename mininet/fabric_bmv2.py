@@ -70,7 +70,7 @@ def set_queues(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner
 
 
 def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
-    """For each port, how many ticks it was paused, and the most bytes received by it that waited at once.
+    """For each port, how many ticks it was paused, and the most bytes received by it that waited at a time.
 
     Raises:
         FabricError: the Thrift server does not answer.

@@ -70,8 +70,8 @@ class Cells(Commands):
     def _write(
         self, info: _Array, index: str, entity: p4r.Entity, direct: p4r.TableEntry | None = None
     ) -> None:
-        """Writes a cell: in an indirect array `entity` at `index`; in a direct array `direct`, to the table entry
-        with the handle `index`.
+        """Writes a cell: in an indirect array `entity` at `index`; in a direct array `direct`, to the table
+        entry with the handle `index`.
         """
         if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
             assert direct is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tailrace.hosts import compiled
 
-_found = compiled.find()
-IMPLEMENTATION = compiled.INTERPRETED if _found is None else compiled.COMPILED
-if _found is not None:
-    __path__.insert(0, str(_found))
+_compiled_set = compiled.find()
+IMPLEMENTATION = compiled.INTERPRETED if _compiled_set is None else compiled.COMPILED
+if _compiled_set is not None:
+    __path__.insert(0, str(_compiled_set))

@@ -28,7 +28,7 @@ from tailrace.results.run_files import (
     write_timelines,
 )
 from tailrace.results.summary import FORMAT, Summary
-from tailrace.sim.pfc import waits
+from tailrace.sim.pfc import waiting_line
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import read_bytes, unmarked
@@ -87,7 +87,7 @@ class Result:
         """Reasons to distrust the run, one line each: a deadlock, unfinished flows, an overloaded machine."""
         problems = []
         if not isinstance(self.summary.deadlock, UnsetType):
-            problems.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
+            problems.append(f"{self.case}, {self.label}: deadlocked: {waiting_line(self.summary.deadlock)}")
         if not self.complete:
             missing = self.summary.flows - self.summary.completed
             problems.append(

@@ -48,8 +48,8 @@ class ControlPlane(Protocol):
         """Receives all pending digests; called before clients inspect the switches."""
         ...
 
-    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        """Schedules the failure or recovery of link ends; called before the network runs."""
+    def notify_links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
+        """Notifies the controller that link ends will fail or recover; called before the network runs."""
         ...
 
     def switch_lost(self, switch: str) -> None:

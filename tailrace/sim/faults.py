@@ -77,15 +77,15 @@ class VirtualFaults:
         joined = {fault.a, fault.b}
         ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == joined]
         self._network.link_down(fault.a, fault.b, fault.at_ns)
-        self._control.links(ends, fault.at_ns, dead=True)
+        self._control.notify_links(ends, fault.at_ns, dead=True)
         if fault.until_ns is not None:
             self._network.link_up(fault.a, fault.b, fault.until_ns)
-            self._control.links(ends, fault.until_ns, dead=False)
+            self._control.notify_links(ends, fault.until_ns, dead=False)
 
     def _switch_restart(self, fault: SwitchRestart) -> None:
         name, control = fault.switch, self._control
         ends = [(link.a, link.a_port) for link in self._topology.links if name in (link.a, link.b)]
         self._network.call_at(fault.at_ns, partial(control.switch_lost, name))
         self._network.switch_restart(name, fault.at_ns, fault.down_ns, partial(control.switch_restored, name))
-        control.links(ends, fault.at_ns, dead=True)
-        control.links(ends, fault.at_ns + fault.down_ns, dead=False)
+        control.notify_links(ends, fault.at_ns, dead=True)
+        control.notify_links(ends, fault.at_ns + fault.down_ns, dead=False)

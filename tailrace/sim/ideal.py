@@ -7,9 +7,9 @@ With packets i of w_i bytes on the wire, over links j with rates r_j and propaga
           + (w_1 + ... + w_n) / min(r_j)              the bottleneck transmits every packet
           + sum over the other links of w_max / r_j   store and forward: one packet's time per hop
 
-It ends when the receiver has the last byte, as a measured completion time does. The formula is exact for
-packets of one size; the first packet is longer (RETH) and the last may be shorter, which changes the result
-by less than one packet's time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short
+This time ends when the receiver has the last byte, as a measured completion time does. The formula is exact
+for packets of one size; the first packet is longer (RETH) and the last may be shorter, which changes it by
+less than one packet's time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short
 last packet need not wait behind the packet before it, so a slowdown may be a little below 1. Headers that
 switches add between themselves (Flowcut's shim) are not included: the ideal is the same for every scheme. The
 path is a shortest path; of these one with the highest bottleneck rate, then one with the least delay.

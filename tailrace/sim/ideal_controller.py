@@ -123,7 +123,7 @@ class IdealController:
 
     # ---- links ----
 
-    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
+    def notify_links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
         # changes at the same time cause a single update: writing the routes of a large network takes long
         if at_ns not in self._changes:
             self._network.call_at(at_ns + self._delay_ns, partial(self._react_to_changes, at_ns))

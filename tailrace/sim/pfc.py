@@ -12,7 +12,7 @@ LOST = ("pfc_headroom", "buffer_full", "NO_WAITING_ROOM")
 """The drop reasons (native core and emulated PFC) that mean the loss of a packet of a lossless class."""
 
 
-def waits(queues: Sequence[str]) -> str:
+def waiting_line(queues: Sequence[str]) -> str:
     """A deadlock as one line: each of these queues waits for the next one, and the last for the first."""
     return " waits for ".join([*queues, queues[0]])
 

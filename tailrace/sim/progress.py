@@ -25,8 +25,8 @@ PATIENCE = 50
 unfinished then remain so."""
 
 STALLED_TIMEOUTS = 2
-"""A run has stalled after so many longest retransmission timeouts without an arrival: within two of them one
-timeout surely expires after the last change."""
+"""A run has stalled if nothing arrives for this many of the longest retransmission timeouts: within two of
+them one timeout surely expires after the last change."""
 
 MOST_RETRANSMISSIONS = 100_000_000
 """Limit on retransmissions while nothing arrives and flows wait for the end of a fault."""

@@ -3,8 +3,8 @@
 
     python -m tailrace.sim.rank NUMBER RANKS SOCKET MEMORY JOB
 
-is how it is started if it is not forked. The last three arguments are file descriptors: of a socket to the
-first rank, of the memory that all ranks share, and of a file with a pickled `RankJob`.
+This command starts a rank that is not forked. The last three arguments are file descriptors: of a socket to
+the first rank, of the memory that all ranks share, and of a file with a pickled `RankJob`.
 """
 
 from __future__ import annotations

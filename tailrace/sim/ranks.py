@@ -111,14 +111,14 @@ def other_ranks(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
     """
     start: Callable[[int, socket.socket, socket.socket], _Process]
     with ExitStack() as stack:
-        memory = _file("tailrace-ranks", stack)
+        memory = _memory_file("tailrace-ranks", stack)
         os.ftruncate(memory, shared_bytes(ranks))
         peers: list[_Rank] = []
         if _has_threads():
-            job = _file("tailrace-job", stack)
+            job = _memory_file("tailrace-job", stack)
             with open(job, "wb", closefd=False) as file:
                 file.write(_pickled(part))
-            start = partial(_program, memory=memory, job=job, ranks=ranks)
+            start = partial(_start_program, memory=memory, job=job, ranks=ranks)
         else:
             start = partial(_fork, memory=memory, part=part, ranks=ranks, peers=peers)
         for number in range(1, ranks):
@@ -135,7 +135,7 @@ def _has_threads() -> bool:
     return len(list(Path("/proc/self/task").iterdir())) > 1
 
 
-def _file(name: str, stack: ExitStack) -> int:
+def _memory_file(name: str, stack: ExitStack) -> int:
     descriptor = os.memfd_create(name)
     stack.callback(os.close, descriptor)
     return descriptor
@@ -154,7 +154,7 @@ def _start(number: int, start: Callable[[int, socket.socket, socket.socket], _Pr
         return _Rank(number, start(number, ours, theirs), ours)
 
 
-def _program(
+def _start_program(
     number: int, _ours: socket.socket, theirs: socket.socket, *, memory: int, job: int, ranks: int
 ) -> subprocess.Popen[bytes]:
     given = (theirs.fileno(), memory, job)
@@ -164,7 +164,7 @@ def _program(
         pass_fds=given,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        # the terminal's Ctrl-C reaches us, and we end it
+        # the terminal's Ctrl-C reaches only the first rank, which ends this one
         start_new_session=True,
     )
 

@@ -131,7 +131,7 @@ class RealController:
         self._loop.run_ready(begin)
         self._listen()
 
-    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
+    def notify_links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
         """Ignored: the controller detects link failures by probes."""
 
     def check(self) -> None:

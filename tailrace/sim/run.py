@@ -32,7 +32,7 @@ from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
-from tailrace.sim.pfc import waits
+from tailrace.sim.pfc import waiting_line
 from tailrace.sim.progress import ProgressReporter, all_received, limit_ns, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
@@ -371,7 +371,7 @@ class _Run:
         if not self._deadlock:
             return False
         queues = tuple(map(str, self._deadlock))
-        text = f"deadlocked at {format_time(network.now_ns)}: {waits(queues)}"
+        text = f"deadlocked at {format_time(network.now_ns)}: {waiting_line(queues)}"
         self._on_event(Event("deadlock", self._deadlock[0].switch, text, {"queues": queues}))
         return True
 

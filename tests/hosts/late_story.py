@@ -56,13 +56,13 @@ def run(kind: str, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    rest = Nic._rest_receiver
+    rest = Nic._retire_receiver
     stories = []
     for kind in KINDS:
         for seed in range(SEEDS):
-            Nic._rest_receiver = rest  # type: ignore[method-assign]
+            Nic._retire_receiver = rest  # type: ignore[method-assign]
             let_go = run(kind, seed)
-            Nic._rest_receiver = lambda self, receiver: None  # type: ignore[method-assign]
+            Nic._retire_receiver = lambda self, receiver: None  # type: ignore[method-assign]
             stories.append({"kind": kind, "seed": seed, "let_go": let_go, "kept": run(kind, seed)})
     json.dump(stories, sys.stdout)
 

@@ -210,7 +210,7 @@ def test_no_two_ends_ever_have_one_handle(steps):
         elif step == 4:
             answers += 1
             leaving.append((answers, here.pop(0)))
-            ends.leave(leaving[-1][1], answers)
+            ends.drop_after(leaving[-1][1], answers)
         else:
             ends.on_responses_sent(answers - 1)
             gone += [receiver for number, receiver in leaving if number < answers]

@@ -147,7 +147,7 @@ def window_bytes(
 
 def room_bytes(topology: Topology, target: str, transport: Transport, mtu: int) -> int | None:
     """Capacity of a queue for a transport whose window is controlled by losses; None for other transports."""
-    burst_bytes = transport.led_by_losses_bytes
+    burst_bytes = transport.loss_driven_burst_bytes
     if burst_bytes is None:
         return None
     bdps = window_bytes(topology, target, Window(bdps=TCP_QUEUE_BDPS), mtu=mtu)

@@ -12,7 +12,7 @@ from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS
 
-# A late loop catches up by sending overdue frames back to back, but no more than for this time of the link.
+# A late loop catches up by sending overdue frames back to back: at most those of this time on the link.
 CATCH_UP_NS = 5_000_000
 # A frame for which the kernel's queue has no space is retried after this time.
 RETRY_NS = 100_000
@@ -70,8 +70,8 @@ class SocketPort:
 
     def _fill(self, now_ns: int) -> None:
         while self._free_ns <= now_ns:
-            owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
-            start_ns = self._free_ns if owes else now_ns
+            overdue = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
+            start_ns = self._free_ns if overdue else now_ns
             self.nic.set_lateness(now_ns - start_ns)
             sent = self._port.depart(now_ns)
             if not isinstance(sent, tuple):

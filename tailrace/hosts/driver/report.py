@@ -76,9 +76,9 @@ def make_result(
 
     flows: FlowRecords; overload: reasons, none if the machine was fast enough; counters: of each host's NIC;
     lag_ns: how late frames left; gaps: bins of the gaps between data packets of a flow, over all hosts (lower
-    edge, count), or null if they were not measured; learned: for each NIC that stretches gaps T, 0 if it is
-    not learnt, and the number of trainings (hosts.gaps.hf2t); ended_by: the number of the signal that ended
-    the run, or null.
+    edge, count), or null if they were not measured; learned: for each NIC that stretches gaps, its threshold
+    T, 0 if it is not learnt, and the number of trainings (hosts.gaps.hf2t); ended_by: the number of the
+    signal that ended the run, or null.
     """
     for port in ports:
         port.socket.count_dropped()

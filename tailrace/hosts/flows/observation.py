@@ -24,7 +24,7 @@ class SenderObservation(msgspec.Struct, frozen=True, gc=False):
     start_ns: when the source was first allowed to send.
     done: everything has been acknowledged.
     packets: data packets sent, retransmissions included.
-    drains, drained_ns: pauses by switches, and drains by Flowcut on the NIC.
+    drains, drained_ns: number and duration of pauses by switches and of drains by Flowcut on the NIC.
     reroutes: number of times Flowcut on the NIC changed the source port.
     pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
     timeouts: retransmission timeouts.

@@ -96,23 +96,23 @@ class Learner:
 
     def _close(self) -> None:
         """A window is complete."""
-        found_ns = max(1, self._gaps.quantile_ns(self._permyriad))
+        percentile_ns = max(1, self._gaps.quantile_ns(self._permyriad))
         if self.t_ns == UNKNOWN:
-            self._learn(found_ns)
-        elif self._disagrees(found_ns):
+            self._learn(percentile_ns)
+        elif self._disagrees(percentile_ns):
             self._disagreed += 1
             if self._disagreed >= _SHIFT_WINDOWS:
-                self._learn(found_ns)
+                self._learn(percentile_ns)
         else:
             self._disagreed = 0
         self._above = 0
         self._gaps.clear()
 
-    def _disagrees(self, found_ns: int) -> bool:
+    def _disagrees(self, percentile_ns: int) -> bool:
         above = self._above * PERMYRIAD
         if above > _SHIFT_FACTOR * self._rest:
             return True
-        return above * _SHIFT_FACTOR < self._rest and (self.t_ns - found_ns) * _LEAST_CHANGE > self.t_ns
+        return above * _SHIFT_FACTOR < self._rest and (self.t_ns - percentile_ns) * _LEAST_CHANGE > self.t_ns
 
     def _learn(self, t_ns: int) -> None:
         self.t_ns = t_ns

@@ -27,7 +27,7 @@ class NicTimeGaps:
         self.learner: Learner | None = Learner(config.hf2t) if config.hf2t is not None else None
         self.late_ns = 0
 
-    def of(self, flow_bytes: int) -> FlowTimeGaps | None:
+    def for_flow(self, flow_bytes: int) -> FlowTimeGaps | None:
         """The gaps of a flow of this length; None: they are neither counted nor stretched."""
         config, learner = self._config, self.learner
         shaper: Shaper | None = None

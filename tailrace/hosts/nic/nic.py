@@ -179,7 +179,7 @@ class Nic:
             self._min_rtt,
             self._rng,
             self._steerings,
-            self._time_gaps.of(flow.bytes) if self._time_gaps is not None else None,
+            self._time_gaps.for_flow(flow.bytes) if self._time_gaps is not None else None,
         )
         sender.start_ns = start_ns
         self._queue_pairs.put(sender)
@@ -214,7 +214,7 @@ class Nic:
         self._receivers[peer] = receiver
         return receiver
 
-    def _rest_receiver(self, receiver: FlowReceiver) -> None:
+    def _retire_receiver(self, receiver: FlowReceiver) -> None:
         """Removes the destination of a complete flow, once it has no response left to send by a timer."""
         if not receiver.done or receiver.deadline_ns() != NEVER:
             return
@@ -225,12 +225,12 @@ class Nic:
         self._receivers[peer] = receiver.observation()
         if self._control:
             # templates of its last responses may still be needed
-            self._queue_pairs.leave(receiver, self._control_sent + len(self._control))
+            self._queue_pairs.drop_after(receiver, self._control_sent + len(self._control))
         else:
             self._queue_pairs.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
-        """Headers of the packets of a template (not RAW), and the bytes before a first packet's payload.
+        """Headers of the packets of a template (of any kind but RAW), and the bytes before the first payload.
 
         Raises:
             IndexError: the queue pair of the template has been removed.
@@ -266,7 +266,7 @@ class Nic:
             self.arrived_flows += 1
             self._finish(now_ns, receiver.flow.id)
         self._timers.arm(receiver)
-        self._rest_receiver(receiver)
+        self._retire_receiver(receiver)
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
         """Handles a trimmed packet: a data packet whose payload a full queue has cut off (Spritz §II-B)."""
@@ -278,7 +278,7 @@ class Nic:
         if not receiver.on_trimmed(psn_fields, data_fields):
             self.counters["unexpected"] += 1
         self._timers.arm(receiver)
-        self._rest_receiver(receiver)
+        self._retire_receiver(receiver)
 
     def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
         """Handles an ACK or NAK."""
@@ -496,7 +496,7 @@ class Nic:
         else:
             assert isinstance(end, FlowReceiver)
             self._timers.arm(end)
-            self._rest_receiver(end)
+            self._retire_receiver(end)
 
 
 __all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Nic", "NicConfig"]

@@ -18,8 +18,8 @@ _MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")
 class NicAcks:
     """The NIC ACKs of one flow; each is for up to `ack_every` packets.
 
-    The source computes the minimum round-trip time from the frame length and hop count of an ACK, so all its
-    packets must have the same; a packet that differs from those before it releases their ACK.
+    The source computes the minimum round-trip time from the frame length and the hop count, so both must be
+    equal for all packets of an ACK; a packet that differs from those before it releases their ACK.
 
     deadline_ns: when `on_time` must be called.
     """

@@ -21,7 +21,7 @@ class QueuePairs:
         """There are no queue pairs yet."""
         self._at: list[QueuePair | None] = []
         self._free: list[int] = []  # last handles of the free places
-        # to be removed once the NIC has sent so many responses (their last ones); the oldest first
+        # to be removed once the NIC has sent this number of responses (their last ones); the oldest first
         self._leaving: deque[tuple[int, QueuePair]] = deque()
 
     def __len__(self) -> int:
@@ -53,9 +53,9 @@ class QueuePairs:
         self._at[end.handle & PLACE_MASK] = None
         self._free.append(end.handle)
 
-    def leave(self, end: QueuePair, response: int) -> None:
-        """Removes a queue pair once its NIC has sent `response` responses in all."""
-        self._leaving.append((response, end))
+    def drop_after(self, end: QueuePair, responses: int) -> None:
+        """Removes a queue pair once its NIC has sent `responses` responses in all."""
+        self._leaving.append((responses, end))
 
     def on_responses_sent(self, responses: int) -> None:
         """The NIC has sent `responses` responses in all: removes the queue pairs that waited for that."""

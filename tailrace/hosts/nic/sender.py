@@ -281,7 +281,7 @@ class FlowSender(QueuePair):
         steering = self._steering
         if steering is not None:
             self._count_steering()
-            # it takes much memory, and a run may have many flows
+            # a steering takes much memory, and a run may have many flows
             self._steer(None)
             self._steerings.finish(now_ns, self.flow, steering)
 

@@ -33,7 +33,7 @@ class DcqcnConfig(RangeChecked):
     rate at any rate (assumption; the simulations of HPCC, SIGCOMM 2019, do so, too); times and the counter do
     not scale. alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30. For hyper increase
     the paper gives no value: 802.1Qau, whose state machine it adopts, has ten times the additive step
-    (assumption); least_bps is the default there (assumption).
+    (assumption); least_bps is the default of 802.1Qau (assumption).
     """
 
     cnp_ns: Annotated[
@@ -102,7 +102,7 @@ class HermesNicConfig:
 
     Its authors recommend: T_ECN 40 %, T_RTT_low 20-40 us and T_RTT_high 1.5 times the delay of one hop above
     the base RTT, Delta_RTT the delay of one hop, Delta_ECN 3-10 %, R 20-40 % of the link, S 100-800 KB. The
-    delay of one hop is that of a queue at the marking threshold: 80 us at 10 Gb/s there. Where they give a
+    delay of one hop is that of a queue at the marking threshold: 80 us at their 10 Gb/s. Where they give a
     range, the default is its middle, except for S.
 
     base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the place (PathList).
@@ -119,7 +119,7 @@ class HermesNicConfig:
     timeouts: a path has failed after more timeouts than this with nothing acknowledged meanwhile.
     lost_share: a path that is not congested has failed at a larger share of retransmissions than this (1 %).
     interval_ns: time over which this share is measured (10 ms).
-    least_packets: no share is computed from fewer packets on a path. Assumption: so many that a single
+    least_packets: no share is computed from fewer packets on a path. Assumption: the number of which a single
         retransmission is no more than lost_share.
     stale_ns: older measurements are ignored. Assumption: the interval of the authors' probes (500 us), which
         renew what is known of every path.

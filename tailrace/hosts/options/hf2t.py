@@ -14,10 +14,10 @@ from tailrace.spec import keys
 LEAST_PERCENTILE = PERMYRIAD // 2
 LEAST_TRAIN_GAPS = 100
 TAIL_GAPS = 100
-"""Of the gaps from which the threshold T is learnt, so many are to be T or longer. In a random sample the
+"""The number of the gaps that are T or longer, among those from which T is learnt. In a random sample the
 share beyond a quantile then has a relative standard error of 1/sqrt(100), a tenth, well within the factor of
 2 at which a NIC learns again. Gaps are not a random sample: rates rise and fall with congestion, with DCQCN
-every 55 us. But 10000 gaps are what a NIC of 100 Gb/s sends in about 1 ms, which covers both.
+every 55 us. But a NIC of 100 Gb/s sends 10000 gaps in about 1 ms, during which they rise and fall many times.
 """
 
 _PERCENTILE = keys.integer("percentile", "percentile in 1/10000", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)

@@ -50,7 +50,7 @@ class FlowcutNicConfig(RangeChecked):
     alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
     ns_per_byte: transmission time of a byte at one hop (the paper's t).
     age_ns: longest time that a packet and its NIC ACK can be under way; after that they count as lost.
-    min_left: drain only if at least so many packets have not been sent yet.
+    min_left: drain only if at least this many packets have not been sent yet.
     resume_bytes: end a drain when at most this many bytes are in flight; 0 keeps the order.
     base_rtts_ns: RTTs without queueing, by the number of switches between the hosts, without the packet's
         transmission time at each switch; 0, or no entry: the smallest RTT measured is used.
@@ -108,7 +108,7 @@ class SteeringConfig:
     explore_threshold: packets after which scout and spray draw a path at random anyway, 0 or more.
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
     buffer: number of good paths that scout and spray remember, 1 or more.
-    timer_ns: time after which a path blocked by a timeout has its weight of eq. 1 again; so has path 0
+    timer_ns: time after which a path blocked by a timeout has its weight of eq. 1 again, and so does path 0
         after a bias.
     keep_ns: with scout and spray a new flow takes over what the last flow from this NIC to the same host has
         learnt, if that flow ended at most this time ago; 0: never.
@@ -166,7 +166,7 @@ class NicConfig:
     ecn: data packets are sent as ECT(0).
     data_priority, control_priority: PFC priorities of data and of control packets.
     bitmap_packets: packets beyond the expected one that a receiver (not with gbn or dcqcn) can store.
-    reorder_packets: sr and mp-rdma take a packet for lost when one sent so many packets later has arrived.
+    reorder_packets: sr and mp-rdma take a packet for lost when the packet this many later has arrived.
     first_psn: PSN of a flow's first packet.
     flowcut_nic: Flowcut on the NIC; None: the NIC does not change paths.
     mp_rdma: settings of the transport mp-rdma.
@@ -236,9 +236,9 @@ class NicConfig:
             self.timeout in TIMEOUTS, f"timeout is {self.timeout!r}, expected {' or '.join(TIMEOUTS)}"
         )
         if self.ack_every > 1:
-            self._check_gathering()
+            self._check_ack_every()
 
-    def _check_gathering(self) -> None:
+    def _check_ack_every(self) -> None:
         problem = f"ack_every is {self.ack_every}, expected 1"
         check_setting(
             not self.kind.acks_each, f"{problem}: transport {self.transport} acknowledges each packet"

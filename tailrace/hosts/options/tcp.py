@@ -34,7 +34,7 @@ _DUPLICATES = keys.integer(
 class TcpConfig(RangeChecked):
     """The transport tcp; ACK coalescing and the minimum RTO are in NicConfig.
 
-    By default a burst is the 64 KB of segmentation offload; at most one packet: no offload.
+    By default a burst is the 64 KB of segmentation offload; a burst of one packet means no offload.
     """
 
     initial_packets: Annotated[int, _INITIAL] = 10

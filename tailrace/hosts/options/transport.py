@@ -28,14 +28,14 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     acks_each: ClassVar[bool] = False
 
     @property
-    def led_by_losses_bytes(self) -> int | None:
+    def loss_driven_burst_bytes(self) -> int | None:
         """The longest burst of a sender whose window is controlled by losses, which needs short queues;
         None: it is not such a sender.
         """
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The fields of NicConfig that it sets, except `transport`; of a plug-in's transport `parameters`."""
+        """The fields of NicConfig that it sets, except `transport`; those of plug-ins set `parameters`."""
         parameters = msgspec.to_builtins(self)
         return {"parameters": parameters} if parameters else {}
 

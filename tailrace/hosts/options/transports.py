@@ -192,7 +192,7 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
     ecn: Annotated[bool, keys.flag("ecn", "packets are sent as ECN-capable (ECT)")] = False
 
     @property
-    def led_by_losses_bytes(self) -> int:
+    def loss_driven_burst_bytes(self) -> int:
         """See Transport."""
         return self.tcp.burst_bytes
 

@@ -50,5 +50,5 @@ class Steering(ABC):
 
         Args:
             feedback: ACK, ACK_ECN, NACK or TIMEOUT.
-            ev: the packet's EV; EVs of no path of the flow are ignored.
+            ev: the packet's EV; ignored if none of the flow's paths has it.
         """

@@ -8,7 +8,7 @@
 The switches' ECMP chooses the path by the source port, so the order is kept as long as the port changes only
 when no packet of the flow is in the network. The bytes in flight are the bytes sent minus those that NIC ACKs
 have reported. Lost data and lost NIC ACKs would count as in flight for ever, so the rest is set to 0 `age_ns`
-after the last packet was sent, when no packet can be under way any more. A drain after a loss lasts so long.
+after the last packet was sent, when none can be under way any more. A drain after a loss lasts until then.
 
 A NIC ACK is for one packet, or with `ack_every` for several packets with the same length and hop count that
 arrived in order: it reports the bytes of all of them. Its timestamp is that of the last packet plus the delay

@@ -119,7 +119,7 @@ class Hermes(Steering):
         return paths[0] if len(paths) == 1 else paths[int(self._rng.random() * len(paths))]
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """Tells the frame length of the packet that was just sent."""
+        """Handles the frame, of this length, of the packet that was just sent."""
         self.sent_bytes += frame_bytes
         self._meter.add(now_ns, frame_bytes)
         self._host.paths.on_frame(now_ns, self.path, frame_bytes)

@@ -40,7 +40,7 @@ SHARE_BITS: Final = 20  # shares are in parts of 2^-20
 SHARE_ONE: Final = 1 << SHARE_BITS
 _NEVER_HEARD: Final = -1
 _METER_SHIFT: Final = 3  # a meter decays by 1/8 in each step
-_METER_MOST: Final = 400  # after so many times nothing is left of 2^62 bytes
+_METER_MOST: Final = 400  # after this number of steps nothing is left of 2^62 bytes
 
 
 class RateMeter:

@@ -11,10 +11,10 @@
   have arrived, and one silent round trip does not measure the network's capacity.
 
 Assumptions: SMaRTT's fast increase also requires an RTT near the minimum; here only marks count, because
-paths have different lengths (§V-A). With that, a step of a whole packet overshoots: flows that share a link
-lose packets repeatedly; with half a packet they do not. If an interval lasted longer, because no ACK arrived,
-its bytes are scaled down to the nominal length. Each packet counts as a full packet. The window begins at its
-maximum, and is at least one packet.
+paths have different lengths (§V-A). Without that condition a step of a whole packet overshoots: flows that
+share a link lose packets repeatedly; with half a packet they do not. If an interval lasted longer, because no
+ACK arrived, its bytes are scaled down to the nominal length. Each packet counts as a full packet. The window
+begins at its maximum, and is at least one packet.
 
 If queues trim packets for which they have no space, timeouts do not count as losses (NicConfig.timeout):
 there they mean "failures or corruption" (Spritz §V-A). If they counted as losses, with 2 % of the links dead,

@@ -54,22 +54,22 @@ class GoBackNSender(OneTimerSender):
 class GoBackNReceiver(Receiver):
     """Accepts packets in order, and sends a NAK of a missing packet, once or repeatedly."""
 
-    __slots__ = ("_nak_every_ns", "_nak_sent", "_nak_until_ns")
+    __slots__ = ("_nak_again_ns", "_nak_every_ns", "_nak_sent")
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
         self._nak_every_ns: int = config.nak_every_ns
         self._nak_sent = False
-        self._nak_until_ns = NEVER  # time from which on the NAK may be repeated
+        self._nak_again_ns = NEVER  # time from which on the NAK may be repeated
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
         """As Receiver.on_data, but a NAK is repeated after `nak_every_ns`."""
-        if now_ns >= self._nak_until_ns:
+        if now_ns >= self._nak_again_ns:
             self._nak_sent = False
         response = super().on_data(now_ns, index, ackreq)
         if response == NAK and self._nak_every_ns:
-            self._nak_until_ns = now_ns + self._nak_every_ns
+            self._nak_again_ns = now_ns + self._nak_every_ns
         return response
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002

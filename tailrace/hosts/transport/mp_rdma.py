@@ -14,9 +14,9 @@ A path is a UDP source port, which the switches' ECMP maps to a route. There is 
 
 Assumptions where the description leaves a choice: the window begins with `initial_bytes`, each packet of it
 on a random port, and is between one packet and the receiver's bitmap; if the NIC's link delays packets, the
-newest ACKs decide on ports; a packet counts as lost as in selective repeat, when one `reorder_packets` later
-has arrived, or at a timeout; a timeout halves the window and begins again on random ports. A flow is one
-message, so the synchronise flag is not needed.
+newest ACKs decide on ports; a packet counts as lost as in selective repeat, when the packet `reorder_packets`
+later has arrived, or at a timeout; a timeout halves the window and begins again on random ports. A flow is
+one message, so the synchronise flag is not needed.
 """
 
 from __future__ import annotations

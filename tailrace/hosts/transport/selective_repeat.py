@@ -4,7 +4,7 @@
 The receiver records packets beyond the expected one in a bitmap of bounded length. For each of them it sends
 a NAK with the expected PSN and, in the MSN field of the AETH, the PSN that has just arrived, so that the
 sender has the same bitmap. A packet that fills a gap is acknowledged at once, since the window waits for it
-(RFC 5681 §4.2). A packet counts as lost when one `reorder_packets` later has arrived, or at a timeout.
+(RFC 5681 §4.2). A packet counts as lost when the packet `reorder_packets` later has arrived, or at a timeout.
 """
 
 from __future__ import annotations

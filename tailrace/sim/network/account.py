@@ -88,7 +88,7 @@ class NetworkAccount:
     swallowed: by switches, because of a blackhole
     queued: in switches
     under_way: on wires
-    reasons: frames dropped in switches, by the core's names; some are no losses, such as pauses obeyed
+    reasons: frames dropped in switches, by the core's drop reason; some are no losses, such as pauses obeyed
     unsound: names of the wires and switches whose counts do not add up
     """
 

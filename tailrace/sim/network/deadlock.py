@@ -43,7 +43,7 @@ class Stuck(NamedTuple):
 
 
 _Account = tuple[str, int, int]
-"""What a switch pauses by: the bytes that entered by a port with a priority. (Switch, port, priority)."""
+"""(Switch, port, priority): the bytes that entered by a port, with a priority; many of them cause a pause."""
 
 
 def deadlock(

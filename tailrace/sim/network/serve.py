@@ -117,10 +117,10 @@ class FabricService:
             message = "the first message of a stream must be an arbitration"
             raise P4RtError(Code.FAILED_PRECONDITION, message)
         service = self._of(first.arbitration.device_id)
-        await service.stream_channel(_again(first, request_iterator), context)
+        await service.stream_channel(_prepended(first, request_iterator), context)
 
 
-async def _again(
+async def _prepended(
     first: p4r.StreamMessageRequest, rest: AsyncIterator[p4r.StreamMessageRequest]
 ) -> AsyncIterator[p4r.StreamMessageRequest]:
     yield first

@@ -6,9 +6,9 @@ Without a CNP a flow sends at line rate, from its first packet on; PFC and a win
 as any other flow. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for pacing,
 `hosts.transport.dcqcn.cnp` for the receiver and `hosts.steering.hermes` for the paths.
 
-Feedback to Hermes: of each ACK the mark, and the RTT of its packet unless that was sent more than once
-(Karn's rule); of a NAK that makes the flow go back, and of a timeout, the path of the first missing packet. A
-delayed ACK would look like a slow path, so with Hermes each packet is acknowledged (NicConfig.ack_every 1).
+Hermes gets feedback: for each ACK the mark, and the RTT of the packet unless it was sent more than once
+(Karn's rule); for a NAK that makes the flow go back, and for a timeout, the path of the first missing packet.
+A delayed ACK would look like a slow path, so with Hermes NicConfig.ack_every is 1.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DcqcnSender(GoBackNSender):
     # ---- the rate ----
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """Tells the frame length of the packet that was just sent."""
+        """Handles the frame, of this length, of the packet that was just sent."""
         self.rate.on_sent(frame_bytes)
         self.pacer.on_sent(now_ns, frame_bytes)
         self._pace()

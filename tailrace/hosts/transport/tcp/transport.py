@@ -9,9 +9,9 @@ sends, not on its headers.
   with no packets of other flows between them. As in Linux, a burst that the window would shorten waits for
   more ACKs, unless it is a third of the window, or nothing is in flight, or a packet is lost.
 * Loss: a packet is lost when `duplicates` later ones have arrived; an ACK tells which packet caused it, like
-  a first SACK block. Then follow fast retransmit and recovery based on the packets in flight (RFC 6675);
-  before it, limited transmit (RFC 3042). At a timeout (hosts.transport.tcp.rto) all outstanding packets are
-  lost.
+  a first SACK block. Until then limited transmit applies (RFC 3042); then follow fast retransmit, and
+  recovery based on the packets in flight (RFC 6675). At a timeout (hosts.transport.tcp.rto) all outstanding
+  packets are lost.
 * ECN, if data is sent as ECN-capable: an ACK with an ECN echo counts as a loss without a missing packet, once
   per window (RFC 3168 §6.1.2).
 * The receiver stores out-of-order packets. It acknowledges packets in order after `ack_every` packets or
@@ -49,7 +49,7 @@ class TcpSender(Sender):
 
     window: the congestion window.
     rto: the retransmission timeout.
-    state: OPEN, RECOVERY or LOSS; the latter two until all packets sent before are acknowledged.
+    state: OPEN, RECOVERY or LOSS; RECOVERY and LOSS last until all packets sent before are acknowledged.
     burst_left: packets of the current burst that are still to be sent.
     """
 
@@ -90,7 +90,9 @@ class TcpSender(Sender):
         return self.fresh - self.acked - len(board.arrived) - len(board.lost)
 
     def window_open_after(self, index: int) -> bool:  # noqa: ARG002
-        """Always True, so that no packet requests an ACK: the receiver alone decides when to send ACKs."""
+        """Always True: packets after which a window closes request an ACK, but here the receiver alone
+        decides when to send ACKs.
+        """
         return True
 
     def peek(self) -> int:
@@ -98,9 +100,9 @@ class TcpSender(Sender):
         lost = self._board.first_lost()
         if lost != NOTHING:
             return lost if self._at_once or self.in_flight < self.window.packets else NOTHING
-        return self.fresh if self.burst_left > 0 or self._burst() > 0 else NOTHING
+        return self.fresh if self.burst_left > 0 or self._burst_size() > 0 else NOTHING
 
-    def _burst(self) -> int:
+    def _burst_size(self) -> int:
         """The number of packets of a burst that may begin now; 0: none may."""
         in_flight, fresh = self.in_flight, self.fresh
         unsent = self.packets - fresh
@@ -116,7 +118,7 @@ class TcpSender(Sender):
         """Packet `index`, which `peek` returned, is sent."""
         if index == self.fresh:
             if self.burst_left == 0:
-                self.burst_left = self._burst()
+                self.burst_left = self._burst_size()
             self.burst_left -= 1
             self.fresh = index + 1
             if self._timed == NOTHING:
