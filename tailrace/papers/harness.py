@@ -242,7 +242,7 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _MeasuredCell:
     """A cell that lacks its metrics, the metrics' values over seeds, and its runs."""
 
     cell: Cell
@@ -273,7 +273,9 @@ class _Seen:
         }
 
 
-def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[_Seen], tuple[Curve, ...]]:
+def _measured(
+    results: Results, tunes: Mapping[str, Tune | None]
+) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
     """The metrics of every scheme in every case, and the curves of its searches."""
     bars: dict[tuple[str, str], dict[str, list[Run]]] = {}
     for run in results.runs:
@@ -289,7 +291,7 @@ def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[
         tune = tunes[label]
         if tune is None:
             cell = Cell(case, label, {}, runs=_folders(by_value[""]))
-            cells.append(_Seen(cell, measured[""], complete[""]))
+            cells.append(_MeasuredCell(cell, measured[""], complete[""]))
             continue
         metrics = {
             value: {name: seeds.value for name, seeds in by_name.items()}
@@ -300,13 +302,13 @@ def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[
         curves.append(Curve(case, label, x, tuple(timed.values())))
         chosen = choose(tune, metrics)
         if chosen is None:
-            cells.append(_Seen(Cell(case, label, {}, note="no run came to its end"), {}))
+            cells.append(_MeasuredCell(Cell(case, label, {}, note="no run came to its end"), {}))
             continue
         value = chosen.value
         option = {tune.option: SeedValues((float(parse_time_ns(value)),) * len(complete[value]))}
         shown = f"{tune.option} {value}"
         cell = Cell(case, label, {}, shown, chosen.note, _folders(by_value[value]))
-        cells.append(_Seen(cell, {**measured[value], **option}, complete[value]))
+        cells.append(_MeasuredCell(cell, {**measured[value], **option}, complete[value]))
     return cells, tuple(curves)
 
 
@@ -321,8 +323,8 @@ def _folders(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _with_curves(
-    file: PaperFile, seen: list[_Seen], searches: tuple[Curve, ...]
-) -> tuple[list[_Seen], tuple[Curve, ...]]:
+    file: PaperFile, seen: list[_MeasuredCell], searches: tuple[Curve, ...]
+) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
     """The cells and curves, with those that a line chart shows."""
     if file.chart not in LINES:
         return seen, searches
@@ -334,7 +336,7 @@ def _with_curves(
     return [replace(each, measures={**each.measures, **sizes}) for each, sizes in pairs], curves
 
 
-def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
+def _computed(file: PaperFile) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
     """The cells and curves of a figure that is computed without runs."""
     curves: tuple[Curve, ...] = ()
     if file.kind == "memory":
@@ -346,7 +348,9 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     else:
         values = path_values(file)
     seen = [
-        _Seen(Cell(case, label, {}), {name: SeedValues((value,)) for name, value in row_values.items()})
+        _MeasuredCell(
+            Cell(case, label, {}), {name: SeedValues((value,)) for name, value in row_values.items()}
+        )
         for (case, label), row_values in values.items()
     ]
     return seen, curves

@@ -150,7 +150,7 @@ class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A panel without runs: memory against flows per host, with a line for each combination of the other
-    parameters; or `topologies`.
+    parameters; or the paths of `topologies`.
     """
 
     name: str
@@ -174,8 +174,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counts: the cases in which it counts in headlines; missing: all; empty: none, since another claim counts,
         or the setting is not the paper's
     paper: the paper's number or words, shown beside ours
-    rerun: by case, the value that its authors published after running it again, shown in a third column
-    unit: the unit in which both are shown
+    rerun: by case, the value from a re-run that the paper's authors published, shown in a third column
+    unit: the unit in which expected and measured values are shown
     cases: names of the cases to which it applies; empty: all
     only: the only scale at which it can be checked; empty: both
     why: the explanation of a difference; `why_small` and `why_paper` are those at one scale

@@ -28,12 +28,12 @@ Position = tuple[float, float]
 
 
 def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -> Figure:
-    """The picture; `faulty` has the two ends of each link that has a fault."""
-    hurt = set(faulty)
-    places = _ring(topology) if topology.kind in _RINGS else _layers(topology)
+    """The picture of a topology; `faulty` has the two ends of each link that has a fault."""
+    faulty_links = set(faulty)
+    positions = _ring(topology) if topology.kind in _RINGS else _layers(topology)
     with_hosts = len(topology.hosts) <= MOST_HOSTS
     if with_hosts:
-        places |= _hosts(topology, places)
+        positions |= _hosts(topology, positions)
     ends = [frozenset((link.a, link.b)) for link in topology.links]
     if with_hosts:
         ends += [frozenset((host.name, host.switch)) for host in topology.hosts]
@@ -42,12 +42,13 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
         figure, (axis,) = plot.panels(1, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
         dense = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
         for wanted, colour, width, alpha in ((False, "#7A7A7A", 0.8, dense), (True, _FAULTY, 1.8, 1.0)):
-            chosen = [[places[name] for name in sorted(pair)] for pair in ends if (pair in hurt) is wanted]
+            lines = [pair for pair in ends if (pair in faulty_links) is wanted]
+            chosen = [[positions[name] for name in sorted(pair)] for pair in lines]
             axis.add_collection(LineCollection(chosen, colors=colour, linewidths=width, alpha=alpha))
         roles = {switch.name: switch.role for switch in topology.switches}
-        shown = sorted({roles.get(name, _HOST) for name in places}, key=_rank)
+        shown = sorted({roles.get(name, _HOST) for name in positions}, key=_rank)
         for number, role in enumerate(shown):
-            dots = [place for name, place in places.items() if roles.get(name, _HOST) == role]
+            dots = [position for name, position in positions.items() if roles.get(name, _HOST) == role]
             marker = "o" if role == _HOST else "s"
             x, y = zip(*dots, strict=True)
             axis.scatter(
@@ -59,7 +60,7 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
                 zorder=3,
                 label=f"{len(dots)} {_plural(role)}",
             )
-        if hurt:
+        if faulty_links:
             axis.plot([], [], color=_FAULTY, label="faulty link")
         axis.set_axis_off()
         axis.autoscale_view()
@@ -93,13 +94,13 @@ def _ring(topology: Topology) -> dict[str, Position]:
     for switch in topology.switches:
         groups.setdefault(switch.group, []).append(switch.name)
     radius = 0.75 * math.pi / max(len(groups), 3)
-    places = {}
+    positions = {}
     for number, names in enumerate(groups.values()):
         centre = _on_circle(number, len(groups), 1.0)
         for index, name in enumerate(names):
             x, y = _on_circle(index, len(names), radius)
-            places[name] = (centre[0] + x, centre[1] + y)
-    return places
+            positions[name] = (centre[0] + x, centre[1] + y)
+    return positions
 
 
 def _on_circle(number: int, count: int, radius: float) -> Position:
@@ -107,13 +108,13 @@ def _on_circle(number: int, count: int, radius: float) -> Position:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-def _hosts(topology: Topology, places: Mapping[str, Position]) -> dict[str, Position]:
-    """Positions of hosts: below their switch in a tree, outside of it in a ring."""
+def _hosts(topology: Topology, switches: Mapping[str, Position]) -> dict[str, Position]:
+    """Positions of hosts, given those of switches: below their switch in a tree, outside of it in a ring."""
     positions = {}
     ring = topology.kind in _RINGS
     width = 0.8 / max(1, len(topology.leaves))
     for switch in topology.leaves:
-        x, y = places[switch]
+        x, y = switches[switch]
         hosts = topology.hosts_of(switch)
         for number, host in enumerate(hosts):
             share = (number + 0.5) / len(hosts) - 0.5

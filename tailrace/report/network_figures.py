@@ -34,7 +34,7 @@ _MOST_POINTS = 2000
 
 
 def throughput_figure(results: Sequence[Result]) -> Figure | None:
-    """The rate from switches to hosts over time: a panel a case, a line a scheme; None without samples."""
+    """The rate from switches to hosts over time: a panel per case, a line per scheme; None if not sampled."""
     return _by_case(results, "throughput (Gb/s)", _rates, over_time=True)
 
 

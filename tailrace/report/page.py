@@ -86,7 +86,7 @@ def render(collected: Collected, title: str) -> str:
                 facts=_facts(study.results.results),
                 table=Markup(study.results.markdown()),  # noqa: S704 - it is escaped
                 misfits=[text for text in dict.fromkeys(misfits) if text],
-                # if there is a table, it lists them in its caption
+                # the caption of a table lists the schemes left out
                 left_out=() if study.results.results else study.results.left_out,
                 pictures=draw(_study_figures(study, misfits)),
                 command=_command(study.results),
@@ -97,8 +97,8 @@ def render(collected: Collected, title: str) -> str:
 
 @contextmanager
 def _located(path: Path) -> Iterator[None]:
-    """Within the block every error becomes a FileError of `path`: files of others may contradict each other
-    in more ways than are checked.
+    """Within the block every error becomes a FileError of `path`: other people's files may contradict each
+    other in more ways than are checked.
     """
     try:
         yield

@@ -39,7 +39,7 @@ def atomic_folder(out: Path) -> Iterator[Path]:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         _sweep_up(out)
-        folder, lock = _made(out)
+        folder, lock = _create(out)
     except OSError as error:
         raise SpecError(f"{out}: {error.strerror}") from error
     try:
@@ -104,7 +104,7 @@ def _prefix(out: Path) -> str:
     return f".{out.name}.partial-"
 
 
-def _made(out: Path) -> tuple[Path, int | None]:
+def _create(out: Path) -> tuple[Path, int | None]:
     """Creates a folder beside `out`; returns it and its lock, taken before it gets its final name."""
     digits = fresh_digits()
     unlocked = out.parent / f".{out.name}.making-{digits}"

@@ -126,8 +126,8 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
     # equal values have no spread, even if rounding makes their mean differ
     spread = float(((of_rest - of_rest.mean()) ** 2).sum()) if np.ptp(of_rest) else 0.0
     error = ((seeds - 1) / seeds * spread) ** 0.5
-    aside = error * float(scipy.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
-    return Estimate(value, value - aside, value + aside)
+    half_width = error * float(scipy.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
+    return Estimate(value, value - half_width, value + half_width)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def summarise(groups: Sequence[Group], first: str | None = None) -> list[Summary
 def ratio(
     ours: SeedValues | None, base: SeedValues | None, pairs: Sequence[tuple[int, int]]
 ) -> Estimate | None:
-    """The ratio of two metrics over common seeds, each a pair of indices in both; None without a ratio."""
+    """The ratio of two metrics; `pairs` has the index of each common seed in both. None without a ratio."""
     if ours is None or base is None or not pairs:
         return None
     ours, base = _paired(ours, base, pairs)

@@ -125,7 +125,7 @@ class FairSharing:
         self._topology = topology
         self._mtu_bytes = mtu_bytes
         self._delays = delays
-        self._far: dict[str, dict[str, int]] = {}
+        self._delays_from: dict[str, dict[str, int]] = {}
         self._capacity = self._capacities()
         self._kinds: Sequence[Callable[[str, str], Part | None]] = (
             lambda src, _dst: ("source", src),
@@ -151,7 +151,7 @@ class FairSharing:
         if not done or ends is None:
             return UNSET
         times = [
-            end - row.start_ns + self._far_ns(row.src, row.dst) for row, end in zip(done, ends, strict=True)
+            end - row.start_ns + self._delay_ns(row.src, row.dst) for row, end in zip(done, ends, strict=True)
         ]
         factors = [time / row.ideal_fct_ns for row, time in zip(done, times, strict=True)]
         return Fair(mean(times), mean(factors))
@@ -172,7 +172,7 @@ class FairSharing:
         return capacities
 
     def _across(self, kind: str, area_of: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
-        """The part out of the source's leaf or group or (`end` 1) into the destination's; None in one."""
+        """The part out of the source's area (`end` 0) or into the destination's (1); None within one area."""
         ends = area_of(src), area_of(dst)
         return None if ends[0] == ends[1] else (kind, ends[end])
 
@@ -187,18 +187,18 @@ class FairSharing:
         number = self._topology.switch(switch).group
         return switch if number < 0 else str(number)
 
-    def _far_ns(self, src: str, dst: str) -> int:
+    def _delay_ns(self, src: str, dst: str) -> int:
         """The constant delay from one host to another: propagation and switch latency."""
         source, target = self._topology.host(src), self._topology.host(dst)
         if not self._delays:
             return source.delay_ns
-        far = self._far.get(source.switch)
-        if far is None:
-            far = self._far[source.switch] = self._least_ns(source.switch)
-        return source.delay_ns + far[target.switch] + target.delay_ns
+        delays = self._delays_from.get(source.switch)
+        if delays is None:
+            delays = self._delays_from[source.switch] = self._least_delays(source.switch)
+        return source.delay_ns + delays[target.switch] + target.delay_ns
 
-    def _least_ns(self, start: str) -> dict[str, int]:
-        """The least delay from the ingress of a switch to the egress of each other switch (Dijkstra)."""
+    def _least_delays(self, start: str) -> dict[str, int]:
+        """The least delay in ns from the ingress of a switch to the egress of every other (Dijkstra)."""
         latency_ns = self._topology.latency_ns
         delays_ns: dict[str, int] = {}
         waiting = [(latency_ns, start)]

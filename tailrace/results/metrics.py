@@ -87,12 +87,14 @@ _CONGA, _FAIR = "CONGA", "Bertsekas and Gallager 1992"
 def _run(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
+    """A metric of a run as a whole."""
     return Metric(name, title, unit, what, source, better, compute=compute)
 
 
 def _flows(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
+    """A metric of flows, which is also computed for each class of flows."""
     return Metric(name, title, unit, what, source, better, by_class=True, compute=compute)
 
 
@@ -111,7 +113,7 @@ def _distribution(name: str, title: str, unit: str, what: str, column: str, sour
 
 _BUILT_IN: tuple[Metric, ...] = (
     *_distribution(
-        "fct", "FCT", "us", "time from a flow's start until all its bytes are there", "fct_ns", _FCT
+        "fct", "FCT", "us", "time from a flow's start until all its bytes have arrived", "fct_ns", _FCT
     ),
     _flows(
         "runtime",
@@ -127,7 +129,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "out_of_order_share",
         "packets out of order",
         "%",
-        "First transmissions that arrived with another PSN than the next one to come, over all that arrived.",
+        "First transmissions that arrived with another PSN than the expected one, over all that arrived.",
         summary("packets.out_of_order_share"),
         "Flowcut §III-C2, without losses",
         "less",
@@ -213,7 +215,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "recirculations_max",
         "most recirculations of a packet",
         "",
-        "Recirculations of the packet that has most at one switch.",
+        "Most recirculations of a single packet at one switch.",
         summary("recirculations.most"),
         _RLB,
         "less",
@@ -228,7 +230,14 @@ _BUILT_IN: tuple[Metric, ...] = (
         "HF2T Table 2",
     ),
     _run("stretched", "gaps stretched", "", "Gaps that NICs stretched.", summary("hf2t.stretched"), _HF2T),
-    _run("natural", "natural gaps", "", "Gaps beyond the threshold as sent.", summary("hf2t.natural"), _HF2T),
+    _run(
+        "natural",
+        "natural gaps",
+        "",
+        "Gaps beyond the threshold without stretching.",
+        summary("hf2t.natural"),
+        _HF2T,
+    ),
     _run(
         "stretch",
         "mean stretch of a gap",
@@ -237,7 +246,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         mean_stretch,
         _HF2T,
     ),
-    _run("trainings", "trainings", "", "Times that NICs learnt T.", summary("hf2t.trainings"), _HF2T),
+    _run("trainings", "trainings", "", "How often NICs learnt T.", summary("hf2t.trainings"), _HF2T),
     _run(
         "gaps",
         "gaps",
@@ -299,7 +308,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "path_changes",
         "path changes",
         "",
-        "Consecutive first transmissions of a flow that took different paths.",
+        "Pairs of consecutive first transmissions of a flow that took different paths.",
         sum_of("path_changes"),
     ),
     _flows(
@@ -399,7 +408,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "less",
     ),
     Metric(
-        "paths", "most paths per pair", "", "Paths of the pair of switches that has most.", "Spritz Fig. 3"
+        "paths", "most paths per pair", "", "Paths between the two switches with the most.", "Spritz Fig. 3"
     ),
     Metric("latency", "latency", "ns", "One-way latency of a path of the idle network.", "Spritz Table I"),
     Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),

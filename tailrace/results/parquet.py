@@ -96,7 +96,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
     except BaseException as error:
-        # a panic of Arrow's Rust code is no Exception; neither is that of a signal, which is not re-labelled
+        # a panic of Arrow's Rust code is only a BaseException; so is KeyboardInterrupt, which stays as it is
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
@@ -107,14 +107,14 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     return table
 
 
-def refuse_gaps(
-    table: Table, path: Path, what: str, columns: Iterable[str], gaps: Collection[str] = ()
+def refuse_missing(
+    table: Table, path: Path, what: str, columns: Iterable[str], nullable: Collection[str] = ()
 ) -> None:
-    """Raises FileError if a column is missing, or, unless it is one of `gaps`, has missing values."""
+    """Raises FileError if a column is missing, or has missing values and is not one of `nullable`."""
     for name in columns:
         if name not in table.column_names:
             raise FileError(path, "", f"no table of {what}: column {name!r} is missing")
-        if name not in gaps and table.column(name).null_count:
+        if name not in nullable and table.column(name).null_count:
             raise FileError(path, "", f"no table of {what}: column {name!r} has missing values")
 
 

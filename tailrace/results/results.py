@@ -300,15 +300,17 @@ def _entries(path: Path) -> tuple[RunEntry, ...]:
     return ()
 
 
-def _clear_run(place: Path, root: Path | None = None) -> bool:
+def _clear_run(folder: Path, root: Path | None = None) -> bool:
     """Removes the files of a run, then empty folders below `root`; returns whether there was a run."""
-    parents = () if root is None else (place, *list(place.parents)[: len(place.relative_to(root).parts) - 1])
-    is_folder = os.path.isdir(place)  # noqa: PTH112 - a name may be too long
+    parents = (
+        () if root is None else (folder, *list(folder.parents)[: len(folder.relative_to(root).parts) - 1])
+    )
+    is_folder = os.path.isdir(folder)  # noqa: PTH112 - a name may be too long
     if not is_folder or any(parent.is_symlink() for parent in parents):
         return False
-    is_run = (place / SUMMARY).exists()
+    is_run = (folder / SUMMARY).exists()
     for name in RUN_FILES:
-        (place / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
     for parent in parents:
         with suppress(OSError):
             parent.rmdir()
@@ -350,13 +352,13 @@ def within(path: Path, key: str, name: str) -> Path:
     Raises:
         FileError: it is not below that folder, or it or a parent is a link.
     """
-    place = Path(name)
-    if place.is_absolute() or not place.parts or ".." in place.parts or "\0" in name:
+    relative = Path(name)
+    if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\0" in name:
         raise FileError(path, key, f"expected the name of a folder within this one, found {name!r}")
-    for part in (place, *list(place.parents)[:-1]):
+    for part in (relative, *list(relative.parents)[:-1]):
         if os.path.islink(path.parent / part):  # noqa: PTH114 - a name may be too long
             raise FileError(path, key, f"{part} is a link, expected a folder")
-    return path.parent / place
+    return path.parent / relative
 
 
 def _run_entry(run: Run) -> RunEntry:

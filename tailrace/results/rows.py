@@ -13,7 +13,7 @@ from arro3.core import Table
 from tailrace.experiments.plan.size_estimate import MOST_FLOWS
 from tailrace.experiments.workloads.classes import BACKGROUND, NO_CLASS
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
+from tailrace.results.parquet import read_parquet, refuse_missing, write_parquet
 from tailrace.spec.errors import FileError
 from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 
@@ -132,7 +132,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
         FileError: it cannot be read, has other columns, or a flow without bytes.
     """
     table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
-    refuse_gaps(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
+    refuse_missing(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
     values = values_of(table)
     if min(values["bytes"], default=1) < 1:
         raise FileError(

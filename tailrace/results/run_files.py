@@ -10,8 +10,8 @@ queues.parquet has only ports that ever sent. `peer` is the node at the other en
 `tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
 
 Bins of gaps are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin
-counts by its lower edge, so `at_least` may miss gaps that exceed the threshold by less than 1/128, but never
-counts a gap below it.
+counts by its lower edge, so Gaps.at_least may miss gaps that exceed the threshold by less than 1/128, but it
+never counts a gap below it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arro3.core import Table
 from tailrace.hosts.gaps.histogram import MOST_BINS
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event, event_of, structured
-from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
+from tailrace.results.parquet import read_parquet, refuse_missing, write_parquet
 from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS, Timelines
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import text_of
@@ -63,7 +63,7 @@ def _read(path: Path, what: str, columns: Columns, most_rows: int) -> Table | No
     if not path.exists():
         return None
     table = read_parquet(path, what, columns, most_rows)
-    refuse_gaps(table, path, what, columns)
+    refuse_missing(table, path, what, columns)
     return table
 
 

@@ -98,7 +98,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Samples of ports while there was traffic; the first sample is the last one before it.
+    """Samples of ports while there was traffic; the first sample is the last one before the traffic.
 
     `times_ns` and each port have one item per sample.
     """
@@ -168,7 +168,7 @@ def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], lis
 
 
 def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topology) -> list[list[float]]:
-    """For each interval the imbalances of all switches with several uplinks in use, in no order."""
+    """For each interval the imbalances of all switches with several uplinks in use, unordered."""
     groups = [[used[key] for key in ports] for ports in uplinks(topology) if len(ports) > 1]
     return [
         [
@@ -182,26 +182,26 @@ def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topolog
 
 def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
     """The ports of each switch to switches that are not nearer to hosts."""
-    far = links_to_hosts(topology)
+    distances = links_to_hosts(topology)
     for switch in topology.switches:
         yield [
             (switch.name, number)
             for number, peer in topology.ports_of(switch.name).items()
-            if peer.kind != HOST and far[peer.name] >= far[switch.name]
+            if peer.kind != HOST and distances[peer.name] >= distances[switch.name]
         ]
 
 
 def links_to_hosts(topology: Topology) -> dict[str, int]:
     """The distance in links of each switch from the nearest switch that has hosts."""
-    far = dict.fromkeys(topology.leaves, 0)
-    waiting = deque(far)
+    distances = dict.fromkeys(topology.leaves, 0)
+    waiting = deque(distances)
     while waiting:
         name = waiting.popleft()
         for peer in topology.ports_of(name).values():
-            if peer.kind != HOST and peer.name not in far:
-                far[peer.name] = far[name] + 1
+            if peer.kind != HOST and peer.name not in distances:
+                distances[peer.name] = distances[name] + 1
                 waiting.append(peer.name)
-    return far
+    return distances
 
 
 def queue_lengths(series: Series) -> list[int]:
@@ -264,11 +264,11 @@ def summary(queues: Table, topology: Topology) -> Sampled | msgspec.UnsetType:
     rates, used, lengths = throughput(series, topology), utilisation(series, topology), queue_lengths(series)
     uneven = [value for values in imbalance(used, topology) for value in values]
     paused = [stopped for port in series.ports for stopped in port.paused[1:]]
-    over_time = [_over_time(values, took_ns) for values in used.values()] or [0.0]
+    over_time = [_time_mean(values, took_ns) for values in used.values()] or [0.0]
     return Sampled(
         period_ns=took_ns[0],
         intervals=len(took_ns),
-        throughput_bps=Rates(_over_time(rates, took_ns), max(rates)),
+        throughput_bps=Rates(_time_mean(rates, took_ns), max(rates)),
         utilisation=Used(mean(over_time), max(over_time)),
         queue_bytes=Lengths(mean(lengths), percentile(lengths, 50), percentile(lengths, 99), lengths[-1]),
         paused_share=sum(paused) / len(paused),
@@ -276,5 +276,5 @@ def summary(queues: Table, topology: Topology) -> Sampled | msgspec.UnsetType:
     )
 
 
-def _over_time(values: Sequence[float], took_ns: Sequence[int]) -> float:
+def _time_mean(values: Sequence[float], took_ns: Sequence[int]) -> float:
     return sum(value * took for value, took in zip(values, took_ns, strict=True)) / sum(took_ns)

@@ -229,7 +229,7 @@ def packets(
     data: DataSeen | None = None,
     trimmed: int | None = None,
 ) -> Packets:
-    """Sums over the rows, and the counts of switches and the network; None if there is no such count."""
+    """Sums over the rows, and counts of switches and the network, each None if nothing counted it."""
     delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
     out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
     control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
@@ -253,6 +253,7 @@ def packets(
 
 
 def known(value: T | None) -> T | UnsetType:
+    """The value, or UNSET, which leaves its key out of the summary, for None."""
     return UNSET if value is None else value
 
 

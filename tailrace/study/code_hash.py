@@ -17,7 +17,7 @@ NOT_LOADED: Mapping[str, str] = {
     "api": "offers functions of other modules to Python programs",
     "bmv2": "queries BMv2, which runs in real time",
     "cli": "reads options and shows results",
-    "controller/inspect": "looks into running switches",
+    "controller/inspect": "inspects running switches",
     "tables/compare.py": "shows rows of values",
     "tables/listing.py": "shows rows of values",
     "tables/rates.py": "shows rows of values",
@@ -27,8 +27,8 @@ NOT_LOADED: Mapping[str, str] = {
     "controller/runfile.py": "lists running networks",
     "emulation/debian.py": "finds Debian's packages",
     "emulation/target.py": "chooses a target",
-    "sim/mpi.py": "joins processes that share a network; tasks have one",
-    "sim/rank.py": "one of processes that share a network; tasks have one",
+    "sim/mpi.py": "joins processes that share a network; a task has one process",
+    "sim/rank.py": "one of processes that share a network; a task has one process",
     "sim/pause.py": "serves switches of a paused run to other programs",
     "api/extend.py": "offers functions of other modules to plug-ins",
     "report/figures": "draws results",
@@ -87,7 +87,7 @@ HARMLESS: Mapping[str, str] = {
 _SUFFIXES = (".py", ".c", ".h", ".toml")
 
 
-def counts(name: str) -> bool:
+def is_hashed(name: str) -> bool:
     """Whether a file, by its path within the package, is part of the hash."""
     return name.endswith(_SUFFIXES) and not any(
         name == path or name.startswith(f"{path}/") for path in (*NOT_LOADED, *HARMLESS)
@@ -106,12 +106,12 @@ def code_sha256() -> str:
 
 @functools.cache
 def sources_sha256() -> str:
-    """The hash of all sources that `counts` selects: 64 hexadecimal digits."""
+    """The hash of all sources that `is_hashed` selects: 64 hexadecimal digits."""
     digest = hashlib.sha256()
     # each folder by itself: some are symbolic links, which rglob does not follow
     for folder in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):
         for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             name = path.relative_to(PACKAGE).as_posix()
-            if counts(name):
+            if is_hashed(name):
                 digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

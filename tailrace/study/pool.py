@@ -28,7 +28,7 @@ CONNECT_S = 10
 """Time in s within which a cluster's scheduler must answer."""
 
 NO_WORKER_S = 60.0
-"""Time in s that a cluster may have no worker before its waiting tasks fail."""
+"""Time in s for which a cluster may have no worker before its waiting tasks fail."""
 
 LOOK_S = 1.0
 """Interval in s at which the workers of a cluster are counted while no task ends."""

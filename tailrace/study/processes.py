@@ -52,7 +52,7 @@ def in_processes(
 
 
 def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutcome, None, list[Task]]:
-    """Takes and runs tasks of `waiting`, yields their outcomes, and returns those of a dead process."""
+    """Takes and runs tasks of `waiting`, yields outcomes, and returns tasks that ran when a process died."""
     earlier = set(multiprocessing.active_children())
     with _without_interrupts():
         pool = ProcessPoolExecutor(
@@ -91,7 +91,7 @@ def _without_interrupts() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
-        # started within the block, it would unblock SIGINT; it ignores SIGINT by itself
+        # if it started within the block, it would unblock SIGINT, which it ignores anyway
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield

@@ -23,7 +23,7 @@ _SPEED_S = 30.0
 
 
 _WIDE = 100
-"""Columns of a terminal from which on events per second are shown, too."""
+"""Width of a terminal, in columns, from which on events per second are shown, too."""
 
 
 class Display:

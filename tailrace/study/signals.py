@@ -48,8 +48,8 @@ def stoppable() -> Iterator[None]:
             stopping = True
             raise Interrupted(number)
 
-    hung_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    numbers = _SIGNALS if hung_up else _SIGNALS[:-1]
+    heeds_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    numbers = _SIGNALS if heeds_hangup else _SIGNALS[:-1]
     before = [(number, signal.signal(number, stop)) for number in numbers]
     try:
         yield

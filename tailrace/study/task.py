@@ -133,7 +133,7 @@ def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None
     """
     if key_of(task.experiment) != task.key:
         raise RunError(
-            "another version of Tailrace, of a P4 program or of a file than where the task was made"
+            "Tailrace, a P4 program or a file has another version here than where the task was made"
         )
     planned = plan(task.experiment, task.experiment.target)
     backend = backend_of(task.experiment.target)

@@ -76,7 +76,7 @@ def test_bad_words(command: Command, run: Path, words: list[str], said: str) -> 
         ({"trace_sha256": "0" * 64, "p4_sha256": "0" * 64}, 1, "the P4 program has changed since"),
         ({"words": ""}, 2, "this key or trace_sha256 is missing"),
         ({"words": "--scheme 'ecmp"}, 2, "no options of a run"),
-        ({"words": "--no-such-thing 1"}, 2, "no option of a run"),
+        ({"words": "--no-such-thing 1"}, 2, "not an option of a run"),
         ({"words": "--flows many"}, 2, "no options of a run"),
         ({"words": "--scheme ecmp --topology leaf-spine:leaves=2,spines=2 --seed 2 --target virtual"}, 2,
          "its flows differ from those of the specs"),

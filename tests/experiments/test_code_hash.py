@@ -14,7 +14,7 @@ from tailrace.cbuild.artifacts import PACKAGE
 from tailrace.experiments.plan.experiment import make
 from tailrace.study import code_hash
 from tailrace.study import task as tasks
-from tailrace.study.code_hash import HARMLESS, NOT_LOADED, counts
+from tailrace.study.code_hash import HARMLESS, NOT_LOADED, is_hashed
 from tailrace.study.task import code_of, key_of
 
 LEAVES = "leaf-spine:leaves=2,spines=2,hosts=2"
@@ -67,7 +67,7 @@ def loaded() -> set[str]:
 def test_what_is_loaded_counts_or_is_known_to_be_harmless(loaded: set[str]) -> None:
     """Whoever has a run load a module that does not count says here why it changes nothing."""
     assert len(loaded) > 150
-    assert {name for name in loaded if not counts(name)} == HARMLESS.keys()
+    assert {name for name in loaded if not is_hashed(name)} == HARMLESS.keys()
 
 
 def test_no_list_names_what_is_gone() -> None:
@@ -94,7 +94,7 @@ def test_no_list_names_what_is_gone() -> None:
 )
 def test_what_counts(name: str) -> None:
     """What decides results, or is new."""
-    assert counts(name)
+    assert is_hashed(name)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_counts(name: str) -> None:
 )
 def test_what_does_not_count(name: str) -> None:
     """What shows results, runs in real time, or is words."""
-    assert not counts(name)
+    assert not is_hashed(name)
 
 
 def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

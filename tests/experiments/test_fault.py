@@ -87,7 +87,10 @@ def test_ack_loss() -> None:
         ("link-slow:link=leaf1-leaf2,factor=0.1", "the topology has no 'leaf1-leaf2'; a link"),
         ("link-down:link=leaf1-spine1,at=2ms,until=1ms", "fault link-down: until must be later than at"),
         ("drop:rate=2", "fault drop: rate must be at most 1, found '2'"),
-        ("drop:rate=0.1,where=core", "fault drop: the topology has no 'core'; a link is leaf1-spine1"),
+        (
+            "drop:rate=0.1,where=core",
+            "fault drop: the topology has no 'core'; a link is written as leaf1-spine1",
+        ),
         ("ack-loss:rate=0.1,where=spine", "fault ack-loss: unknown key 'where'; expected rate"),
     ],
 )

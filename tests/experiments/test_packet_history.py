@@ -433,7 +433,7 @@ def test_words_are_read_back() -> None:
         time_scale=2.5,
     )
     assert read_option_string(several.option_string) == several
-    with pytest.raises(SpecError, match="no option of a run"):
+    with pytest.raises(SpecError, match="not an option of a run"):
         read_option_string("scheme ecmp")
     with pytest.raises(SpecError, match="options of a run: 660000 characters, expected at most"):
         read_option_string("--fault drop" * 55_000)

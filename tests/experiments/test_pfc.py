@@ -76,7 +76,8 @@ def test_a_buffer_must_have_room_beside_the_headrooms() -> None:
     thresholds = Pfc(1000, 500, 1000, least + 1, Fraction(1, 2)).of(FABRIC, 1500)
     assert thresholds == Thresholds(1000, 500, 1000, least + 1, Fraction(1, 2), PORT_FRAMES * 1500)
     with pytest.raises(
-        SpecError, match=r"^pfc: a buffer of \d+ bytes has no room beside what 7 ports have [^\n]+$"
+        SpecError,
+        match=r"^pfc: a buffer of \d+ bytes must be larger than what is reserved for 7 ports, [^\n]+$",
     ):
         Pfc(1000, 500, 1000, least).of(FABRIC, 1500)
 

@@ -43,7 +43,7 @@ def one_link(topology: Topology, text: str) -> LinkEnds:
     for a, b in links:
         if text in (f"{a}-{b}", f"{b}-{a}"):
             return a, b
-    raise SpecError(f"the topology has no {text!r}; a link is {links[0][0]}-{links[0][1]}")
+    raise SpecError(f"the topology has no {text!r}; a link is written as {links[0][0]}-{links[0][1]}")
 
 
 def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[LinkEnds]:

@@ -28,7 +28,7 @@ from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import expected
 
 Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
-"""A value of an axis in results: a number if the string is one."""
+"""A value of an axis in results: a number if the string reads as one."""
 
 CASE, SCHEME, SEED = "case", "scheme", "seed"
 """The axes of a comparison."""

@@ -4,7 +4,7 @@
 At line rate each host sends a certain number of packets a second. Each packet, with its acknowledgments,
 costs CPU time at its two hosts and at every switch on its path. The costs below were measured at a few
 hundred packets a second, where waking up costs more than the work itself. They yield the default time scale,
-and a warning if a given one is too small. Whether a run kept up is observed while it runs, not computed.
+and a warning if the user's scale is too small. Whether a run kept up is observed while it runs, not computed.
 """
 
 from __future__ import annotations

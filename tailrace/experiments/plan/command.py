@@ -60,6 +60,6 @@ def checked(command: str) -> str:
         if arguments[:1] != [PROGRAM] or arguments[1:2] not in [[name] for name in COMMANDS]:
             return ""
         read_options(arguments[2:], also=(_SET,))
-    except ValueError:  # from shlex; SpecError is one, too
+    except ValueError:  # raised by shlex; SpecError is a ValueError, too
         return ""
     return printable(shlex.join(arguments))

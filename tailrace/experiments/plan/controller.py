@@ -7,7 +7,7 @@ real:latency=TIME,interval=TIME the real controller, over P4Runtime channels in 
 
 latency     mean one-way time of a message between controller and switch; default: a tenth of the interval
 interval    time between probes of a link, which is declared dead after three missed probes; all other times
-            are derived from it. By default a dead link is noticed about ten base RTTs later, as by ideal
+            are derived from it. By default a dead link is noticed about ten base RTTs later, as with `ideal`
 """
 
 from __future__ import annotations

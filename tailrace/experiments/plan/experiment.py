@@ -45,13 +45,13 @@ TARGETS = ("auto", "bmv2", "native", "virtual")
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of an experiment file, which are also the options of the command line, with values as written.
 
-    seed:    seed of all random choices; each of several is a run of its own (syntax: seeds.py)
+    seed:    seed of all random choices; each of several seeds is a run of its own (syntax: seeds.py)
     mtu:     payload of a full packet
-    reorder: packets; selective repeat declares a packet lost when one sent this many packets later arrives
+    reorder: selective repeat declares a packet lost when a packet sent this many packets later arrives
     pfc:     priority flow control of data: `default`, or options as in tailrace/experiments/plan/pfc.py;
              without this key there is no PFC
-    controller: in virtual time, as in tailrace/experiments/plan/controller.py: ideal, or real with options
-    sample:  interval at which queues are sampled, for the report's timelines; without it they are not
+    controller: of a run in virtual time: ideal, or real with options (plan/controller.py)
+    sample:  interval at which queues are sampled, for the report's timelines; without it there are no samples
     follow:  ids of flows whose path is recorded; flows are numbered from 1
     gaps:    whether NICs measure the gaps between data packets of a flow
     """
@@ -181,7 +181,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:
-        """The options of `option_string` as a list, and `--plugin` for each plug-in; without some keys."""
+        """The options of `option_string` as a list, and `--plugin` for each plug-in; `without` omits keys."""
         arguments = plugins.options()
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)

@@ -14,7 +14,7 @@
     [scale.paper]                       # what `--scale paper` changes; `small` is the other scale
     topology = "fat-tree:k=16,rate=200Gbps"
 
-    [elsewhere]                         # what `--topology` changes: links and hosts have other names there
+    [elsewhere]                         # overrides with `--topology`, where links and hosts have other names
     fault = "link-slow:fraction=0.1,factor=0.1"
 
 Paths in a file (FILE.json, FILE.csv) are relative to the current directory, as on the command line.
@@ -171,7 +171,7 @@ def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str
         option = pieces.popleft()
         key = option.removeprefix("--").replace("-", "_")
         if not option.startswith("--") or key not in (*KEYS, *ignored):
-            raise SpecError(f"no option of a run: {option!r}")
+            raise SpecError(f"not an option of a run: {option!r}")
         if key in FLAGS:
             values[key] = True
         elif not pieces:
@@ -200,7 +200,7 @@ def _check_seed(settings: Settings, key: str) -> None:
 
 
 def _settings(path: Path, scale: str | None, explicit: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a file at a scale, with the first of its schemes; `explicit` are the options given."""
+    """The settings of a file at a scale, with the first of its schemes; `explicit` options override it."""
     file = _file(path)
     settings, changes = given(file), given(file.scale.of(scale))
     del settings["scale"], settings["elsewhere"]
@@ -211,7 +211,7 @@ def _settings(path: Path, scale: str | None, explicit: Mapping[str, Any]) -> dic
     if "topology" in explicit:
         settings |= given(file.elsewhere)
     variant_of_first = "variant" in explicit and "scheme" not in explicit and "scheme" not in settings
-    for spec in _schemes(file, scale, but_first=variant_of_first).values():
+    for spec in _schemes(file, scale, skip_first=variant_of_first).values():
         settings.setdefault("scheme", spec)
     return settings
 
@@ -230,11 +230,11 @@ def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
         raise in_file(path, error) from error
 
 
-def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False) -> dict[str, str]:
+def _schemes(file: ExperimentFile, scale: str | None, *, skip_first: bool = False) -> dict[str, str]:
     """The schemes of a file at one of its scales.
 
     Args:
-        but_first: do not check the first scheme, since a variant of it will run instead.
+        skip_first: do not check the first scheme, since a variant of it will run instead.
 
     Raises:
         KeyProblemError: a scheme is invalid, or its label cannot be a folder name.
@@ -247,7 +247,7 @@ def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False
     for index, (label, spec) in enumerate(schemes.items()):
         check_label(label)
         try:
-            if index or not but_first:
+            if index or not skip_first:
                 scheme_of(spec)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error

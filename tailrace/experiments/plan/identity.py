@@ -22,7 +22,7 @@ _DIGITS = 16
 _ALWAYS = ("scheme", "topology", "workload", "target")
 """Specs that are stored even where they are the default."""
 
-_BETWEEN = re.compile("[:,=]")
+_SEPARATORS = re.compile("[:,=]")
 _DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
@@ -67,7 +67,7 @@ def files_of(experiment: Experiment) -> dict[str, str]:
         FileError: a file cannot be read.
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
-    names = [piece for spec in specs for piece in _BETWEEN.split(spec) if "." in piece]
+    names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if "." in piece]
     return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
 
 

@@ -10,8 +10,8 @@ only. With dcqcn queues mark packets as in its paper's deployment at 40 Gb/s (DC
 other rates in proportion, unless the scheme gives its own thresholds.
 
 HF2T stretches gaps to the scheme's flowlet gap, or to a base RTT (the default of that gap) if the scheme has
-none. It learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py). The spec can
-change both.
+none. It learns its threshold T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py).
+The spec can change both.
 
 If switches choose paths by entropy values, or hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded (schemes.spritz.bounded), so the window is
@@ -65,13 +65,13 @@ TCP_QUEUE_BURSTS = 2
 """The capacity is also at least this many bursts of a sender."""
 
 REAL_TIME_MARGIN_NS = 5_000_000
-"""HF2T stretches gaps by this much more in real time, where 1 % of a run's frames may be 2 ms late or later
-before it counts as overloaded (tailrace/hosts/driver/report.py): 2 ms for a late packet before the gap, which
-would shorten it, and slightly more for switches that are late, too.
+"""HF2T stretches gaps by this much more in real time. The packet before a gap may be late, which shortens the
+gap: a run counts as overloaded only if more than 1 % of its frames are 2 ms late (hosts/driver/report.py).
+The rest of the margin is for switches that are late, too.
 """
 
 REAL_TIME_MARGIN_PART = 20
-"""The margin is also at least 1/20 of the threshold, up to the time for which a process may wait for a CPU:
+"""The margin is also at least 1/20 of the threshold, but at most REACTION_NS, the longest wait for a CPU:
 when the hosts' process is not scheduled, a packet leaves late, and the gap behind it becomes so long that
 HF2T stretches it.
 """

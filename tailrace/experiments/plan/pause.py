@@ -4,7 +4,7 @@
 A scheme that predicts pauses uses the same threshold as the switches that pause (RLB §III-B.1: Q_PFC).
 
 Without PFC there is nothing to predict, so such a scheme turns PFC on with its own threshold; a threshold
-that is given for the switches alone applies to the scheme, too (schemes.base.Around).
+that is given for the switches alone applies to the scheme, too (SchemeContext.pause_bytes).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def check_emulated(pfc: Pfc, scheme: Resolved) -> None:
     """Checks that the scheme's program emulates PFC (p4src/pfc), which BMv2's traffic manager lacks.
 
     Raises:
-        SpecError: it does not, or ports are to share a buffer, which it cannot emulate.
+        SpecError: the program does not, or ports are to share a buffer, which no program can emulate.
     """
     if pfc.buffer_bytes is not None:
         raise SpecError("pfc: buffer: BMv2 has no memory that ports share; use --target native or virtual")
@@ -78,6 +78,6 @@ def check_emulated(pfc: Pfc, scheme: Resolved) -> None:
         raise SpecError(str(error)) from error
     if not emulates:
         raise SpecError(
-            f"pfc: BMv2's traffic manager has none, and the program {scheme.program} does not stand in for"
+            f"pfc: BMv2's traffic manager has none, and the program {scheme.program} does not emulate"
             " it; use --target native or virtual"
         )

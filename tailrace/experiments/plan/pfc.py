@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priority flow control of the data class: specs such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
 
-    xoff        a switch pauses the sender on a link when more bytes than this that arrived there are queued;
-                default: one bandwidth-delay product
+    xoff        a switch pauses the sender on a link when it has queued more than this many bytes that arrived
+                by the link; default: one bandwidth-delay product
     xon         the switch resumes the sender at or below this; default: XON_SHARE of xoff
     headroom    space above xoff for bytes that arrive until the pause takes effect; default: the bytes in
                 flight on the longest link in a round trip, and HEADROOM_FRAMES frames already begun
@@ -139,8 +139,8 @@ class Pfc:
         ports = 1 + max(len(topology.ports_of(switch.name)) for switch in topology.switches)
         if buffer_bytes <= ports * port_bytes:
             raise SpecError(
-                f"pfc: a buffer of {buffer_bytes} bytes has no room beside what {ports} ports have for "
-                f"themselves, {port_bytes} bytes each with headroom"
+                f"pfc: a buffer of {buffer_bytes} bytes must be larger than what is reserved for {ports} "
+                f"ports, {port_bytes} bytes each with headroom"
             )
 
 
@@ -150,10 +150,10 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
     links += [(host.rate_bps, host.delay_ns) for host in topology.hosts]
     # a switch delays frames before its ingress, as if its links were longer
     latency_ns = topology.latency_ns
-    held = max(
+    in_flight = max(
         -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // NS_BITS) for rate_bps, delay_ns in links
     )
-    return held + HEADROOM_FRAMES * frame_bytes
+    return in_flight + HEADROOM_FRAMES * frame_bytes
 
 
 def parse_pfc(text: str) -> Pfc:

@@ -10,7 +10,7 @@ halving    recursive halving, then doubling, also called Rabenseifner's algorith
            host sends its partner the half of its remaining parts that the partner sums up; then the same
            pairs exchange the sums in reverse order.
 
-The last two as in R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
+For the last two see R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
 Operations in MPICH, 2005, §4. A message waits for all messages that its sender must have received before;
 computations take no time. Ranks are assigned in the order of the hosts.
 """
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.experiments.plan.size_estimate import check_flows
-from tailrace.experiments.workloads.background import shared
+from tailrace.experiments.workloads.background import with_background
 from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import BACKGROUND, DEFAULT_BYTES, TAKING_PART, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
@@ -116,7 +116,7 @@ class Allreduce:
     background_bytes: Annotated[int, BACKGROUND] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        return shared(self._own(topology, rng), self.background_bytes, topology, rng)
+        return with_background(self._own(topology, rng), self.background_bytes, topology, rng)
 
     def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, self.hosts_total, rng)

@@ -16,7 +16,7 @@ from tailrace.experiments.workloads.transfer import ECMP, PatternError, Transfer
 from tailrace.topology import Host, Topology
 
 
-def shared(
+def with_background(
     transfers: Iterable[Transfer], background_bytes: int, topology: Topology, rng: random.Random
 ) -> Iterator[Transfer]:
     """A pattern's transfers, then flows of `background_bytes` (0: none) among the hosts it does not use."""

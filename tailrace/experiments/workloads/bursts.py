@@ -125,24 +125,27 @@ class Bursts:
         if self.spots is None:
             return []
         leaves = topology.leaves
-        named = [topology.host(restriction.host) for restriction in topology.restricted]
+        restricted = [topology.host(restriction.host) for restriction in topology.restricted]
         if len(leaves) < 2:
             raise PatternError("spots: expected a topology with at least two switches that have hosts")
-        if self.spots > (len(named) or len(leaves)):
-            limit = f"{len(named)} restricted hosts" if named else f"{len(leaves)} switches with hosts"
+        if self.spots > (len(restricted) or len(leaves)):
+            limit = (
+                f"{len(restricted)} restricted hosts" if restricted else f"{len(leaves)} switches with hosts"
+            )
             raise PatternError(f"spots must be no more than the {limit}")
-        receivers = (named or [topology.hosts_of(leaf)[-1] for leaf in leaves])[: self.spots]
+        receivers = (restricted or [topology.hosts_of(leaf)[-1] for leaf in leaves])[: self.spots]
         free = {leaf: [host for host in topology.hosts_of(leaf) if host not in receivers] for leaf in leaves}
         spots = []
         for receiver in receivers:
-            after = leaves[(leaves.index(receiver.switch) + 1) % len(leaves)]
+            next_leaf = leaves[(leaves.index(receiver.switch) + 1) % len(leaves)]
             # taken from the end of the leaf's hosts
             servers = [
                 free[receiver.switch].pop() for _ in range(min(self.degree, len(free[receiver.switch])))
             ]
-            if len(servers) < self.degree or not free[after]:
-                raise PatternError(f"bursts: {receiver.switch} and {after} have too few hosts for a hot spot")
-            spots.append(_Spot(receiver, tuple(servers), free[after].pop()))
+            if len(servers) < self.degree or not free[next_leaf]:
+                names = f"{receiver.switch} and {next_leaf}"
+                raise PatternError(f"bursts: {names} have too few hosts for a hot spot")
+            spots.append(_Spot(receiver, tuple(servers), free[next_leaf].pop()))
         return spots
 
     def beside(

@@ -76,7 +76,7 @@ class Rows:
         for text in (row.src, row.dst):
             if text not in hosts:
                 first = next(iter(hosts))
-                problem = f"the topology has no host {text!r}; expected a name from {first} on"
+                problem = f"the topology has no host {text!r}; expected a name such as {first}"
                 raise self._error(row, problem)
         if hosts[row.src] is hosts[row.dst]:
             raise self._error(row, f"{row.src} sends to itself")

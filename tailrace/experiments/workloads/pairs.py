@@ -74,7 +74,7 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
 
 
 def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable], rounds: int = 0) -> Iterator[Pair]:
-    """Every host to every other, in rounds: in round r each sends to the r-th host after it.
+    """The pairs of every host with every other, in rounds: in round r each sends to the r-th host after it.
 
     Args:
         hosts: the senders, and the receivers.

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
-from tailrace.experiments.workloads.background import shared
+from tailrace.experiments.workloads.background import with_background
 from tailrace.experiments.workloads.registry import (
     BACKGROUND,
     DEFAULT_BYTES,
@@ -106,7 +106,7 @@ class AllToAll:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        return shared(self._own(topology, rng), self.background_bytes, topology, rng)
+        return with_background(self._own(topology, rng), self.background_bytes, topology, rng)
 
     def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, self.hosts_total, rng)

@@ -82,7 +82,7 @@ class Slots:
         self._free_ns: dict[str, list[int]] = {}
 
     def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
-        """Draws until a receiver has a free slot; after _DRAWS draws takes that whose slot is free first."""
+        """Draws until a receiver has a free slot; after _DRAWS draws takes the one that has a slot first."""
         best, best_ns = None, 0
         for _ in range(_DRAWS):
             host = draw()

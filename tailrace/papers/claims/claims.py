@@ -78,7 +78,7 @@ def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSe
     try:
         ours = evaluate(claim.value, values, case)
     except NotMeasuredError as error:
-        return _made(claim, case, None, "-", NOT_MEASURED, str(error))
+        return _make(claim, case, None, "-", NOT_MEASURED, str(error))
     interval = Estimate(ours) if of_seeds is None else of_seeds.estimate(claim.value, case)
     return graded(claim, case, Estimate(ours, interval.low, interval.high), scale)
 
@@ -93,10 +93,10 @@ def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
     if ends is not None and ends[0] < ends[1]:
         shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"
     why = "" if verdict in GOOD else claim.explanation(scale) or ("" if verdict in FAIR else UNEXPLAINED)
-    return _made(claim, case, ours.value, shown, verdict, why)
+    return _make(claim, case, ours.value, shown, verdict, why)
 
 
-def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:
+def _make(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:
     return Verdict(
         text=claim.text,
         case=case,

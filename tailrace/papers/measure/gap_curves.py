@@ -21,8 +21,8 @@ TAIL = "share of gaps at least as long"
 
 
 def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple[Curve, ...]:
-    """Two panels per case, a line per scheme; x is the lower end of a range of gaps in ns. Seeds are added
-    up.
+    """Two panels per case, a line per scheme; x is the lower end of a range of gaps in ns. The counts of
+    all seeds are added up.
 
     Args:
         runs: the results of each cell, one per seed; a cell without gaps has no line.

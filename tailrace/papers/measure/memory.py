@@ -7,9 +7,9 @@ host share its rate B, and a round trip takes l, then with packets of M bytes (E
     active flows per host = f             if B·l / (f·M) >= 1: each flow has a packet in flight
                           = B·l / M       else: this many packets are in flight, each of a different flow
 
-A switch of the full variant may have to store the flows of all hosts, one of the ingress variant those of its
-own hosts, a NIC its own. Flowlet and flowcell switching do not detect the end of a flow, so they store all f
-flows of all hosts.
+A switch of the full variant may have to store the flows of all hosts, a switch of the ingress variant those
+of its own hosts, and a NIC those of its host. Flowlet and flowcell switching do not detect the end of a flow,
+so they store all f flows of all hosts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of ratios to a base scheme: a panel per metric, a row per scheme, a point and interval a case."""
+"""The chart of ratios to a base scheme: panels are metrics, rows schemes; each case has a point."""
 
 from __future__ import annotations
 

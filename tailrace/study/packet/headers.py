@@ -24,8 +24,8 @@ _IP = HeaderLayout(IP)
 _ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}
 """Layouts of headers from UDP on, by UDP destination port."""
 
-_IHL_WORDS, _WORD_BYTES = 15, 4
-_ECN_BITS = 3
+_IHL_MASK, _WORD_BYTES = 15, 4
+_ECN_MASK = 3
 _DATA = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST, Opcode.WRITE_ONLY})
 
 
@@ -71,7 +71,7 @@ def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
     if ip_at is None:
         return None
     ip = frame[ip_at:]
-    udp = ip[(ip[0] & _IHL_WORDS) * _WORD_BYTES :]
+    udp = ip[(ip[0] & _IHL_MASK) * _WORD_BYTES :]
     layout = _ROCE.get(int.from_bytes(udp[2:4], "big"))
     if layout is None or len(udp) < layout.start("AETH"):
         return None
@@ -80,7 +80,7 @@ def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
     return RoceHeader(
         src=str(IPv4Address(_number(ip, _IP, "IP.src"))),
         dst=str(IPv4Address(_number(ip, _IP, "IP.dst"))),
-        ecn=Ecn(_number(ip, _IP, "IP.tos") & _ECN_BITS),
+        ecn=Ecn(_number(ip, _IP, "IP.tos") & _ECN_MASK),
         retransmitted=_number(ip, _IP, "IP.id") == RETRANSMISSION,
         sport=int.from_bytes(udp[:2], "big"),
         opcode=opcode,

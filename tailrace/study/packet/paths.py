@@ -77,7 +77,7 @@ def overtakers(
     transmission: WirePath, of_flow: dict[int, list[WirePath]], host: str
 ) -> list[tuple[int, WirePath]]:
     """Transmissions of the flow that were sent later and delivered to a host earlier, each with its PSN; none
-    if the given one was not delivered.
+    if `transmission` was not delivered.
     """
     delivered_ps = transmission.delivered_ps(host)
     overtaking: list[tuple[int, WirePath]] = []

@@ -183,7 +183,7 @@ class _HistoryBuilder:
         return Overtaker(psn, sent.header.retransmitted, sent.sent_ps, delivered_ps, sent.path)
 
     def _at_source(self, transmission: WirePath) -> SourceActivity | None:
-        """The NIC's activity before a transmission; None if it sent more before its counters were read."""
+        """The NIC's activity before a transmission; None if more was sent before the counters were read."""
         before = self._previous(transmission)
         now = self._sender.get(transmission.sent_ps)
         was = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)

@@ -127,13 +127,13 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
 def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
     """Why the trace of a run differs, as far as is known."""
     was = str(run.summary.trace_sha256)
-    other = (
+    cause = (
         "the P4 program has changed since"
         if p4_sha256 != run.summary.p4_sha256
         else "code, plug-ins or files that the specs name have changed since"
     )
     return (
-        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {was[:_DIGITS]}): {other};"
+        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {was[:_DIGITS]}): {cause};"
         " run it again"
     )
 

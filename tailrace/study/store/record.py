@@ -25,7 +25,7 @@ MOST_CODES = 8
 """Most code hashes in each list of a record."""
 
 _NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task", "words"}
-"""Keys of a summary that describe how it ran, not its results, and are not compared."""
+"""Keys of a summary that describe how the run was executed, not its results, and are not compared."""
 
 _OF_BOTH = ("scheme", "topology", "seed", "target")
 """Keys that both the specs of a record and its summary have."""
