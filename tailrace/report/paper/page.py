@@ -62,7 +62,7 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
                 write_file(folder / picture.name, picture.read_bytes())
             else:
                 (folder / picture.name).unlink(missing_ok=True)
-            write_file(folder / (document.name + NUMBERS), as_lines(shown_by(document)))
+            write_file(folder / (document.name + NUMBERS), as_lines(stored_part(document)))
         traces = io.StringIO()
         writer = csv.writer(traces, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -87,7 +87,7 @@ def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str, ..
                 )
 
 
-def shown_by(document: Document) -> Document:
+def stored_part(document: Document) -> Document:
     """The part of a document that a page stores: only the figure's metrics, and no folders of runs."""
     cells = tuple(
         msgspec.structs.replace(
@@ -101,7 +101,7 @@ def shown_by(document: Document) -> Document:
 
 
 def page_text(documents: Sequence[Document], folder: Path) -> str:
-    """The text of the page, from documents as `shown_by` returns them; `folder` has the pictures."""
+    """The text of the page, from documents as `stored_part` returns them; `folder` has the pictures."""
     shown = [document.name for document in documents]
     paper = paper_of(documents[0].name)
     every = select(paper)

@@ -78,7 +78,7 @@ def documents_in(folder: Path, scale: str) -> list[Document]:
 
 
 def summary_text(documents: Sequence[Document]) -> str:
-    """The text of README.md, from documents as `shown_by` returns them, grouped by paper."""
+    """The text of README.md, from documents as `stored_part` returns them, grouped by paper."""
     at_paper_scale = documents[0].scale == "paper"
     shown = {document.name for document in documents}
     values = {

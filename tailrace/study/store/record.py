@@ -32,8 +32,8 @@ _OF_BOTH = ("scheme", "topology", "seed", "target")
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
-Name = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="16 hexadecimal digits")]
-_Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_CODES)]
+ShortHash = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="16 hexadecimal digits")]
+_ShortHashes = Annotated[tuple[ShortHash, ...], Meta(max_length=MOST_CODES)]
 _Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
@@ -49,11 +49,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gaps: the bins of gaps.parquet: alternately a bin's lower edge in ns and its count
     """
 
-    run: Name
+    run: ShortHash
     specs: dict[str, Any] = msgspec.field(name="words")
     files: dict[str, Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]] = {}
-    ran: Annotated[_Names, Meta(min_length=1)]
-    differs: _Names = ()
+    ran: Annotated[_ShortHashes, Meta(min_length=1)]
+    differs: _ShortHashes = ()
     summary: Summary
     metrics: dict[str, float | None]
     gaps: Annotated[tuple[_Count, ...], Meta(max_length=2 * MOST_BINS)] | UnsetType = UNSET
