@@ -12,7 +12,7 @@ of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Bot
 line for each table, parser state, primitive and so on, and the same bytes on every machine.
 `BUILD_DIR/SHA256SUMS` holds the digest of every source and of every output, so that a change of either is
 noticed on machines without a compiler. A warning of p4c is an error. If a warning cannot be avoided in the
-source, the program declares it in a line `// p4c-warns: START OF THE WARNING`, below the reason.
+source, the program declares it after the reason: `// p4c-warns: START OF THE WARNING`.
 
 Exit codes: 0 done or up to date, 1 a program does not compile or the output is stale, 2 bad usage.
 """

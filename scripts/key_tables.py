@@ -3,7 +3,7 @@
 """Write the tables of keys and of metrics into docs/, from what schemes, topologies, the registry of metrics
 and so on declare.
 
-    key_tables.py [FILE.md ...]          all pages of docs/ without files
+    key_tables.py [FILE.md ...]          without a FILE: all pages of docs/
 
 A table is between two lines of a page, and is overwritten:
 
@@ -114,9 +114,9 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
         for name in tuple(names) or registry.names:
             entry = registry.entry(name)
             rows.append((f"`{entry.name}`", "", "", "", entry.help))
-            has_page = kind == "schemes"
+            is_scheme = kind == "schemes"
             rows += _keys(
-                keys_of(entry.struct) if has_page else registry.keys(name), BY_TOPOLOGY if has_page else ""
+                keys_of(entry.struct) if is_scheme else registry.keys(name), BY_TOPOLOGY if is_scheme else ""
             )
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
 

@@ -42,7 +42,7 @@ python_folders() {
     done
 }
 
-# The harness is scripts that find each other by folder, not a package (mininet is the name of Debian's).
+# The scripts in mininet/ import each other from their folder; they are no package (`mininet` is Debian's package).
 mininet_scripts() { "$BIN/mypy" --strict --no-error-summary mininet/*.py; }
 
 mapfile -t folders < <(python_folders)

@@ -101,7 +101,7 @@ class Namespace:
         return ["ip", "netns", "exec", self.name]
 
 
-def switch_numbers(p4info: Path) -> dict[str, int]:
+def switch_constants(p4info: Path) -> dict[str, int]:
     """Constants that the programs expect of their switch: the annotation `switch` in a P4Info file."""
     pair = r' kv_pairs \{ key: "(\w+)" value \{ int64_value: (\d+) \} \}'
     block = re.search(rf'name: "switch" kv_pair_list \{{((?:{pair})+) \}}', p4info.read_text("utf-8"))
@@ -116,12 +116,12 @@ def switch_command(target: str, executable: str) -> list[str]:
 
     Without a rate, packets that wait by recirculation would use all CPU time.
     """
-    numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
+    constants = switch_constants(P4_BUILD / "ecmp.p4info.txtpb")
     interfaces = [argument for port in range(PORTS) for argument in ("-i", f"{port}@sw{port}")]
     options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
     command = [executable, *options, "--", "--grpc-server-addr", ADDRESS]
     for option in ("cpu_port", "drop_port", "priority_queues"):
-        command += [f"--{option.replace('_', '-')}", str(numbers[option])]
+        command += [f"--{option.replace('_', '-')}", str(constants[option])]
     if target == "native":
         command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps", "--recirc-rate", RECIRCULATION_RATE]
         if folder := os.environ.get(COVERAGE):

@@ -8,7 +8,7 @@
 #   ptf      .venv-ptf: packet tests, p4runtime-shell
 #   browser  a browser for the test of the report
 #   fuzz     clang, whose coverage guides `make fuzz`
-# Environment: PYTHON  the interpreter to build the environments with (default python3); pip's own settings hold
+# Environment: PYTHON  the interpreter to build the environments with (default python3); pip's own settings apply
 # A second run takes well under a second: each environment has a stamp, the hash of the files that it was made from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -106,10 +106,10 @@ plan_packages() {
         say "runs are in virtual time without ${wanted[*]} (on Debian and Ubuntu: sudo apt-get install ${wanted[*]})"
 }
 
-listed=
+lists_updated=
 install() {
-    [ -n "$listed" ] || apt-get update -qq || return
-    listed=yes
+    [ -n "$lists_updated" ] || apt-get update -qq || return
+    lists_updated=yes
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
 

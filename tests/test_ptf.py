@@ -37,14 +37,14 @@ def test_numbers_of_the_switch_are_those_of_p4info(run_ptf, path):
         candidate for candidate in info.pkg_info.structured_annotations if candidate.name == "switch"
     ]
     expected = {pair.key: pair.value.int64_value for pair in annotation.kv_pair_list.kv_pairs}
-    assert run_ptf.switch_numbers(path) == expected
+    assert run_ptf.switch_constants(path) == expected
 
 
 def test_p4info_without_the_annotation(run_ptf, tmp_path):
     path = tmp_path / "other.p4info.txtpb"
     path.write_text('pkg_info {\n  arch: "v1model"\n}\n', "utf-8")
     with pytest.raises(run_ptf.PtfError, match='no annotation "switch"'):
-        run_ptf.switch_numbers(path)
+        run_ptf.switch_constants(path)
 
 
 def test_a_switch_that_is_missing(run_ptf, monkeypatch):
@@ -62,17 +62,17 @@ def test_a_switch_that_is_missing(run_ptf, monkeypatch):
 
 def test_all_programs_expect_the_same_switch(run_ptf):
     """One switch serves all tests, so no program may want another CPU port."""
-    assert len({tuple(sorted(run_ptf.switch_numbers(path).items())) for path in P4INFOS}) == 1
+    assert len({tuple(sorted(run_ptf.switch_constants(path).items())) for path in P4INFOS}) == 1
 
 
 @pytest.mark.parametrize("target", ["native", "bmv2"])
 def test_switch_command(run_ptf, target):
     """Both get BMv2's options; a rate on the command line is understood by the native switch only."""
-    numbers = run_ptf.switch_numbers(P4INFOS[0])
+    constants = run_ptf.switch_constants(P4INFOS[0])
     command = run_ptf.switch_command(target, "switch")
     options = command[command.index("--") + 1 :]
-    assert options[options.index("--cpu-port") + 1] == str(numbers["cpu_port"])
-    assert options[options.index("--priority-queues") + 1] == str(numbers["priority_queues"])
+    assert options[options.index("--cpu-port") + 1] == str(constants["cpu_port"])
+    assert options[options.index("--priority-queues") + 1] == str(constants["priority_queues"])
     assert ("--port-rate" in options) == (target == "native")
     assert "--thrift-port" not in command, "a simple_switch_grpc that is built without Thrift refuses it"
 

@@ -62,9 +62,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--out", type=Path, default=Path("out"), help="folder for bench.json (default: %(default)s)"
     )
     names = [*BENCHMARKS, *ON_REQUEST, CLOSED_LOOP]
-    parser.add_argument("--only", action="append", choices=names, help="run this one; may be repeated")
+    parser.add_argument("--only", action="append", choices=names, help="run this benchmark; may be repeated")
     parser.add_argument(
-        "--quick", action="store_true", help="short runs: they show that it works, not how fast"
+        "--quick", action="store_true", help="short runs, which only show that benchmarks work"
     )
     case = parser.add_argument_group(
         "your own program", "measures its packets per second on one core, instead of all other benchmarks"
@@ -83,7 +83,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _closed_loop(out: Path, quick: bool) -> int:
-    """Run the benchmark over veth in a separate process, as it changes namespace; it adds to bench.json."""
+    """Runs the closed-loop benchmark in its own process and network namespace; it adds to bench.json."""
     options = QUICK_CLOSED_LOOP if quick else ()
     command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
     return subprocess.run(command, check=False).returncode

@@ -21,7 +21,8 @@ int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
 
 typedef struct bench_reflector bench_reflector;
 
-/* Starts a thread that sends on tx_name what rx_name receives; or NULL. */
+/* Starts a thread that sends on interface tx_name what rx_name receives.
+ * Returns NULL on failure. */
 bench_reflector *bench_reflect_start(const char *rx_name, const char *tx_name);
 void bench_reflect_stop(bench_reflector *r);
 
@@ -30,13 +31,13 @@ void bench_reflect_stop(bench_reflector *r);
 /* The load to generate. */
 typedef struct bench_load {
     const char *tx_name, *rx_name;
-    const uint8_t *headers;   /* flows times HEADER_BYTES */
-    uint32_t flows;           /* used in turn */
-    uint32_t frame_bytes;     /* HEADER_BYTES + 16 at least, 1514 at most */
+    const uint8_t *headers;   /* HEADER_BYTES for each flow */
+    uint32_t flows;           /* number of flows, used in turn */
+    uint32_t frame_bytes;     /* from HEADER_BYTES + 16 to 1514 */
     uint32_t window;          /* packets in flight */
     uint64_t warm_up_ns;      /* not counted */
     uint64_t measure_ns;
-    uint64_t *bins;           /* out: number of packets by bin of latency */
+    uint64_t *bins;           /* out: packets per latency bin */
     uint32_t n_bins;          /* the last bin also counts longer latencies */
 } bench_load;
 
@@ -44,7 +45,7 @@ typedef struct bench_load {
 typedef struct bench_result {
     uint64_t packets;         /* received while measuring */
     uint64_t elapsed_ns;
-    uint64_t lost;
+    uint64_t lost;            /* packets */
     uint64_t error;
 } bench_result;
 

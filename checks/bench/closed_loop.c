@@ -19,14 +19,14 @@
 #include "packet_ring.h"
 
 enum {
-    BATCH = 64,
-    FRACTION_BITS = 7,
+    BATCH = 64,               /* most frames sent or received at once */
+    FRACTION_BITS = 7,        /* 128 latency bins per power of two */
     HEADER_BYTES = 42,        /* Ethernet, IPv4, UDP: given by the caller */
     LOST_MS = 250             /* silence after which packets count as lost */
 };
 #define MAGIC 0x7461696cu
 
-/* Behind the UDP header of each frame. */
+/* The UDP payload of each frame. */
 typedef struct stamp {
     uint32_t magic, run;
     uint64_t sent_ns;
@@ -57,7 +57,7 @@ static uint32_t bin_of(uint64_t ns)
     return (shift << FRACTION_BITS) + (uint32_t)(ns >> shift);
 }
 
-/* Opens the sockets and maps the ring; -1 with errno. */
+/* Opens the sockets and maps the ring. Returns 0, or -1 with errno. */
 static int set_up(loader *g)
 {
     int enabled = 1;
@@ -102,7 +102,7 @@ static int send_packets(loader *g, uint64_t count)
     return 0;
 }
 
-/* Counts one received frame; true when it is of this run. */
+/* Counts one received frame. Returns whether it belongs to this run. */
 static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
 {
     stamp s;
@@ -139,7 +139,7 @@ static uint32_t drain(loader *g)
     return ours;
 }
 
-/* The send and receive loop; -1 with errno. */
+/* Sends and receives until the time is over. Returns 0, or -1 with errno. */
 static int generate(loader *g)
 {
     uint64_t start = now_ns() + g->load->warm_up_ns;

@@ -3,8 +3,8 @@
 W packets are kept in flight: each packet that comes out of the switch makes the generator send the next.
 The packet rate is thus what the switch sustains without loss, and the latency is that of a packet through it.
 Repetitions of the targets alternate, so that other load on the machine affects all of them; the table shows
-medians. "wire" is the generator over a bare veth pair, its upper bound. "limit" is a thread in the switch's
-place that returns each frame unchanged, the upper bound of any switch with these sockets.
+medians. "wire" is a bare veth pair without a switch, the generator's upper bound. "limit" is a thread in the
+switch's place that returns each frame unchanged, the upper bound of any switch with these sockets.
 
 This is a separate program (`python -m checks.bench.closed_loop --out DIR`): it moves itself into a new
 network namespace, in which all that it creates disappears with it. It needs root.
@@ -81,7 +81,7 @@ def headers(flows: int, frame_bytes: int) -> bytes:
 
 
 def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
-    """The headers (first 42 bytes) of the user's frames, in place of `headers`.
+    """The headers (first 42 bytes) of the user's frames; replaces `headers`.
 
     Raises:
         BenchError: a frame is too short.
@@ -97,7 +97,7 @@ class Generator:
     def __init__(
         self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes] = headers
     ) -> None:
-        """Compiles the generator if needed; times in seconds, `heads` makes headers like `headers`."""
+        """Compiles the generator if needed. `heads` makes the headers, with the arguments of `headers`."""
         self._heads = heads
         self._run = library.load("closed_loop.c").bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
@@ -108,9 +108,9 @@ class Generator:
         Raises:
             BenchError: a socket failed, or nothing came through.
         """
-        text = self._heads(case.flows, case.frame_bytes)
+        header_bytes = self._heads(case.flows, case.frame_bytes)
         names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
-        frames = ffi.from_buffer(text)
+        frames = ffi.from_buffer(header_bytes)
         bins = ffi.new("uint64_t[]", MOST_BINS)
         load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times, bins, MOST_BINS)
         out = ffi.new("bench_result *")
@@ -279,8 +279,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m checks.bench.closed_loop", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of bench.json")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
-    parser.add_argument("--repetitions", type=int, default=3, help="of every measurement; shows medians")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds of one measurement")
+    parser.add_argument("--repetitions", type=int, default=3, help="runs of every measurement (default: 3)")
     parser.add_argument("--windows", default="1,32", help="packets in flight, comma-separated")
     parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma-separated")
     parser.add_argument("--logging", action="store_true", help="also measure simple_switch_grpc with its log")

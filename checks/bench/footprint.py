@@ -15,7 +15,7 @@ from pathlib import Path
 
 from checks.bench import routes
 from checks.bench.result import BenchResult
-from checks.bench.virtual import apart
+from checks.bench.virtual import in_fresh_process
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
@@ -59,9 +59,9 @@ def _load_seconds(cache_dir: str) -> float:
 def run(quick: bool) -> list[BenchResult]:
     """Memory per instance, cold and cached load times."""
     count = 10 if quick else INSTANCES
-    instance_kib = apart(_bytes_per_instance, count) / 1024
+    instance_kib = in_fresh_process(_bytes_per_instance, count) / 1024
     with tempfile.TemporaryDirectory() as name:
-        cold_s, cached_s = (apart(_load_seconds, name) for _ in range(2))
+        cold_s, cached_s = (in_fresh_process(_load_seconds, name) for _ in range(2))
     first = "first start on a machine: runtime and program go through the C compiler"
     shared = f"mean of {count} idle instances that share one program"
     return [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares whole runs with those of csg-htsim (Broadcom/csg-htsim, `htsim_roce`), in turn, if it is on PATH.
+"""Compares whole runs with those of the simulator csg-htsim (Broadcom/csg-htsim), if `htsim_roce` is on PATH.
 
-Both run the same permutation on the same fat tree, with equal rate, delay and packet size, over lossless
-Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection matrix. Figures are CPU
-times of the whole command. Set-up is the CPU time of the same command with flows of one packet.
+The two take turns with the same permutation on the same fat tree, with equal rate, delay and packet size,
+over lossless Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection matrix.
+Figures are CPU times of the whole command. Set-up is the CPU time of the same command with one-packet flows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tailrace.experiments.plan.plan import plan
 HTSIM = "htsim_roce"
 SCHEMES = ("ecmp", "flowcut")
 GOAL_TIMES = 4.0
-"""How many times as fast as htsim with 1024 hosts, set-up included."""
+"""Goal: this many times as fast as htsim with 1024 hosts, set-up included."""
 ROUNDS = 3
 SEED = 5
 MTU_BYTES = 1024
@@ -175,14 +175,14 @@ def results(
     for part, runs in ours.items():
         note = f"{statistics.median(each.value.wall_s for each in rounds[scheme]):.1f} s of wall time"
         if theirs is None:
-            beside = Rival(f"{HTSIM} is not on PATH")
+            rival = Rival(f"{HTSIM} is not on PATH")
         else:
-            beside = Rival(HTSIM, statistics.median(theirs[part]))
+            rival = Rival(HTSIM, statistics.median(theirs[part]))
         group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
         middle = statistics.median(runs)
         rows.append(
             BenchResult(
-                group, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise
+                group, title, middle, "s", note="" if part else note, runs=runs, rival=rival, noise=noise
             )
         )
         if theirs is not None and part != ", set-up":

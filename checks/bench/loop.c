@@ -18,7 +18,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Takes all output packets from s and releases them; returns how many. */
+/* Takes all output packets from s and frees them; returns their number. */
 static uint64_t drain(tr_switch *s)
 {
     uint64_t n = 0;

@@ -3,8 +3,8 @@
 
 python -m checks.bench.middleblock build/middleblock.json OUT --routes 10000 --acl 500
 
-The case that 4ward publishes (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 routes of 32 bits
-over 100 next hops, and ternary ACL entries, half of them in the ingress and half in the pre-ingress table.
+The case of 4ward, another P4Runtime switch (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 /32
+routes over 100 next hops, and ternary ACL entries, half in the ingress and half in the pre-ingress table.
 All packets match only the pre-ingress entry of lowest priority, which assigns a VRF to all IPv4: the
 program's constraints and references allow no entry for the default VRF. This writes OUT/entries.txtpb and
 OUT/packets.pcap for `python -m checks.bench --program`.
@@ -105,8 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("json", type=Path, help="the compiled program; NAME.p4info.txtpb lies beside it")
     parser.add_argument("out", type=Path, help="folder for entries.txtpb and packets.pcap")
-    parser.add_argument("--routes", type=int, default=10_000)
-    parser.add_argument("--acl", type=int, default=500)
+    parser.add_argument("--routes", type=int, default=10_000, help="number of IPv4 routes")
+    parser.add_argument("--acl", type=int, default=500, help="number of ternary ACL entries")
     options = parser.parse_args(argv)
     if not (1 <= options.routes <= 1 << 16 and 0 <= options.acl <= 1 << 16):
         parser.error("expected 1 to 65536 routes, 0 to 65536 ACL entries")

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-    RING_FRAME = 2048,
-    RING_FRAMES = 8192,
-    RING_BLOCK = 1 << 16
+    RING_FRAME = 2048,        /* bytes of a slot, which holds one frame */
+    RING_FRAMES = 8192,       /* slots */
+    RING_BLOCK = 1 << 16      /* bytes of a block of slots */
 };
 
 static inline uint64_t now_ns(void)
@@ -32,7 +32,7 @@ static inline uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Receives frames of a protocol from now on; none if it is 0. */
+/* Receives frames of an EtherType from now on; none if it is 0. */
 static inline int packet_bind(int fd, const char *name, uint16_t protocol)
 {
     struct sockaddr_ll at = {
@@ -44,7 +44,7 @@ static inline int packet_bind(int fd, const char *name, uint16_t protocol)
     return bind(fd, (struct sockaddr *)&at, sizeof at);
 }
 
-/* Opens a socket for sending; -1 with errno. */
+/* Opens a socket that only sends. Returns it, or -1 with errno. */
 static inline int packet_open(const char *name)
 {
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -59,11 +59,11 @@ static inline int packet_open(const char *name)
     return fd;
 }
 
-/* Maps the ring of such a socket, which receives from now on; NULL with
- * errno. */
+/* Makes a socket of packet_open receive, too. Returns its receive ring, or
+ * NULL with errno. */
 static inline uint8_t *packet_ring(int fd, const char *name, uint16_t protocol)
 {
-    struct tpacket_req ask = {
+    struct tpacket_req request = {
         .tp_block_size = RING_BLOCK,
         .tp_block_nr = RING_FRAMES / (RING_BLOCK / RING_FRAME),
         .tp_frame_size = RING_FRAME,
@@ -73,7 +73,8 @@ static inline uint8_t *packet_ring(int fd, const char *name, uint16_t protocol)
     void *ring;
 
     if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version)
-        || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ask, sizeof ask))
+        || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request,
+                      sizeof request))
         return NULL;
     ring = mmap(NULL, (size_t)RING_FRAME * RING_FRAMES,
                 PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -100,7 +101,7 @@ static inline void packet_done(struct tpacket2_hdr *h)
     __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
 
-/* Closes both sockets and the ring, those that exist. */
+/* Closes the sockets and unmaps the ring, if they exist. */
 static inline void packet_close(int rx_fd, int tx_fd, uint8_t *ring)
 {
     if (ring)

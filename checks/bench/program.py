@@ -84,7 +84,7 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
         BenchError: an entry was refused.
         P4RtError: the program, or the whole request, was refused.
     """
-    # without an election, as simple_switch_grpc accepts them from an only client
+    # bmv2_compat: like simple_switch_grpc, writes need no primary controller
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
     push = requests.push_request(case.program)
@@ -139,7 +139,7 @@ class InjectionLoop:
 
 
 def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tuple[tuple[float, ...], float]:
-    """Rates of RUNS runs after one that warms caches and the packet pool; the share that came out."""
+    """Rates of RUNS runs, after one that warms caches and the packet pool, and the share that came out."""
     loop = InjectionLoop(switch, case)
     with one_core():
         loop.packets(packets)
@@ -147,8 +147,8 @@ def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tupl
     return tuple(rate for rate, _ in runs), statistics.mean(share for _, share in runs)
 
 
-def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
-    """Packets per second of this thread's CPU time if each is run alone, with a trace of every step."""
+def traced_rate(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
+    """Packets per second of this thread's CPU time, sent one by one with a trace of every step."""
     dry_run_packet(switch, case.port, case.frames[0])  # compiles the tracing build
     began_ns = time.thread_time_ns()
     for number in range(packets):
@@ -157,12 +157,12 @@ def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
 
 
 def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
-    """Set-up times, and packets per second without and with a trace of each."""
+    """Set-up times, and packets per second without and with a trace of each packet."""
     with V1ModelSwitch(None, SwitchConfig()) as switch:
         load_s, write_s = configure(switch, case)
         rates, share = packet_rates(switch, case, 10_000 if quick else PACKETS)
         with one_core():
-            traced_rates = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
+            traced_rates = tuple(traced_rate(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
     name, entries = case.program.name, len(case.entries.updates)
     note = f"{len(case.frames):,} frames in turn, {share:.0%} of packets came out"
     return [

@@ -17,7 +17,7 @@
 
 enum {
     BATCH = 64,
-    AWAKE_NS = 50000,
+    AWAKE_NS = 50000,         /* time without frames before it sleeps */
     NAP_MS = 20               /* between two checks of stop */
 };
 
@@ -31,7 +31,7 @@ struct bench_reflector {
     struct iovec iov[BATCH];
 };
 
-/* Sends the frames that have come in; returns how many. */
+/* Sends the frames that have arrived; returns their number. */
 static uint32_t reflect_batch(bench_reflector *r)
 {
     uint32_t n = 0, sent = 0;
@@ -57,7 +57,7 @@ static uint32_t reflect_batch(bench_reflector *r)
     return n;
 }
 
-/* Like the switch's thread, it does not sleep in short pauses. */
+/* The thread. Like the switch's, it does not sleep in short pauses. */
 static void *run(void *arg)
 {
     bench_reflector *r = arg;

@@ -14,7 +14,7 @@ from checks.bench.noise import Noise, remark
 from tailrace.spec.errors import Error
 
 WIDTH = 80
-_NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7
+_NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7  # widths of columns
 
 
 class BenchError(Error):
@@ -33,10 +33,10 @@ class Rival:
 class BenchResult:
     """One measured figure.
 
-    `value` is in `unit`; `goal` in the same unit, None if there is none. `better` says which side of the
-    goal is the good one. `note` is a remark for the reader. `runs` are the single runs of which `value` is
-    the median; empty if there was only one. `rival` is the figure of other software. `noise` is the load by
-    others during each run.
+    `value` is in `unit`; `goal` in the same unit, None if there is none. `better` says whether
+    more or less than the goal is good. `note` is a remark for the reader. `runs` are the single runs of which
+    `value` is the median; empty if there was only one. `rival` is the figure of other software. `noise` is
+    the load by others during each run.
     """
 
     group: str
@@ -88,7 +88,7 @@ def _verdict(result: BenchResult) -> str:
     return f"{sign}{_number(result.goal)} {'yes' if result.reaches_goal() else 'NO'}"
 
 
-def _beside(figure: Rival | None) -> str:
+def _rival_cell(figure: Rival | None) -> str:
     if figure is None:
         return ""
     return "none" if figure.value is None else _number(figure.value)
@@ -99,7 +99,7 @@ def _row(result: BenchResult) -> list[str]:
     loud = "!" if result.quiet() is False else ""
     cells = (
         f"{_number(result.value):>{_VALUE}} {result.unit:<{_UNIT}}{percent + loud:>{_SPREAD}}"
-        f" {_verdict(result):<{_GOAL}}{_beside(result.rival):>{_RIVAL}}"
+        f" {_verdict(result):<{_GOAL}}{_rival_cell(result.rival):>{_RIVAL}}"
     )
     name = f"  {result.name}"
     fits = len(name) <= _NAME

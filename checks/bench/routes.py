@@ -41,7 +41,7 @@ def _insert(table: str, match: Mapping[str, object], action: P4TableAction) -> p
 
 
 def updates(count: int) -> list[p4r.Update]:
-    """Inserts of `count` routes to /24 networks, all with EGRESS_PORT."""
+    """Inserts of `count` routes to /24 networks, all through EGRESS_PORT."""
     forward = P4TableAction("forward", next_hop=_NEXT_HOP, port=EGRESS_PORT)
     networks = (f"{IPv4Address(network(index))}/24" for index in range(count))
     return [_insert("route", {"dst": each}, forward) for each in networks]

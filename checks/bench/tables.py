@@ -50,7 +50,7 @@ def run(quick: bool) -> list[BenchResult]:
     task_rounds = alternating(tasks, 1 if quick else ROUNDS)
     seconds = {name: tuple(each.value for each in rounds) for name, rounds in task_rounds.items()}
     theirs = seconds.get(RIVAL)
-    beside = Rival(RIVAL, statistics.median(theirs)) if theirs else Rival(f"{RIVAL} is not on PATH")
+    rival = Rival(RIVAL, statistics.median(theirs)) if theirs else Rival(f"{RIVAL} is not on PATH")
     return [
         BenchResult(
             GROUP,
@@ -61,7 +61,7 @@ def run(quick: bool) -> list[BenchResult]:
             better="less",
             note=f"in batches of {BATCH}",
             runs=seconds["grpc"],
-            rival=beside,
+            rival=rival,
             noise=tuple(each.noise for each in task_rounds["grpc"]),
         ),
     ]

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FatTreeLoad:
-    """A permutation on a fat tree of arity `k`; `hosts` says how NICs run (hosts.compiled)."""
+    """A permutation on a fat tree of arity `k`; `hosts`: NICs are "compiled" or "interpreted"."""
 
     scheme: str
     k: int
@@ -87,7 +87,7 @@ class SetUp:
         return self.import_s + self.compile_s + self.build_s + self.install_s
 
 
-def apart(task: Callable[..., T], *arguments: object) -> T:
+def in_fresh_process(task: Callable[..., T], *arguments: object) -> T:
     """The result of `task(*arguments)` in a fresh process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(task, *arguments).result()
@@ -117,7 +117,7 @@ def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
 
 def _rate(load: FatTreeLoad) -> BenchResult:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
-    figures = apart(_measure, load)
+    figures = in_fresh_process(_measure, load)
     rates = figures.rates
     note = f"{figures.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
@@ -137,7 +137,7 @@ def _rates(quick: bool) -> list[BenchResult]:
 
 def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> BenchResult:
     print(f"bench: virtual: set-up, {scheme}, {name}", file=sys.stderr)
-    set_up = apart(_set_up, cache_dir, scheme, k)
+    set_up = in_fresh_process(_set_up, cache_dir, scheme, k)
     note = (
         f"import {set_up.import_s:.1f}, compile {set_up.compile_s:.1f}, "
         f"build {set_up.build_s:.1f}, install {set_up.install_s:.1f}"
@@ -179,7 +179,7 @@ def run_full(quick: bool) -> list[BenchResult]:
     for scheme in GOAL_HOPS_PER_S:
         load = FatTreeLoad(scheme, k, size, COMPILED, warm_up=False)
         print(f"bench: virtual: {load.name}, {format_bytes(size)} a flow", file=sys.stderr)
-        figures = apart(_measure, load)
+        figures = in_fresh_process(_measure, load)
         ((hops,), (cpu_s,), (wall_s,)) = figures.hops, figures.cpu_s, figures.wall_s
         rate = f"{hops / 1e6:.1f} M hops, {cpu_s:.1f} s of CPU time, {hops / cpu_s / 1e6:.2f} M hops/s"
         note = f"{format_bytes(size)} a flow, {rate}"

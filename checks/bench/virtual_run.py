@@ -64,10 +64,10 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
         nics[flow.src].add_flow(again)
     hops = network.traffic().packet_hops
     cpu_s, wall_s = time.process_time(), time.perf_counter()
-    rested = network.run()
+    came_to_rest = network.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     records = Nic.merge(*nics.values())[-len(job.flows) :]
-    if not rested or any(record.end_ns is None or record.retransmitted for record in records):
+    if not came_to_rest or any(record.end_ns is None or record.retransmitted for record in records):
         raise BenchError("flows did not finish, or retransmitted packets")
     return network.traffic().packet_hops - hops, cpu_s, wall_s
 

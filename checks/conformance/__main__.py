@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-from checks.conformance.bmv2 import runs
+from checks.conformance.bmv2 import runs_on_bmv2
 from checks.conformance.cases import record_cases
 from checks.conformance.golden import write_golden
 from checks.conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
@@ -72,7 +72,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def record(only: str | None, seed: int, log: Path) -> None:
-    """Write the golden file of each test program, and the outcomes of all recorded cases."""
+    """Write the golden file of each test program, and record the outcomes of all case files anew."""
     for program in load_programs(BUILD):
         if only not in (None, program.name):
             continue
@@ -109,10 +109,10 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
         try:
             row = run_program(program, options.packets, options.seed, log)
         except NotLoadedError as error:
-            bmv2_runs = runs(program, log)
-            who = "the native switch only" if bmv2_runs else "both"
+            bmv2_accepts = runs_on_bmv2(program, log)
+            who = "the native switch only" if bmv2_accepts else "both"
             print(f"{program.name:24} refused by {who}: {error}", flush=True)
-            (failing if bmv2_runs else refused_by_both).append(program.name)
+            (failing if bmv2_accepts else refused_by_both).append(program.name)
             continue
         except (ConformanceError, SwitchError) as error:
             print(f"{program.name:24} not compared: {one_line(str(error))}", flush=True)

@@ -31,7 +31,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A packet that shall leave by `port`; of `data` only the bits set in `mask` count."""
+    """A packet expected on `port`. Only the bits of `data` that are set in `mask` are compared."""
 
     port: int
     data: bytes

@@ -12,6 +12,7 @@ from tailrace.bmv2.dataplane import Outputs
 WINDOW = 256
 MAX_EXAMPLES = 20
 Mask = Sequence[tuple[int, int]]
+"""Byte ranges of output frames that are not compared: (offset, length)."""
 Window = Callable[[Sequence[Packet]], list[Outputs]]
 """Sends packets through a switch; returns the outputs of each."""
 
@@ -63,7 +64,7 @@ def blank(data: bytes, mask: Mask) -> bytes:
     return bytes(out)
 
 
-def normal(outputs: Outputs, mask: Mask) -> Outputs:
+def normalized(outputs: Outputs, mask: Mask) -> Outputs:
     """Masked outputs, sorted by port; the order on each port stays."""
     return sorted(((port, blank(data, mask)) for port, data in outputs), key=lambda output: output[0])
 
@@ -90,9 +91,9 @@ def compare(
 ) -> ComparisonCounts:
     """Feed both switches and compare packet by packet.
 
-    A window with all its copies fits the queues (BMv2 drops silently where they are full). A packet of a
-    stateless program whose outputs differ is repeated, alone, on both: only a difference that stays is a
-    mismatch.
+    A window, with all copies of its packets, fits the queues (BMv2 drops silently where they are full). If
+    the program is stateless, a packet whose outputs differ is repeated, alone, on both switches: only a
+    difference that stays is a mismatch.
     """
     result = ComparisonCounts()
     for window in windows(packets):
@@ -101,14 +102,14 @@ def compare(
             result.outputs += len(expected)
             result.dropped += not expected
             index = result.packets - 1
-            if normal(expected, mask) == normal(actual, mask):
+            if normalized(expected, mask) == normalized(actual, mask):
                 continue
-            if sorted(normal(expected, mask)) == sorted(normal(actual, mask)):
+            if sorted(normalized(expected, mask)) == sorted(normalized(actual, mask)):
                 result.reordered += 1
                 continue
             if not stateful:
                 expected, actual = reference([packet])[0], candidate([packet])[0]
-                if sorted(normal(expected, mask)) == sorted(normal(actual, mask)):
+                if sorted(normalized(expected, mask)) == sorted(normalized(actual, mask)):
                     result.transient += 1
                     continue
             result.mismatches += 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The random control plane of one program: P4Runtime updates from P4Info, with keys from pools of values.
 
-Entries, members, groups, multicast groups, clone sessions, meters and value sets. Packets draw from the same
-pools (`packets`), so that entries are hit.
+It has entries, members, groups, multicast groups, clone sessions, meters and value sets. Packets draw from
+the same pools (packets.py), so that they match entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEMBERS = 12
 GROUPS = 5
 PORTS = 8
 RANDOM_VALUES = 6
-NEVER_EXHAUSTED = [1_000_000_000, 1_000_000_000, 2_000_000_000, 2_000_000_000]
+NEVER_EXHAUSTED = [1_000_000_000, 1_000_000_000, 2_000_000_000, 2_000_000_000]  # CIR, CBS, PIR, PBS
 _MATCH = p4i.MatchField
 _PRIORITIZED = {_MATCH.TERNARY, _MATCH.RANGE, _MATCH.OPTIONAL}
 

@@ -27,8 +27,8 @@ from checks.conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
 
 MAX_PACKETS = 2000
-MAX_FRAME = 256
-MAX_FILE = 150_000
+MAX_FRAME_BYTES = 256
+MAX_FILE_BYTES = 150_000
 FORMAT = 2
 
 
@@ -50,22 +50,22 @@ class Golden:
 def write_golden(program: CompiledProgram, seed: int, path: Path, log: Path) -> tuple[int, int]:
     """Run packets through BMv2 and write the golden file; returns (packets, bytes of the file).
 
-    Fewer packets are taken where the file would grow over MAX_FILE.
+    Fewer packets are taken where the file would grow over MAX_FILE_BYTES.
     """
     count = MAX_PACKETS
     while True:
         data = lzma.compress(
             json.dumps(_record(program, seed, count, log), separators=(",", ":")).encode(), preset=9
         )
-        if len(data) <= MAX_FILE:
+        if len(data) <= MAX_FILE_BYTES:
             path.write_bytes(data)
             return count, len(data)
-        count = min(count * 9 // 10, count * MAX_FILE // len(data))
+        count = min(count * 9 // 10, count * MAX_FILE_BYTES // len(data))
 
 
 def _record(program: CompiledProgram, seed: int, count: int, log: Path) -> dict[str, Any]:
     updates, stream = generate(program, seed)
-    packets = list(islice((packet for packet in stream if len(packet.data) <= MAX_FRAME), count))
+    packets = list(islice((packet for packet in stream if len(packet.data) <= MAX_FRAME_BYTES), count))
     with Bmv2(program, log) as bmv2:
         bmv2.install(updates)
         outputs = [output for window in windows(packets) for output in bmv2.window(window)]

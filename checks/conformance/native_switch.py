@@ -26,7 +26,7 @@ CONFIG = SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES)
 class NativeSwitch(SwitchUnderTest):
     """One native switch with a program. Like BMv2's server, it accepts some of what P4Runtime forbids.
 
-    now_ns: its time, which stands still between packets; learned: digests so far
+    `now_ns` is its time, which stands still between packets; `learned` are the digests received so far.
     """
 
     def __init__(self, program: CompiledProgram, config: SwitchConfig = CONFIG) -> None:

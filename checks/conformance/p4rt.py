@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch under test, which takes updates and packets and shows its counters; a version of it over gRPC."""
+"""A switch under test, which takes updates and packets and shows its counters; and one reached over gRPC."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ MAX_HEADER_BYTES = 600
 
 @dataclass(slots=True)
 class ParserWalk:
-    """State of one walk through the parser."""
+    """State of one walk through the parser: the headers made so far (`chunks`), the latest by name, metadata
+    fields (`scalars`), the number of `used` elements by stack, and the results of lookaheads, as
+    (bits, value) by bit offset (`peeked`).
+    """
 
     chunks: list[Chunk] = field(default_factory=list)
     latest: dict[str, Chunk] = field(default_factory=dict)

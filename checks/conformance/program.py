@@ -26,7 +26,7 @@ class ConformanceError(Exception):
 class Hints:
     """What the generator needs to know and the compiled program does not say.
 
-    pools: "header_type.field" -> values worth trying (beside random ones); params: parameter name -> values;
+    pools: "header_type.field" -> values worth trying (beside random ones); params: parameter -> values;
     mask: output byte ranges (offset, length) that depend on time or chance; multicast, clones: id -> [port,
     instance]; stateful: whether the result of a packet depends on earlier ones; entries: how many entries a
     table gets; meters: name -> [cir, cburst, pir, pburst]; value_sets: name -> values of the whole key;

@@ -83,7 +83,7 @@ def written(registers: Cells, timing: Collection[str]) -> Cells:
 def compare_digests(
     bmv2: Bmv2, native: NativeSwitch, updates: list[p4r.Update], packets: list[Packet]
 ) -> tuple[int, list[str]]:
-    """Reload and feed both switches; the number of distinct digests, a line for each from only one switch."""
+    """Sends packets to both switches; counts distinct digests, with a line for each from one switch only."""
     bmv2.install(updates)
     native.install(updates)
     native.learned.clear()

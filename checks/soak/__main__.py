@@ -2,7 +2,7 @@
 """python -m checks.soak --seeds A..B [--workers N] [--shrink] | --seed N [--shrink]
 | --scenario JSON [--shrink]
 
-Exit codes: 0 every promise was kept, 1 some were broken (a line for each is the command that repeats it),
+Exit codes: 0 all promises (invariants) were kept, 1 some were broken (each line repeats one of these runs),
 2 bad input.
 """
 
@@ -32,14 +32,14 @@ COLLECTS_EVERY = 16
 """Scenarios between two garbage collections: within a scenario, they would take a tenth of its time."""
 
 
-def _of_seed(seed: int) -> tuple[int, ScenarioResult]:
+def _run_seed(seed: int) -> tuple[int, ScenarioResult]:
     if seed % COLLECTS_EVERY == 0:
         gc.collect()
     return seed, run(draw(seed))
 
 
 def _begin() -> None:
-    """Exempts all objects that this process has made so far from garbage collection."""
+    """Stops automatic garbage collection, and exempts all objects made so far from later collections."""
     gc.disable()
     gc.freeze()
 
@@ -47,10 +47,10 @@ def _begin() -> None:
 def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, ScenarioResult]]:
     if workers == 1:
         _begin()
-        yield from map(_of_seed, seeds)
+        yield from map(_run_seed, seeds)
         return
     with ProcessPoolExecutor(workers, initializer=_begin) as pool:
-        yield from pool.map(_of_seed, seeds, chunksize=4)
+        yield from pool.map(_run_seed, seeds, chunksize=4)
 
 
 def _scenario(text: str) -> Scenario:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of a network in virtual time under disturbances: they are killed, run several at once, have bad
-channels, and meet switches that restart during a Write, are full, or hold an earlier controller's entries.
+"""Controllers of a network in virtual time under disturbances: they are killed, several run at once, channels
+fail, and they meet switches that restart during a Write, are full, or hold an earlier controller's entries.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def dead_for_ever(job: Job) -> Down:
     return frozenset(dead_ends)
 
 
-class Disturbed(RealController):
-    """One or more controllers as in real time, with the disturbances of a scenario."""
+class DisturbedController(RealController):
+    """Runs one or more controllers like those of real time, under the disturbances of a scenario."""
 
     def __init__(
         self, network: Network, job: Job, scenario: Scenario, happened: Callable[[Event], None]
@@ -80,12 +80,12 @@ class Disturbed(RealController):
         self._latency_ns = round(POLL_SHARE * self.interval_ns)
         self.memory.model = ChannelModel(self._disturbed_delay_s, self._rpc_fault, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self.controllers = {index: self._nth(index) for index in range(chaos.controllers)}
+        self.controllers = {index: self._new_controller(index) for index in range(chaos.controllers)}
         self.controller = self.controllers[0]
-        self.rests = False
+        self.stopped = False
         """Whether controllers were stopped because all was repaired: the remaining traffic waits for timeouts
         of NICs, and controllers would only send thousands of probes meanwhile."""
-        self.rested_ns: int | None = None
+        self.stopped_ns: int | None = None
         """When they were stopped; None: the run ended before."""
 
     def _begin(self, network: Network, job: Job) -> None:
@@ -99,7 +99,7 @@ class Disturbed(RealController):
             for switch in network.switches:
                 network.p4rt(switch.name).restart()
 
-    def _nth(self, index: int) -> Controller:
+    def _new_controller(self, index: int) -> Controller:
         """Makes a controller, but does not start it."""
         election_id = DEFAULT_ELECTION_ID - (0 if self._chaos.same else index)
         old = index == 0 and self._network.now_ns < self._chaos.old_ns
@@ -193,23 +193,23 @@ class Disturbed(RealController):
             call_at(full.at_ns, partial(self._fill, full))
         if chaos.old_ns:
             call_at(chaos.old_ns, partial(self._kill, Kill(0, chaos.old_ns, 0)))
-        call_at(self._quiet_ns + 1, self._rest)
+        call_at(self._quiet_ns + 1, self._stop_when_repaired)
 
     def _listen(self) -> None:
-        if not self.rests:
+        if not self.stopped:
             super()._listen()
 
-    def _rest(self) -> None:
+    def _stop_when_repaired(self) -> None:
         """Stops all controllers after the last repair."""
         if self.reconciled and not self.violations():
-            self.rested_ns = self._network.now_ns
+            self.stopped_ns = self._network.now_ns
             self.end()
         else:
-            self._network.call_at(self._network.now_ns + 4 * self.interval_ns, self._rest)
+            self._network.call_at(self._network.now_ns + 4 * self.interval_ns, self._stop_when_repaired)
 
     def end(self) -> None:
         """Stops all controllers."""
-        self.rests = True
+        self.stopped = True
         for task in self._tasks.values():
             self._loop.run_ready(task.cancel)
         self._tasks.clear()
@@ -230,7 +230,7 @@ class Disturbed(RealController):
         self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._revive, kill.controller))
 
     def _revive(self, index: int) -> None:
-        self.controllers[index] = self._nth(index)
+        self.controllers[index] = self._new_controller(index)
         self._start(index)
 
     def check(self) -> None:
@@ -238,14 +238,14 @@ class Disturbed(RealController):
             if task.done():
                 task.result()
 
-    # ---- in the end ----
+    # ---- checks at the end of the run ----
 
     @property
     def reconciled(self) -> bool:
         """Whether each switch is READY at one controller and all other controllers are its backups, and each
         primary controller knows which links are dead.
         """
-        if self.rests:
+        if self.stopped:
             return True
         backups = [SessionState.BACKUP] * (self._chaos.controllers - 1)
         all_ready = all(
@@ -281,9 +281,9 @@ class Disturbed(RealController):
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
             # compared here, then as the controller does, which knows the programs' default actions
-            odd = {key for key, (value, _) in each.entries.items() if key not in now or now[key][0] != value}
-            odd |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
-            count = len(odd) or len(diff_by_key(each.program, each.entries, now))
+            differing = {k for k, (value, _) in each.entries.items() if k not in now or now[k][0] != value}
+            differing |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
+            count = len(differing) or len(diff_by_key(each.program, each.entries, now))
             if count:
                 problems.append(f"diff: {name} differs in {count} entities")
         return problems

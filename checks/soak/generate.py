@@ -162,12 +162,12 @@ def _fault(rng: random.Random, times: _Times, topology: Topology) -> str:
 
 def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
     controllers = rng.choices((1, 2, 3), (12, 5, 1))[0]
-    some = rng.random() < 0.5
+    has_shares = rng.random() < 0.5
 
     def share(*choices: float) -> float:
-        return rng.choice((0.0, 0.0, *choices)) if some else 0.0
+        return rng.choice((0.0, 0.0, *choices)) if has_shares else 0.0
 
-    def some_of(most: int) -> range:
+    def up_to(most: int) -> range:
         return range(rng.randrange(most + 1) if rng.random() < 0.5 else 0)
 
     switches = [switch.name for switch in job.topology.switches]
@@ -189,8 +189,8 @@ def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
         stale=tuple(sorted(rng.sample(links, rng.randrange(1, 3)))) if rng.random() < 0.15 else (),
         old=_scheme(rng, *(job.scheme.name.split(":")[:1] if old < 0.05 else ())) if old < 0.1 else "",
         old_ns=times.at_ns() if old < 0.1 and rng.random() < 0.5 else 0,
-        kills=tuple(Kill(rng.randrange(controllers), times.at_ns(), times.for_ns()) for _ in some_of(2)),
-        breaks=tuple(Break(rng.choice(switches), times.at_ns()) for _ in some_of(4)),
+        kills=tuple(Kill(rng.randrange(controllers), times.at_ns(), times.for_ns()) for _ in up_to(2)),
+        breaks=tuple(Break(rng.choice(switches), times.at_ns()) for _ in up_to(4)),
         full=tuple(
             Full(rng.choice(switches), times.at_ns(), times.for_ns())
             for _ in range(rng.randrange(3) if rng.random() < 0.2 else 0)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from checks.soak.control import Disturbed, dead_for_ever, quiet_ns
+from checks.soak.control import DisturbedController, dead_for_ever, quiet_ns
 from checks.soak.scenario import Scenario
 from tailrace.experiments.plan.plan import Plan
 from tailrace.hosts.flows.flow import FlowSpec
@@ -122,19 +122,19 @@ def _limited() -> Iterator[None]:
 
 def _run(scenario: Scenario, outcome: ScenarioResult) -> None:
     planned = _with_late_flows(scenario.plan(), scenario)
-    controls: list[Disturbed] = []
+    controls: list[DisturbedController] = []
 
     def make_control(network: Network, job: Job, happened: Callable[[Event], None]) -> ControlPlane:
-        controls.append(Disturbed(network, job, scenario, happened))
+        controls.append(DisturbedController(network, job, scenario, happened))
         return controls[0]
 
     def afterwards(network: Network) -> None:
-        outcome.problems += _when_it_is_quiet(network, controls[0], scenario)
+        outcome.problems += _problems_when_quiet(network, controls[0], scenario)
 
     backend = VirtualBackend(control=make_control, afterwards=afterwards)
     result = run_plan(planned, backend, _nothing, label="soak")
     outcome.trace = str(result.summary.trace_sha256)
-    outcome.problems += _of_the_run(result, scenario, controls[0])
+    outcome.problems += _problems_of_run(result, scenario, controls[0])
 
 
 def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
@@ -162,7 +162,7 @@ def _nothing(_progress: Progress) -> None:
     """Ignores progress."""
 
 
-def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Iterator[str]:
+def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedController) -> Iterator[str]:
     summary = result.summary
     if not result.complete and not _cut_off(result, scenario):
         yield f"end: {summary.flows - summary.completed} of {summary.flows} flows did not end"
@@ -176,7 +176,7 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
         yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
     late_ns = _late_ns(scenario, scenario.plan().job)
     alone = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
-    mended = control.rested_ns is not None and control.rested_ns <= late_ns
+    mended = control.stopped_ns is not None and control.stopped_ns <= late_ns
     if not (alone and mended and _keeps_order(scenario)):
         return  # the time that retransmissions take has no bound
     for row in result.rows:
@@ -185,9 +185,9 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
 
 
 def _cut_off(result: Result, scenario: Scenario) -> bool:
-    """Whether all flows that do not end have a reason: links that stay dead disconnect the hosts; the
-    detour around one has more hops than there are channels, and is refused (docs/channels.md); or no table
-    may lead around it (docs/spritz.md, Failed links).
+    """Whether each flow that does not end has a reason: links that stay dead disconnect its hosts; the detour
+    around such a link has more hops than there are channels, and is refused (docs/channels.md); or the
+    scheme's paths have no detours (docs/spritz.md, Failed links).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
@@ -200,7 +200,7 @@ def _cut_off(result: Result, scenario: Scenario) -> bool:
     return all(a != b and not (hops[a][b] and hops[b][a]) for a, b in ends)
 
 
-def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
+def _promises_order(scenario: Scenario, control: DisturbedController, result: Result) -> bool:
     """Whether packets of a flow must arrive in order."""
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
@@ -220,7 +220,7 @@ def _keeps_order(scenario: Scenario) -> bool:
     return any(settings >= set(scheme.split(":")) for scheme in (*IN_ORDER, *ONE_PATH))
 
 
-def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) -> Iterator[str]:
+def _problems_when_quiet(network: Network, control: DisturbedController, scenario: Scenario) -> Iterator[str]:
     last_ns = max(network.now_ns, quiet_ns(scenario, scenario.plan().job))
     end_ns = last_ns + SETTLE_ROUNDS * control.interval_ns
     network.advance_to(last_ns)
@@ -249,7 +249,7 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
                         yield f"entries: {switch.name}: {nonzero} cells of {register.name} are not 0"
 
 
-def _loses(scenario: Scenario, control: Disturbed) -> bool:
+def _loses(scenario: Scenario, control: DisturbedController) -> bool:
     """Whether packets may be lost."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0

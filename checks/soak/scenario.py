@@ -46,7 +46,7 @@ class Chaos(msgspec.Struct, frozen=True):
     """Disturbances between switches and controllers.
 
     until_ns: when the disturbances given as shares end
-    latency: usual time of a message, in intervals of link probes; the longest takes 1 + spread times that
+    latency: usual delay of a message, in intervals of link probes; the longest is (1 + spread) times that
     lost, responses, silent, twice: shares of calls with a lost request, with a lost response, without a
         response, and carried out twice
     crashes: share of Writes and pushes after which the switch restarts before it responds

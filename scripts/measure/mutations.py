@@ -4,7 +4,7 @@
 
     .venv/bin/python -m scripts.measure.mutations draw SEED     ten for each area, as TOML
     .venv/bin/python -m scripts.measure.mutations check         whether every mutation still applies
-    .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    those that OUT lacks
+    .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    runs those that OUT lacks
 
 A mutation changes a comparison or a constant, drops a statement, or negates the condition of a branch. `run`
 applies each in this work tree, which must be clean, runs the tests of its room (component, AREAS) until one
@@ -44,9 +44,9 @@ AREAS = {
     "controller": ("controller/", (".py",), ("tests/controller", "tests/cli")),
     "study": ("tailrace/experiments/", (".py",), ("tests/experiments", "tests/api")),
 }
-"""Of each area: the folder and the suffixes of its files, and the tests of its room."""
+"""For each area: the folder and the suffixes of its files, and the tests of its room."""
 RECORDED = ("tests/traces", "tests/checks/conformance", "tests/hosts/traces")
-EACH = 10
+PER_AREA = 10
 MUTANTS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 C_COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(!~-])")
 C_CONSTANT = re.compile(r"(?<![\w.\"'<])([1-9]\d{0,5})(?![\w.\"'])")
@@ -147,7 +147,7 @@ def draw(seed: int) -> list[Mutation]:
                 places.setdefault(kind, []).append(Mutation("", area, kind, path, old, new, nth))
         kinds = ["comparison", "constant", "statement", "branch"]
         lines_seen: set[tuple[str, str, int]] = set()
-        while len(lines_seen) < EACH:
+        while len(lines_seen) < PER_AREA:
             chosen = rng.choice(places[kinds[len(lines_seen) % len(kinds)]])
             if (place := (chosen.file, chosen.old, chosen.nth)) not in lines_seen:
                 lines_seen.add(place)
@@ -206,7 +206,7 @@ def failures_of(command: Sequence[str], everything: bool) -> list[str]:
     return names or [(done.stdout + done.stderr).strip().rpartition("\n")[2][:200] or "failed"]
 
 
-def compiled(mutations: Sequence[Mutation], everything: bool) -> list[str]:
+def applied(mutations: Sequence[Mutation], everything: bool) -> list[str]:
     """Writes the mutated files, and compiles mutated P4; returns failures of the compiler."""
     for mutation in mutations:
         (ROOT / mutation.file).write_text(mutated(mutation), encoding="utf-8")
@@ -218,7 +218,7 @@ def compiled(mutations: Sequence[Mutation], everything: bool) -> list[str]:
 def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: bool) -> list[str]:
     """The failures with these mutations in the work tree, which is restored afterwards."""
     try:
-        return compiled(mutations, everything) or failures_of(command, everything)
+        return applied(mutations, everything) or failures_of(command, everything)
     finally:
         subprocess.run(["git", "checkout", "--quiet", "--", "."], cwd=ROOT, check=True)
 

@@ -18,8 +18,8 @@
             for index, name in enumerate(names):
                 builder.link(name, names[(index + 1) % len(names)])
 
-A workload is such a struct with a method `transfers(topology, rng)`, which yields Transfers; a fault one with
-`resolve(topology, rng)`, which returns the faults of links; a metric is a function of a Result. All random
+A workload is such a struct with a method `transfers(topology, rng)`, which yields Transfers. A fault has a
+method `resolve(topology, rng)`, which returns faults of links. A metric is a function of a Result. All random
 numbers must come from `rng`, so that a seed gives the same run again. spec/plugins.py describes how plug-ins
 are loaded, spec/keys.py the declaration of keys.
 """

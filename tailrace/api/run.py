@@ -82,9 +82,9 @@ def run(
             is the same. Or, if all ranks call this function, their transport (such as MPI): then only the
             first rank writes, and each gets the result.
         stop_at: virtual times before time scaling, such as `20us`, at which the run pauses.
-        at_stop: called at each pause, with the network; with several ranks, with the part of the first rank,
-            and the P4Runtime addresses of all other switches until it returns (`remote_addresses`).
-        progress: True: shown on standard error, as the command line does; or a file for it.
+        at_stop: called at each pause with the network. With several ranks it gets the part of the first rank,
+            and `remote_addresses`: the P4Runtime addresses of all other switches until it returns.
+        progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys.
 
     Raises:
@@ -157,8 +157,8 @@ def compare(
     network, independently of the scheme. With several seeds (`seed="1..10"`) every scheme runs with each, the
     table has means with 95 % intervals, and ratios are formed of pairs of runs with the same seed.
 
-    A run that fails does not prevent others: see `complete` and `failed`. A scheme that works over one
-    transport only uses that one. A scheme that cannot run on the network is left out: see `left_out`.
+    A run that fails does not prevent others: see `complete` and `failed`. A scheme that
+    requires a transport uses it. A scheme that cannot run on the network is left out: see `left_out`.
 
     Args:
         base: the experiment, except for the scheme: an Experiment, a TOML file, or a preset such as `basic`.
@@ -170,7 +170,7 @@ def compare(
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
         workers: number of parallel processes, in virtual time.
         again: whether to repeat runs that an earlier call has finished.
-        progress: True: shown on standard error, as the command line does; or a file for it.
+        progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys.
 
     Raises:
@@ -226,7 +226,7 @@ def repeat(
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
         workers: number of parallel processes, in virtual time.
         again: whether to repeat runs that an earlier call has finished.
-        progress: True: shown on standard error, as the command line does; or a file for it.
+        progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys; `seed` such as `1..10`.
 
     Raises:
@@ -316,7 +316,7 @@ def sweep(
         cluster: address of the scheduler of a Dask cluster, on which the runs are done instead.
         again: whether to repeat runs that an earlier call has finished.
         store: a folder of finished runs, to which each run in virtual time is added as a line.
-        progress: True: shown on standard error, as the command line does; or a file for it.
+        progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys.
 
     Raises:

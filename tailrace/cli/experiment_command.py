@@ -268,10 +268,12 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 
 @contextmanager
-def interruptible(then: str = NOTHING_KEPT) -> Iterator[None]:
-    """Turns SIGINT, SIGTERM and SIGHUP into StoppedError, after the body has cleaned up."""
+def interruptible(kept: str = NOTHING_KEPT) -> Iterator[None]:
+    """Turns SIGINT, SIGTERM and SIGHUP into StoppedError, after the body has cleaned up. `kept` is
+    the part of its message that says which results are kept.
+    """
     try:
         with stoppable():
             yield
     except Interrupted as error:
-        raise StoppedError(error.number, f"interrupted; {then}") from None
+        raise StoppedError(error.number, f"interrupted; {kept}") from None

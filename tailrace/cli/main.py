@@ -20,7 +20,7 @@ from typing import Any
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
 
-_YOUNG = 100_000
+_YOUNG_THRESHOLD = 100_000
 """Threshold of the youngest generation of Python's garbage collector: imports and large networks create many
 objects and few cycles, and the default, 700, would cost a tenth of the time of a short run.
 """
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # else gRPC itself logs unreachable servers
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_YOUNG_THRESHOLD)
     _make_streams()
     try:
         with _terminable(), _named_output():

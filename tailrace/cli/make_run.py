@@ -13,7 +13,7 @@
                of its rate, for spritz a link that fails for a while, for rlb and HF2T none
     SEED       seed of all random choices; several, such as 1..10, give means
     OUT        folder for the results
-    CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the only one that runs
+    CLI        1: bring the fabric up and show Mininet's prompt; only the first scheme of SCHEME then runs
 
 An empty variable counts as not set. `command` is pure; `main` runs the command line that it returns.
 """
@@ -57,7 +57,7 @@ def command(environment: Mapping[str, str]) -> list[str]:
     if "TOPO" in given:
         options["topology"] = given["TOPO"]
     if preset == LOSSLESS:
-        options |= _lossless(schemes)
+        options |= _pfc_options(schemes)
     names = ("WORKLOAD", "FLOWS", "SEED", "FAULT", "OUT")
     options |= {name.lower(): given[name] for name in names if name in given}
     if prompt:
@@ -80,7 +80,7 @@ def _preset(schemes: Sequence[str]) -> str:
     return STEERED if STEERED in names else BASIC
 
 
-def _lossless(schemes: Sequence[str]) -> dict[str, str]:
+def _pfc_options(schemes: Sequence[str]) -> dict[str, str]:
     """Options that follow from RLB's spec: its PFC threshold also becomes that of the switches."""
     values = {}
     pauses = [parse(spec).options.get("pfc") for spec in schemes if _name(spec) == LOSSLESS]
@@ -91,14 +91,14 @@ def _lossless(schemes: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _of(preset: str) -> dict[str, dict[str, str]]:
+def _options_in(preset: str) -> dict[str, dict[str, str]]:
     """The options of a preset's schemes, by the scheme's name; if a name occurs twice, of the last one."""
     return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 
 def _with_flowlets(spec: str) -> str:
     """A scheme's spec, with the preset's defaults for comparisons in which NICs stretch gaps (HF2T)."""
-    usual = _of(STRETCHED)[FLOWLETS]
+    usual = _options_in(STRETCHED)[FLOWLETS]
     keys = ["gap"] if _name(spec) == FLOWLETS else []
     if _stretches(spec) and "t" not in parse(spec).options:
         keys.append("train")
@@ -135,12 +135,12 @@ def _name(spec: str) -> str:
 
 def _variant(spec: str) -> str:
     """The selector that RLB extends."""
-    return parse(spec).options.get("variant") or _of(LOSSLESS)[LOSSLESS]["variant"]
+    return parse(spec).options.get("variant") or _options_in(LOSSLESS)[LOSSLESS]["variant"]
 
 
-def _completed(spec: str) -> str:
+def _with_pfc_defaults(spec: str) -> str:
     """A scheme's spec, with the preset's defaults for comparisons with PFC."""
-    usual = _of(LOSSLESS)[LOSSLESS]
+    usual = _options_in(LOSSLESS)[LOSSLESS]
     keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
     return _with_defaults(spec, {key: usual[key] for key in keys})
 
@@ -163,7 +163,7 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
         usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())
         schemes = _with_variant([WITH_VARIANTS[0]] if prompt else usual, variant)
     if any(_name(spec) == LOSSLESS for spec in schemes):
-        return [_completed(spec) for spec in schemes]
+        return [_with_pfc_defaults(spec) for spec in schemes]
     if any(_stretches(spec) for spec in schemes):
         return [_with_flowlets(spec) for spec in schemes]
     return schemes
@@ -188,8 +188,8 @@ def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(selectors))
     if any(_stretches(spec) for spec in schemes):
         return tuple(dict.fromkeys(_unstretched(spec) for spec in schemes if _stretches(spec)))
-    beside = tuple(schemes_of(PRESETS / f"{_preset(schemes)}.toml").values())
-    return beside[:-1] if _preset(schemes) == STEERED else beside[:1]
+    baselines = tuple(schemes_of(PRESETS / f"{_preset(schemes)}.toml").values())
+    return baselines[:-1] if _preset(schemes) == STEERED else baselines[:1]
 
 
 def main() -> int:

@@ -52,7 +52,7 @@ def paper(args: Namespace) -> None:
     the 95 % interval over seeds lies on the paper's side of equality.
 
     Runs that an earlier call has finished are not repeated, nor runs in a folder of finished runs (--store,
-    by default that of --page). `tailrace report OUT` makes one page of all results.
+    by default the folder of --page). `tailrace report OUT` makes one page of all results.
 
         tailrace paper flowcut_fig8 --scale small
     """

@@ -67,7 +67,7 @@ def run(args: Namespace) -> None:
         if args.cli and processes != 1:
             raise SpecError("--ranks and --cli do not go together")
         if len(chosen.seeds) > 1 and (args.cli or args.stop_at or processes != 1):
-            raise SpecError("--seed: several do not go together with --cli, --stop-at and --ranks")
+            raise SpecError("--seed: several seeds do not go together with --cli, --stop-at and --ranks")
         if args.cli:
             open_prompt(chosen, output)
         elif len(chosen.seeds) > 1:

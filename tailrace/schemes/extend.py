@@ -2,7 +2,7 @@
 """The names that a plug-in imports to add a scheme; examples/two_choices is an example.
 
 A plug-in is a folder with NAME.py, which registers the scheme, and in `build/` the compiled P4 program,
-unless the scheme uses one of ours. A scheme that works in NICs only uses one of our programs, and its `nic`
+unless the scheme uses one of ours. A scheme that works only in NICs uses one of our programs, and its `nic`
 returns the configuration of NICs; hosts.extend has the names for that.
 """
 

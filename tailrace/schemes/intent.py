@@ -35,7 +35,7 @@ def intent(
     Args:
         down: dead links, by (switch, port) of either end.
         load: loads the program of a name.
-        suppressed: (switch, port) that the switch does not use as a next hop if it has others; of schemes
+        suppressed: (switch, port) that the switch does not use as a next hop if it has others; for schemes
             whose switches report faulty paths (RLB §IV-B.2).
         names: switches to include; None: all.
 

@@ -48,7 +48,7 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     transport: its name; empty: unknown
     fastest_bps: rate of the fastest link, before time scaling
     pause_bytes: length of an ingress queue at which PFC, by its spec, pauses the sender
-    marks: whether flows have path choices of their own, so that hosts may mark packets to follow their EV
+    marks: whether hosts may mark packets to be forwarded by their entropy value (EV), as flows choose paths
     lossless: whether queues pause their senders (PFC)
     held_bytes: the most bytes that wait in a switch, bounded by pauses
     steady: whether RTTs depend on queues only, not on the CPU load of a machine that runs switches as

@@ -49,7 +49,7 @@ class Watcher:
         """Handles a digest of a switch; returns whether it suppressed another port.
 
         Args:
-            digest: of any kind.
+            digest: a digest of any kind.
             now_ns: the current time.
             down: the ends of dead links.
         """
@@ -65,7 +65,9 @@ class Watcher:
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """Handles entries of an earlier controller; returns whether it suppressed further ports."""
+        """Compares the entries that a new controller intends with those that the switch holds; returns
+        whether it suppressed further ports.
+        """
         del switch, program, intended, held, now_ns, down
         return False
 

@@ -168,7 +168,7 @@ def blamed(what: str, *objects: object) -> Iterator[None]:
     except Error as error:
         place = _plugin_frame(error) or next(filter(None, map(place_of, objects)), "")
         # if the plug-in itself raised the error, the user made the mistake
-        refused = any(_of_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
+        refused = any(_in_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
         if place and not refused and place not in str(error):
             error.args = (f"{error} ({place})",)
         raise
@@ -190,7 +190,7 @@ def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
         return ""
     module = sys.modules.get(kind.__module__)
-    common = kind.__module__ == "builtins" or _of_plugin(getattr(module, "__file__", None) or "")
+    common = kind.__module__ == "builtins" or _in_plugin(getattr(module, "__file__", None) or "")
     if isinstance(error, Error) or not (isinstance(error, Exception) or common):
         return ""
     place = _plugin_frame(error)
@@ -217,7 +217,7 @@ def place_of(defined: object) -> str:
 @functools.cache
 def _place(made: type | FunctionType) -> str:
     file = getattr(sys.modules.get(made.__module__), "__file__", None)
-    if not file or not _of_plugin(file):
+    if not file or not _in_plugin(file):
         return ""
     if isinstance(made, FunctionType):
         return f"{file}: line {made.__code__.co_firstlineno}"
@@ -265,18 +265,18 @@ def _plugin_frame(error: BaseException | None) -> str:
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
-        if isinstance(error, SyntaxError) and error.lineno is not None and _of_plugin(error.filename or ""):
+        if isinstance(error, SyntaxError) and error.lineno is not None and _in_plugin(error.filename or ""):
             return f"{error.filename}: line {error.lineno}"
         frames = traceback.extract_tb(error.__traceback__)
         for frame in reversed(frames):
-            if _of_plugin(frame.filename):
+            if _in_plugin(frame.filename):
                 return f"{frame.filename}: line {frame.lineno}"
         error = error.__cause__ or error.__context__
     return ""
 
 
 @functools.cache
-def _of_plugin(name: str) -> bool:
+def _in_plugin(name: str) -> bool:
     """Whether a file is in a plug-in's folder, and neither ours nor of a package installed below it."""
     path = Path(name)
     if not name or path.is_relative_to(_PACKAGE):
@@ -293,7 +293,7 @@ def _of_plugin(name: str) -> bool:
 
 def _forget() -> None:
     """Clears the caches, which loading another plug-in makes invalid."""
-    _of_plugin.cache_clear()
+    _in_plugin.cache_clear()
     _place.cache_clear()
 
 

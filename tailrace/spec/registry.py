@@ -63,7 +63,7 @@ class Registry(Generic[T]):
 
     what: the kind, for messages
     also: structs with further keys that every name has; they are read elsewhere
-    files: form of a file that specs may have instead of a name, such as `FILE.csv`
+    files: form of a file name that may be given instead of a spec, such as `FILE.csv`
     methods: methods that each struct must have, with their number of arguments without `self`
     """
 
@@ -193,7 +193,7 @@ def load_folder(package: str, inner: str = "") -> None:
 
     Args:
         package: its name.
-        inner: of each package inside, only the module of this name is imported, if it exists.
+        inner: for each subpackage, only its module of this name is imported, if it exists.
     """
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         name = f"{module.name}.{inner}" if module.ispkg and inner else module.name

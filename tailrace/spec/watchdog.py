@@ -35,7 +35,7 @@ WATCHDOG_NS = 200_000_000
 """Detection and restoration time if nothing is known of a port: a common default of real switches."""
 
 HOST_SHARE = 0.05
-"""The share of time for which a host may pause its port; half of what another pair of hosts may lose by it.
+"""The share of time for which a host may pause its port; half of the share that other hosts may lose by it.
 """
 
 MOST_PAUSES = 64
@@ -100,9 +100,9 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
         action: as in Watchdog.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
-    hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
+    fill_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
     max_ns = -(-MAX_PAUSE_BITS * NS_PER_S // rate_bps)
-    return Watchdog(min(hidden_ns, MOST_PAUSES * max_ns), max_ns, HOST_SHARE, action)
+    return Watchdog(min(fill_ns, MOST_PAUSES * max_ns), max_ns, HOST_SHARE, action)
 
 
 def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -> Watchdog:

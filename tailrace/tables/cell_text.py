@@ -37,7 +37,7 @@ def short_name(column: Column) -> str:
 
 
 def texts_of(listing: Listing) -> list[ColumnTexts]:
-    """The texts of columns that have a value in some row or were asked for; of all columns without rows."""
+    """The texts of columns that have a value in some row or were asked for; without rows, of all columns."""
     units = _units(listing)
     return [
         _texts(listing, column, units)

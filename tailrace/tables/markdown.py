@@ -11,7 +11,7 @@ from tailrace.spec.text import printable
 from tailrace.tables.cell_text import texts_of
 from tailrace.tables.listing import Listing
 
-_LIVE = re.compile(
+_MARKUP = re.compile(
     r"""
     \[(?P<inner>[^\[\]]*)\](?=[^(\[:])   # a pair of brackets that begins no link
     | [\\`\[\]|~$]              # escapes, code, links, cells, struck out text, formulas
@@ -30,12 +30,12 @@ _BLOCK = re.compile(r"^ ?(?:(?=[#>=]|[-+*](?:\W|$))|\d{1,9}(?=[.)](?:\s|$)))")
 
 def escape(text: str) -> str:
     """The text on one line, escaped for use within a line of Markdown, not in bold."""
-    return _LIVE.sub(_escaped, printable(re.sub(r"\s+", " ", text)))
+    return _MARKUP.sub(_escaped, printable(re.sub(r"\s+", " ", text)))
 
 
 def _escaped(match: re.Match[str]) -> str:
     inner = match["inner"]
-    return f"\\{match[0]}" if inner is None else f"[{_LIVE.sub(_escaped, inner)}]"
+    return f"\\{match[0]}" if inner is None else f"[{_MARKUP.sub(_escaped, inner)}]"
 
 
 def escape_line(text: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text tables of all commands: lines of cells that fit a terminal, or as wide as needed.
+"""Text tables of all commands: lines that fit a terminal, or are as wide as needed.
 
 If the columns do not fit side by side, cells of text are wrapped at words; if that is not enough, columns of
 the highest rank are hidden, and a line below names them. Words that still do not fit are broken.
@@ -35,7 +35,7 @@ Cells = dict[Identity, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class _ColumnLayout:
-    """A column and its widths in characters: the least and the natural one, and the one that it gets."""
+    """A column and its widths in characters: the least, the natural and the assigned width."""
 
     texts: ColumnTexts
     least: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PREFIX_BITS = 24
 
-_OF_NO_HOST = tuple(IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"))
+_NO_HOST_ADDRESSES = tuple(IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"))
 """Addresses that no host can have: this network, loopback, multicast and reserved ones (RFC 6890)."""
 
 
@@ -26,7 +26,7 @@ class Peer:
 
     kind: `host` or `switch`
     port: the neighbour's port; 0 for a host
-    rate_bps, delay_ns: of the link
+    rate_bps, delay_ns: rate and one-way delay of the link
     """
 
     kind: str
@@ -127,7 +127,7 @@ class Index:
                 address = IPv4Address(host.ip)
             except AddressValueError:
                 raise self._error(f"{host.name}: {host.ip!r} is no IPv4 address") from None
-            if any(address in network for network in _OF_NO_HOST):
+            if any(address in network for network in _NO_HOST_ADDRESSES):
                 raise self._error(f"{host.name}: {host.ip} is no address that a host can have")
             of_host[host.name] = network = IPv4Network((int(address), _PREFIX_BITS), strict=False)
             users.setdefault(network, set()).add(host.switch)

@@ -16,7 +16,7 @@ from tailrace.topology.index import Index, Peer
 __all__ = ["GATEWAY_MAC", "LAST_DATA_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
-"""The MAC address of every switch for hosts; no host has it, as theirs contain an address in 10/8."""
+"""The MAC address that hosts use for every switch; no host has it, as theirs contain an address in 10/8."""
 
 LAST_DATA_PORT = 506
 """v1model's ports have 9 bits, and switches use the five highest internally (p4src/common/types.p4)."""
@@ -27,8 +27,7 @@ class Switch:
     """A switch. `id` counts from 1; `group` is its pod or Dragonfly group, from 0; -1: none.
 
     `role` is leaf, spine, edge, agg, core or router. `cpu_port` and `priority_queues` are from a topology
-    file;
-    None: those for which the switch's program was compiled.
+    file; None: those for which the switch's program was compiled.
     """
 
     name: str

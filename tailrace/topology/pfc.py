@@ -22,6 +22,7 @@ class Thresholds:
     headroom_bytes: bytes that may still arrive after the pause was sent
     buffer_bytes: shared by all ports; None: unlimited
     alpha: factor of dynamic thresholds; None: thresholds are static
+    port_bytes: reserve of each port for lossy packets
     watchdog: of pauses between switches; that of hosts' ports follows from it (spec.watchdog.of_port)
     channels: number of lossless priorities on links between switches, beginning with that of data; 0: one,
         which packets keep

@@ -3,9 +3,10 @@
 one packet can cause in one pass. RLB §V, Table I counts a chip's stages and memories, which BMv2's JSON does
 not describe.
 
-A table with a key counts as a match. Statements outside of tables are keyless tables in the JSON: steps here.
+A table with a key counts as a match. Statements outside of tables are keyless tables in the JSON: each counts
+as a step.
 Each maximum is that of the longest path through the control flow of ingress and egress, for each quantity by
-itself, and so an upper bound: of two conditions that exclude each other it may count both.
+itself, and so an upper bound: it may count both of two conditions that exclude each other.
 """
 
 from __future__ import annotations

@@ -101,12 +101,12 @@ class _Interface:
     """What a capture states for all frames of an interface.
 
     fcs: length of the FCS as the file gives it; 0: frames have none
-    most: the snap length, to which simple blocks cut frames; 0: they hold whole frames
+    snap_octets: the snap length, to which simple blocks cut frames; 0: they hold whole frames
     """
 
     link_type: int
     fcs: int
-    most: int = 0
+    snap_octets: int = 0
 
 
 class _Frames:
@@ -192,9 +192,9 @@ def _pcapng(octets: _Octets) -> Iterator[bytes]:
             if major != 1:
                 raise CaptureError(f"pcapng of version {major}.{minor}; expected 1.0")
         elif kind == _INTERFACE:
-            link_type, _, most = body.numbers("HHI")
+            link_type, _, snap_octets = body.numbers("HHI")
             fcs = body.options().get(_IF_FCSLEN, b"")
-            interfaces.append(_Interface(link_type, int.from_bytes(fcs[:1], "big"), most))
+            interfaces.append(_Interface(link_type, int.from_bytes(fcs[:1], "big"), snap_octets))
         elif kind in {_ENHANCED, _OBSOLETE, _SIMPLE}:
             yield _frame(kind, body, interfaces, frames)
 
@@ -210,7 +210,7 @@ def _frame(kind: int, body: _Octets, interfaces: list[_Interface], frames: _Fram
         raise CaptureError(f"a packet of interface {index}, which the capture does not describe")
     interface = interfaces[index]
     if kind == _SIMPLE:
-        return frames.frame(interface, body.take(min(length, interface.most or length)), length)
+        return frames.frame(interface, body.take(min(length, interface.snap_octets or length)), length)
     data = body.take(captured)
     body.take(-captured % 4)
     options = body.options()

@@ -22,7 +22,7 @@ from tailrace.tables.listing import Row
 from tailrace.topology import Host, Peer, Topology
 
 Ask = Callable[[str, int, bytes], Sequence[Trace]]
-"""Dry run of a frame at a switch and ingress port; returns the traces of all outcomes."""
+"""Makes a dry run of a frame at a switch and ingress port; returns the traces of all outcomes."""
 
 
 class FrameArrival(NamedTuple):

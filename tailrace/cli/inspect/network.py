@@ -107,7 +107,7 @@ class InspectedNetwork:
         """
         if self.run is None:
             return None
-        with _of_run_file(self.place):
+        with _errors_name_run_file(self.place):
             if isinstance(self.run.scheme, str):
                 return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
             with plugins.expected(self.run.plugins):
@@ -164,13 +164,13 @@ def each(nodes: Sequence[InspectedSwitch], read: Callable[[InspectedSwitch], _T]
 def read_named(
     network: InspectedNetwork, arguments: Sequence[str], kind: str, read: NamedReader
 ) -> list[Listing]:
-    """Reads chosen P4 objects of chosen switches; without arguments all. An argument that is no switch names
+    """Reads chosen P4 objects of chosen switches; all without arguments. An argument that names no switch is
     an object: its alias, its full name, or the end of the full name after a dot.
 
     Args:
-        network: with the switches.
+        network: the switches.
         arguments: names and patterns of switches, names of objects.
-        kind: of the objects: table, counter or register.
+        kind: what the objects are: table, counter or register.
         read: reads the objects of a switch with the given aliases; all if no alias is given.
 
     Raises:
@@ -235,7 +235,7 @@ def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> Inspecte
     if args.topology is not None:
         topology = parse_topology(args.topology)
     else:
-        with _of_run_file(place), plugins.expected(run.plugins):
+        with _errors_name_run_file(place), plugins.expected(run.plugins):
             topology = parse_topology(run.topology)
     info = None if p4info is None else load_p4info(p4info)
     addresses = {
@@ -257,7 +257,7 @@ def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> Inspecte
 
 
 @contextlib.contextmanager
-def _of_run_file(place: Path | None) -> Iterator[None]:
+def _errors_name_run_file(place: Path | None) -> Iterator[None]:
     """Within the block, errors in specs are reported with the path of the run file."""
     try:
         yield

@@ -29,11 +29,12 @@ MOST_LAYERS = 64
 
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
+_VALUES = "a number, a string, bytes, a list, or layers such as IP()/UDP()"
 _INPUT_FORMATS = "base 16, a .pcap file, or an expression such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
 
 
 def read_packets(text: str) -> list[bytes]:
-    """The packets of an argument; of a file all packets, in order.
+    """The packet of an argument, or all packets of a capture file, in order.
 
     Raises:
         SpecError: the argument has none of the formats, or the file has no packets.
@@ -72,7 +73,7 @@ def _of_expression(text: str) -> bytes:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         made = _packet(tree, _layers())
-        return bytes(made if isinstance(made, Packet) else _text(made))
+        return bytes(made if isinstance(made, Packet) else _as_bytes(made))
     except (SyntaxError, RecursionError, MemoryError):
         raise SpecError(f"PACKET {text[:60]!r}: expected {_INPUT_FORMATS}") from None
     except SpecError:
@@ -128,7 +129,7 @@ def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
         values = [_value(item, layers) for item in node.elts]
         return values if isinstance(node, ast.List) else tuple(values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
-        times, part = _number(node.right), _text(node.left.value)
+        times, part = _number(node.right), _as_bytes(node.left.value)
         if times * len(part) > _MOST_CHARACTERS:
             raise SpecError(f"PACKET: a string of more than {_MOST_CHARACTERS} bytes")
         return part * times
@@ -136,22 +137,22 @@ def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
         return (
             _packet(node, layers)
             if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Div)
-            else _bad(node)
+            else _refuse(node)
         )
-    return _bad(node)
+    return _refuse(node)
 
 
-def _bad(node: ast.expr) -> Any:
-    raise SpecError(f"PACKET: {ast.unparse(node)[:40]!r} is no value; expected {_INPUT_FORMATS}")
+def _refuse(node: ast.expr) -> Any:
+    raise SpecError(f"PACKET: {ast.unparse(node)[:40]!r} is no value; expected {_VALUES}")
 
 
 def _number(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
-    return int(_bad(node))
+    return int(_refuse(node))
 
 
-def _text(value: object) -> bytes:
+def _as_bytes(value: object) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes):

@@ -19,7 +19,7 @@ MOST_HOPS = 1024
 """Hops of a packet and all its copies; more means a loop, or a storm."""
 
 Ask = Callable[[str, int, bytes], Trace]
-"""Dry run of a frame at a switch and ingress port."""
+"""Makes a dry run of a frame at a switch and ingress port; returns its trace."""
 
 
 class DryRunHop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):

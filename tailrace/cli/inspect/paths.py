@@ -53,7 +53,7 @@ def paths(args: Namespace) -> None:
     """
     from tailrace.cli.errors import FailedError
     from tailrace.cli.inspect.show import show, show_planned
-    from tailrace.cli.inspect.steered_paths import Steered, endpoints_of, planned_lists
+    from tailrace.cli.inspect.steered_paths import SteeredPaths, endpoints_of, planned_lists
     from tailrace.controller.inspect.paths import Walker, listing, routes_as_schemes_do
     from tailrace.controller.inspect.rlb import knows_warnings
     from tailrace.spec import SpecError
@@ -67,7 +67,7 @@ def paths(args: Namespace) -> None:
             raise SpecError("--scheme goes with --topology")
         topology, endpoints = planned_lists(args.topology, args.scheme)
         pairs = _pairs(topology, args.src, args.dst)
-        show_planned(args, Steered(topology, endpoints, {}).lists(pairs))
+        show_planned(args, SteeredPaths(topology, endpoints, {}).lists(pairs))
         return
     problems: list[str] = []
 
@@ -78,7 +78,7 @@ def paths(args: Namespace) -> None:
         endpoints = endpoints_of(network, topology)
         pairs = _pairs(topology, args.src, args.dst)
         if endpoints is not None:
-            steered = Steered(topology, endpoints, network.nodes)
+            steered = SteeredPaths(topology, endpoints, network.nodes)
             shown, problems[:] = (
                 steered.check(pairs, args.sample) if args.check else (steered.lists(pairs), [])
             )

@@ -14,7 +14,7 @@ from tailrace.cli.arguments import argument, command
 from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 
 _STARTS_S = 10.0
-"""How long a switch that has just been started is waited for."""
+"""How long to wait for a switch that has just been started."""
 
 
 @command(
@@ -56,25 +56,25 @@ def push(args: Namespace) -> None:
     from tailrace.spec.text import printable
 
     try:
-        programs_read = programs.read(args.program, args.p4info)
+        program = programs.read(args.program, args.p4info)
     except P4ProgramError as error:
         raise SpecError(str(error)) from error
-    written = Updates() if args.entries is None else read_updates(args.entries, programs_read)
+    written = Updates() if args.entries is None else read_updates(args.entries, program)
     for note in written.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
     connection = find(args).connection_to(args.switch)
     with closing(connection):
         _wait(connection.wait)
         run_at_once(connection.client.become_primary(args.election_id))
-        run_at_once(connection.client.push(programs_read))
+        run_at_once(connection.client.push(program))
         try:
             connection.write(written)
         except WriteError as error:
             if args.entries is None or not error.failures:
                 raise
-            problem = refusal(args.entries, written, programs_read.p4info, error.failures)
+            problem = refusal(args.entries, written, program.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
-    sys.stdout.write(f"{connection.name}: {programs_read.name}, {len(written)} entries\n")
+    sys.stdout.write(f"{connection.name}: {program.name}, {len(written)} entries\n")
 
 
 _CORE = ("libtailrace", "libtailrace_io")
@@ -90,11 +90,12 @@ def _wait(wait: Callable[[float], bool]) -> None:
     from tailrace.cbuild import cache
     from tailrace.cbuild.errors import BuildError
 
-    deadline, making = time.monotonic() + cache.WAIT_S, False
+    deadline, compiles = time.monotonic() + cache.WAIT_S, False
     with contextlib.suppress(BuildError):
         while not wait(_STARTS_S) and time.monotonic() < deadline:
-            before, making = making, any(cache.open_folder().is_being_built(name) for name in _CORE)
-            if not (before or making):
+            compiled_before = compiles
+            compiles = any(cache.open_folder().is_being_built(name) for name in _CORE)
+            if not (compiled_before or compiles):
                 return
-            if not before:
+            if not compiled_before:
                 sys.stderr.write("tailrace: waiting for a switch that compiles its core; this happens once\n")

@@ -52,7 +52,7 @@ def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, Endpo
     return topology, config.endpoint_paths(topology)
 
 
-class Steered:
+class SteeredPaths:
     """Listings of `tailrace paths` for networks whose endpoints choose paths by EV."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Steered:
         Raises:
             SpecError: all hosts are on one switch.
         """
-        return read_lists(self._endpoints, self._of_switches(pairs))
+        return read_lists(self._endpoints, self._of_switch_pairs(pairs))
 
     def check(self, pairs: Sequence[Pair], sample: int | None) -> tuple[Listing, list[str]]:
         """One row per pair of switches, whose paths were walked through the entries; and the paths that
@@ -81,7 +81,7 @@ class Steered:
             SwitchError: a switch cannot be read.
         """
         walker = walker_of(self._topology, self._nodes)
-        chosen = self._of_switches(pairs)
+        chosen = self._of_switch_pairs(pairs)
         if sample is None:
             walk = check_lists(self._endpoints, walker, chosen)
         else:
@@ -89,7 +89,7 @@ class Steered:
         problems = [f"{row['src']} to {row['dst']}: {row['note']}" for row in walk.rows if row["different"]]
         return walk, problems
 
-    def _of_switches(self, pairs: Sequence[Pair]) -> list[Pair]:
+    def _of_switch_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
         """The first pair of hosts of each pair of switches; all hosts of a switch share its lists.
 
         Raises:

@@ -149,7 +149,7 @@ def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, elect
     return [decoded(response, Trace) for response in responses]
 
 
-def _and_save(
+def _save_trace(
     dry_runs: DryRuns, network: InspectedNetwork, switch: str, port: int, frames: list[bytes], file: Path
 ) -> Trace:
     """Saves the trace of a dry run together with the state that it needs, and returns the trace."""
@@ -172,7 +172,7 @@ def _at_switch(network: InspectedNetwork, args: Namespace) -> None:
     switch, port, frames = args.start, args.port, read_packets(args.then)
     with DryRuns(network) as dry_runs:
         if args.save is not None:
-            traces_of = [[_and_save(dry_runs, network, switch, port, frames, args.save)]]
+            traces_of = [[_save_trace(dry_runs, network, switch, port, frames, args.save)]]
         elif args.send:
             election_id = args.election_id or _controllers_id()
             traces_of = [_send(network, switch, port, frame, election_id) for frame in frames]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One module per P4 program, with its name, and modules that several share: the table entries of schemes."""
+"""Modules that several schemes share: table entries, groups of next hops, limits of hosts, PFC."""

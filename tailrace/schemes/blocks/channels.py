@@ -3,8 +3,8 @@
 
 On the n-th link between switches of its path, from 0, a packet has priority n in the egress queue, and the
 next switch pauses that priority. On a path with as many such links as there are channels, the last queue, to
-the host, has the next priority, which no switch waits for. Control packets have the highest priority, which
-is no channel.
+the host, has the next priority, on which no other queue depends. Control packets have the highest priority,
+which is no channel.
 """
 
 from __future__ import annotations

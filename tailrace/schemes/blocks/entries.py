@@ -26,10 +26,10 @@ def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> 
     """The value, after checking that an action parameter can hold it.
 
     Args:
-        plan: of the switch.
+        plan: the data of the switch.
         what: name of the value in the error message.
-        action, param: the parameter.
-        value: in the parameter's unit.
+        action, param: the action, and the name of its parameter.
+        value: the value, in the parameter's unit.
 
     Raises:
         IntentError: the parameter is too narrow.

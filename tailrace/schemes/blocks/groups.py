@@ -60,11 +60,11 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     return tuple(slots)
 
 
-def excluding(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, Ports]:
-    """Next hops towards each leaf without the ports in `taken`; with them if a leaf has no others."""
-    if not taken:
+def excluding(hops: Mapping[str, Ports], excluded: frozenset[int]) -> Mapping[str, Ports]:
+    """Next hops towards each leaf, without the `excluded` ports where a leaf has others."""
+    if not excluded:
         return hops
-    return {leaf: tuple(port for port in ports if port not in taken) or ports for leaf, ports in hops.items()}
+    return {leaf: tuple(p for p in ports if p not in excluded) or ports for leaf, ports in hops.items()}
 
 
 def plan_groups(

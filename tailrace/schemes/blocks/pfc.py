@@ -8,7 +8,7 @@
                manager is smaller than `room`
     watchdog   of each port, as in spec.watchdog: ports of hosts have shorter times
 
-If the target does not ask for it, nothing is installed; the cost is then one table lookup per packet.
+If the target does not ask for emulation, nothing is installed, which costs one table lookup per packet.
 """
 
 from __future__ import annotations

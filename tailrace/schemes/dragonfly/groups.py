@@ -7,7 +7,7 @@ Ids of next-hop groups, with n Dragonfly groups and m leaves:
     n+1 .. n+m             towards a leaf in the switch's Dragonfly group
     n+m+1 .. n+2m          towards leaves that have fewer paths after a fault than others of their Dragonfly
                            group
-    the same, plus n+2m    for packets from a switch in the same Dragonfly group, if they need other next hops
+    each of these + n+2m   for packets from a switch in the same Dragonfly group, if they need other next hops
 
 As elsewhere (schemes.blocks.groups), a failure moves the slots of the dead ports only.
 """
@@ -39,7 +39,7 @@ class FirstLink:
 class FarGroup:
     """The paths to another Dragonfly group.
 
-    paths: minimal ones
+    paths: first links of the minimal paths
     detours: index of its list of detours; the `count` items from `first` on are left out: they lead through
         the destination's group
     """
@@ -54,7 +54,7 @@ class FarGroup:
 class DragonflyRouting:
     """The groups and paths of a switch of a Dragonfly.
 
-    onward: for packets from the same Dragonfly group, by group id
+    onward: next-hop groups for packets from the same Dragonfly group, by group id
     far: paths to other Dragonfly groups, by group id
     detours: lists of first links, to which `FarGroup.detours` refers
     """
@@ -75,7 +75,7 @@ class _RoutingBuilder:
         self._made: dict[int, NextHopGroup] = {}
         self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
-        # by third group: detours across to it, and from there like packets of a host
+        # by third group: first links of detours to it; from there packets continue like those of a host
         self._blocks = {
             group: self._links(current.towards_group(switch, group), 2 + 2 * self._within, group + 1)
             for group in usual.groups

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys `path` and `share`: which paths a scheme uses that supports Dragonflies."""
+"""The keys `path` and `share`: which paths a scheme that supports Dragonflies uses."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ normalised RTT, which is 1 on an idle path. Defaults of keys, and further parame
     left      one BDP in full frames, which is the cost of a drain, at most MOST_LEFT (assumption; §IV-C has
               no value)
     age       see `age_ns`
-    pauses    a source disobeys if it sends more of a flow that it was told to stop than OBEY_BDPS
-              bandwidth-delay products and its credit; PFC then pauses it for PAUSE_RTTS base RTTs at a time.
-              With lossless queues, whose pauses must not be shortened, it is paused for as long as those do
+    pauses    a source disobeys if it sends more than OBEY_BDPS bandwidth-delay products and its credit after
+              it was asked to stop a flow; PFC then pauses it for PAUSE_RTTS base RTTs at a time. If queues
+              are lossless, this must not shorten their pauses: it is then the longest time of PFC
     path      in a Dragonfly UGAL-L, as in §II-A; with variant=nic, as switches keep no state, minimal or
               Valiant's by a hash; elsewhere shortest paths
 """

@@ -192,8 +192,8 @@ def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 def _probe_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     """Only leaves measure RTTs by probes."""
-    leaf = plan.switch.name in plan.topology.leaves
-    period = plan.target.ticks(config.probe_ns) if leaf else 0
+    is_leaf = plan.switch.name in plan.topology.leaves
+    period = plan.target.ticks(config.probe_ns) if is_leaf else 0
     keep = plan.target.ticks(config.keep_ns)
     return default_action(
         "probe_config",

@@ -103,7 +103,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     """A selector whose choices are rejected if PFC is about to pause the path.
 
     stay_ns: not in the paper; 0: Algorithm 1 decides for each packet
-    limit: of recirculations; `dynamic` is the paper's RLB*
+    limit: how recirculations are limited; `dynamic` is the paper's RLB*
     fault: Rc_avg above which a path is taken as failed (Algorithm 2); 0: failures are not detected
     """
 
@@ -196,7 +196,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """That of Hermes if it is the selector; else any."""
+        """The transport of Hermes if Hermes is the selector; else any."""
         return HermesConfig().only_transport if self.variant == HERMES else None
 
     @property

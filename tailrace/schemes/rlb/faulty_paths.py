@@ -49,7 +49,7 @@ class RlbWatcher(Watcher):
         """Handles a digest of a switch; returns whether it suppressed another path.
 
         Args:
-            digest: of any kind.
+            digest: a digest of any kind.
             now_ns: the current time.
             down: the ends of dead links.
         """
@@ -81,8 +81,8 @@ class RlbWatcher(Watcher):
         """Adopts suppressions of an earlier controller: `ports`, which a switch should use and does not, stay
         suppressed for a hold time from now on. Returns whether any was adopted.
         """
-        taken = [self._adopt_one(switch, port, now_ns, down) for port in sorted(ports)]
-        return any(taken)
+        adopted = [self._adopt_one(switch, port, now_ns, down) for port in sorted(ports)]
+        return any(adopted)
 
     def _adopt_one(self, switch: str, port: int, now_ns: int, down: Down) -> bool:
         peer = self.topology.ports_of(switch).get(port)

@@ -159,14 +159,14 @@ def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
 def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:
     """The default table: a static minimal next hop towards each other reachable switch."""
     paths, name = plan.paths, plan.switch.name
-    fit = set[int]()
+    checked = set[int]()
     for leaf in plan.topology.leaves:
         port = paths.default_port(name, leaf) if leaf != name else None
         links = paths.default_links(name, leaf)
         if port is None or links is None:
             continue
-        if links not in fit:
-            fit.add(fitting(plan, "length of a path", "destination", "links", links))
+        if links not in checked:
+            checked.add(fitting(plan, "length of a path", "destination", "links", links))
         near = int(paths.is_near(name, leaf))
         for prefix in plan.topology.prefixes_of(leaf):
             yield _destination(prefix, near, links, port)

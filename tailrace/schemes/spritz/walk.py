@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of a packet with an entropy value (EV) by the entries of switches with the program `spritz`.
+"""The path that a packet with an entropy value (EV) takes by the entries of switches that run `spritz`.
 
 It uses only the entries, independently of topology.paths.bounded, from which they are made.
 
@@ -118,7 +118,7 @@ class EvWalk:
 
 
 class EvWalker:
-    """Sends packets through the switches of a topology."""
+    """Follows packets through the switches of a topology."""
 
     def __init__(self, topology: Topology, tables: Callable[[str], SteeredTables]) -> None:
         """`tables` reads the entries of the switch with a name; it is called once per switch."""

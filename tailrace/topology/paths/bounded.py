@@ -14,8 +14,8 @@ the path to d by an EV = (EV1, EV2), and default tables (topology.paths.default_
 From i, s', n2, c or a, default tables lead to d. The paper, which is about networks of low diameter, does not
 have trees: there a pod, or the whole leaf-spine, corresponds to a Dragonfly's group, and since every path
 goes up once and down once, all paths are minimal. A path that reaches d earlier ends there. No switch occurs
-twice on a path, nor would it if the default table of n2 had another minimal next hop: so the lists do not
-depend on that choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global
+twice on a path, whichever minimal next hop the default table of n2 has: so the lists do not depend on that
+choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global
 links in a Dragonfly, and 4 links in a Slim Fly or a fat tree.
 
 EV = EV1 << 8 | EV2 is a UDP source port. EV1 modulo the size of its table is a slot of the first switch, EV2

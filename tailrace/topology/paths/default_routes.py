@@ -3,9 +3,9 @@
 
 In a Dragonfly, minimal next hops are the switch's own links to the destination's group, or if it has none,
 switches of its group that have such links (topology.paths.dragonfly: `onward`); elsewhere they are those of
-shortest paths. Of the n next hops, sorted by port, the table has number (switch id + position of the leaf)
-mod n: this spreads the load without random choices. Each hop leads nearer to the destination, so packets
-never loop.
+shortest paths. Of the n next hops, sorted by port, the table has the one at index (switch id + position of
+the leaf) mod n: this spreads the load without random choices. Each hop leads nearer to the destination, so
+packets never loop.
 """
 
 from __future__ import annotations

@@ -129,10 +129,10 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
     for name, adjacent in neighbours.items():
         ports: list[Ports] = [()] * len(leaves)
         for nearer, ring in itertools.pairwise(rings):
-            for chosen, those in _by_ports(adjacent, nearer, ring[name]).items():
+            for chosen, leaf_bits in _by_ports(adjacent, nearer, ring[name]).items():
                 # a large network has millions of port lists, of which few differ
                 shared = same.setdefault(chosen, chosen)
-                for i in _set_bits(those):
+                for i in _set_bits(leaf_bits):
                     ports[i] = shared
         hops[name] = dict(zip(leaves, ports, strict=True))
         hops[name].pop(name, None)
@@ -145,13 +145,13 @@ def _by_ports(adjacent: list[tuple[int, str]], nearer: dict[str, int], leaves: i
     for port, peer in adjacent:
         theirs = nearer[peer]
         split = {}
-        for ports, those in parts.items():
-            both = those & theirs
+        for ports, leaf_bits in parts.items():
+            both = leaf_bits & theirs
             if both:
                 longer = (*ports, port)
                 split[longer] = both
-            if both != those:
-                split[ports] = those ^ both
+            if both != leaf_bits:
+                split[ports] = leaf_bits ^ both
         parts = split
     return parts
 

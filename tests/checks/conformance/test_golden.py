@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.conformance.compare import normal
+from checks.conformance.compare import normalized
 from checks.conformance.golden import Golden, read_golden
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.program import load_programs
@@ -32,7 +32,7 @@ def replay(golden: Golden, native: NativeSwitch) -> list[str]:
     lines = []
     for index, (packet, expected) in enumerate(zip(golden.packets, golden.outputs, strict=True)):
         actual = native.window([packet])[0]
-        if sorted(normal(actual, golden.mask)) != sorted(normal(expected, golden.mask)):
+        if sorted(normalized(actual, golden.mask)) != sorted(normalized(expected, golden.mask)):
             shown = [(port, data.hex()) for port, data in actual]
             recorded = [(port, data.hex()) for port, data in expected]
             lines.append(f"packet {index} port {packet.port} {packet.data.hex()}: {shown}, BMv2 {recorded}")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from checks.soak import __main__ as command
 from checks.soak import run as soak_run
-from checks.soak.control import Disturbed
+from checks.soak.control import DisturbedController
 from checks.soak.generate import draw
 from checks.soak.run import ScenarioResult, run
 from checks.soak.scenario import Break, Chaos, Full, Kill, Scenario
@@ -106,12 +106,12 @@ def test_a_switch_restarts_between_a_write_and_its_answer() -> None:
         assert (control.crashes > 0) == (chaos.crashes > 0)
 
 
-def seen(scenario: Scenario) -> Disturbed:
+def seen(scenario: Scenario) -> DisturbedController:
     """The controllers of a run."""
-    made: list[Disturbed] = []
+    made: list[DisturbedController] = []
 
-    def make(network: Network, job: Job, happened: Callable[[Event], None]) -> Disturbed:
-        made.append(Disturbed(network, job, scenario, happened))
+    def make(network: Network, job: Job, happened: Callable[[Event], None]) -> DisturbedController:
+        made.append(DisturbedController(network, job, scenario, happened))
         return made[0]
 
     run_plan(scenario.plan(), VirtualBackend(control=make), lambda _progress: None, label="soak")
