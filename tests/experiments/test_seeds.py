@@ -262,7 +262,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*swept, "--set", "seed=1..2", "--out", str(tmp_path / "axis")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 4 + 3
     assert main(["run", "--scheme", "ecmp", *words, "--seed", "1..2", "--ranks", "2"]) == 2
-    assert "--seed: several do not go together with" in capsys.readouterr().err
+    assert "--seed: several seeds do not go together with" in capsys.readouterr().err
 
 
 def tiny_with(seed: int) -> tailrace.Experiment:
