@@ -125,7 +125,7 @@ class InjectionLoop:
         self._lens = library.ffi.new("uint32_t[]", [len(frame) for frame in case.frames])
         self._now_ps, self._sent = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
 
-    def packets(self, count: int) -> tuple[float, float]:
+    def send(self, count: int) -> tuple[float, float]:
         """Sends `count` packets; returns packets per second of CPU time, and the share that came out.
 
         Raises:
@@ -142,8 +142,8 @@ def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tupl
     """Rates of RUNS runs, after one that warms caches and the packet pool, and the share that came out."""
     loop = InjectionLoop(switch, case)
     with one_core():
-        loop.packets(packets)
-        runs = [loop.packets(packets) for _ in range(RUNS)]
+        loop.send(packets)
+        runs = [loop.send(packets) for _ in range(RUNS)]
     return tuple(rate for rate, _ in runs), statistics.mean(share for _, share in runs)
 
 

@@ -36,7 +36,7 @@ class ParserWalk:
     used: dict[str, int] = field(default_factory=dict)
     peeked: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def at(self) -> int:
+    def made_bytes(self) -> int:
         """Bytes made so far."""
         return sum(chunk.bits for chunk in self.chunks) // 8
 
@@ -77,7 +77,7 @@ class PacketMaker:
         walk = ParserWalk()
         state: str | None = self.start
         for _ in range(MAX_STATES):
-            if state is None or walk.at() > MAX_HEADER_BYTES:
+            if state is None or walk.made_bytes() > MAX_HEADER_BYTES:
                 break
             for operation in self.states[state]["parser_ops"]:
                 self._operation(walk, operation)
@@ -158,7 +158,7 @@ class PacketMaker:
         kind, value = leaf["type"], leaf["value"]
         if kind == "lookahead":
             offset, width = value
-            key = walk.at() * 8 + offset
+            key = walk.made_bytes() * 8 + offset
             walk.peeked[key] = (width, self.rng.getrandbits(width))
             return walk.peeked[key][1]
         if kind in ("field", "stack_field"):
@@ -171,7 +171,7 @@ class PacketMaker:
 
     def _apply_peeked(self, walk: ParserWalk, chunk: Chunk) -> None:
         """Give the chunk about to be added the bits that a lookahead has already seen."""
-        start = walk.at() * 8
+        start = walk.made_bytes() * 8
         total = chunk.bits
         for key, (width, value) in list(walk.peeked.items()):
             if start <= key and key + width <= start + total:

@@ -10,7 +10,7 @@ from arro3.core import Table
 
 from tailrace.sim.network.observation import Samples, Sight
 from tailrace.spec.constants import PS_PER_NS
-from tailrace.tables.arrow import INTEGER, TEXT, TRUTH, make_table
+from tailrace.tables.arrow import BOOLEAN, INTEGER, TEXT, make_table
 from tailrace.topology import Topology
 
 QUEUE_COLUMNS = {
@@ -20,7 +20,7 @@ QUEUE_COLUMNS = {
     "peer": TEXT,
     "queue_bytes": INTEGER,
     "tx_bytes": INTEGER,
-    "paused": TRUTH,
+    "paused": BOOLEAN,
 }
 
 

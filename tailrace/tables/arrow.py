@@ -11,7 +11,7 @@ from arro3.core import Array, DataType, Field, Schema, Table
 INTEGER = DataType.int64()
 NUMBER = DataType.float64()
 TEXT = DataType.string()
-TRUTH = DataType.bool()
+BOOLEAN = DataType.bool()
 
 
 Columns = Mapping[str, DataType]

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from tailrace.results import parquet
 from tailrace.results.parquet import read_parquet, write_parquet
 from tailrace.spec.errors import FileError
-from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, TRUTH, make_table, values_of
+from tailrace.tables.arrow import BOOLEAN, INTEGER, NUMBER, TEXT, make_table, values_of
 
 MOST_ROWS = 1000
-COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": TRUTH}
+COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": BOOLEAN}
 ROWS = st.lists(
     st.tuples(
         st.none() | st.integers(-(2**63), 2**63 - 1),
@@ -110,7 +110,7 @@ import re, sys
 from pathlib import Path
 from tailrace.results import parquet
 from tailrace.spec.errors import FileError
-from tailrace.tables.arrow import INTEGER, TEXT
+from tailrace.tables.arrow import BOOLEAN, INTEGER, TEXT
 
 def peak_bytes():
     return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
+from tailrace.cli.inspect.packet_walk import MOST_HOPS, flattened, sent_by
 from tailrace.controller.inspect.paths import PathWalk
 from tailrace.p4rt.values import SwitchPort
 from tailrace.switch.trace import MOST_OUTCOMES
@@ -21,7 +21,7 @@ from tailrace.switch.trace.events import ActionEvent, DropEvent, Trace
 from tailrace.tables.listing import Row
 from tailrace.topology import Host, Peer, Topology
 
-Ask = Callable[[str, int, bytes], Sequence[Trace]]
+DryRun = Callable[[str, int, bytes], Sequence[Trace]]
 """Makes a dry run of a frame at a switch and ingress port; returns the traces of all outcomes."""
 
 
@@ -72,8 +72,8 @@ class _DryRunNode:
 class DryRunPaths:
     """Dry runs from one host to another."""
 
-    def __init__(self, topology: Topology, src: Host, dst: Host, ask: Ask) -> None:
-        self._topology, self._src, self._dst, self._ask = topology, src, dst, ask
+    def __init__(self, topology: Topology, src: Host, dst: Host, dry_run: DryRun) -> None:
+        self._topology, self._src, self._dst, self._dry_run_at = topology, src, dst, dry_run
         self._steps: dict[FrameArrival, _DryRunNode] = {}
 
     def walk(self, frame: bytes) -> PathWalk:
@@ -122,13 +122,13 @@ class DryRunPaths:
         return path[::-1]
 
     def _dry_run(self, place: FrameArrival, step: _DryRunNode) -> None:
-        traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
+        traces, peers = self._dry_run_at(*place), self._topology.ports_of(place.switch)
         if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
             step.problem = "more outcomes or steps than the switch lists"
         step.outcomes = tuple(
             tuple(_Sent(port, peers.get(port), frame) for port, frame in sent_by(trace)) for trace in traces
         )
-        events = [event for trace in traces for event in flat(trace.steps)]
+        events = [event for trace in traces for event in flattened(trace.steps)]
         step.actions = tuple(
             dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, ActionEvent))
         )

@@ -40,14 +40,14 @@ NamedReader = Callable[[InspectedSwitch, frozenset[str]], Listing]
 
 @dataclass(frozen=True, slots=True)
 class InspectedNetwork:
-    """Switches that can be inspected; `run` is the content of the run file, if any, and `place` its path."""
+    """Switches that can be inspected; `run` is the content of the run file, if any, `run_path` its path."""
 
     nodes: Mapping[str, InspectedSwitch]
     addresses: Mapping[str, SwitchAddress]
     topology: Topology | None
     run: RunFile | None
     tls: Tls | None
-    place: Path | None = None
+    run_path: Path | None = None
 
     def select(self, patterns: Sequence[str]) -> list[InspectedSwitch]:
         """The switches that match names or patterns such as leaf*, in the network's order; all without
@@ -107,7 +107,7 @@ class InspectedNetwork:
         """
         if self.run is None:
             return None
-        with _errors_name_run_file(self.place):
+        with _errors_name_run_file(self.run_path):
             if isinstance(self.run.scheme, str):
                 return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
             with plugins.expected(self.run.plugins):

@@ -18,7 +18,7 @@ from tailrace.topology import GATEWAY_MAC, Topology
 MOST_HOPS = 1024
 """Hops of a packet and all its copies; more means a loop, or a storm."""
 
-Ask = Callable[[str, int, bytes], Trace]
+DryRun = Callable[[str, int, bytes], Trace]
 """Makes a dry run of a frame at a switch and ingress port; returns its trace."""
 
 
@@ -68,7 +68,7 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     return bytes(ethernet / ip / UDP(sport=1000, dport=9) / bytes(64))
 
 
-def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRunHop | Arrival]:
+def walk(topology: Topology, src: str, frame: bytes, dry_run: DryRun) -> Iterator[DryRunHop | Arrival]:
     """The switches that a host's frame and its copies would reach, nearest first, and where the copies end.
 
     Raises:
@@ -83,7 +83,7 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRu
         if hops >= MOST_HOPS:
             raise SpecError(f"the packet and its copies make more than {MOST_HOPS} hops: they loop")
         switch, port, before, data = waiting.popleft()
-        trace = ask(switch, port, data)
+        trace = dry_run(switch, port, data)
         yield DryRunHop(switch, port, before, trace)
         peers = topology.ports_of(switch)
         for out, sent in sent_by(trace):
@@ -100,7 +100,7 @@ def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
     Raises:
         SpecError: the response of the switch contains an invalid frame.
     """
-    for step in flat(trace.steps):
+    for step in flattened(trace.steps):
         if isinstance(step, SentEvent):
             try:
                 yield step.port, bytes.fromhex(step.frame)
@@ -108,7 +108,7 @@ def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
                 raise SpecError(f"the switch returned an invalid frame: {step.frame[:40]!r}") from None
 
 
-def flat(steps: Sequence[Event]) -> Iterator[Event]:
+def flattened(steps: Sequence[Event]) -> Iterator[Event]:
     """All steps, including those of copies."""
     waiting = [iter(steps)]
     while waiting:

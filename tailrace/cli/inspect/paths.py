@@ -111,12 +111,12 @@ def _by_dry_runs(
 
     with DryRuns(network) as dry_runs:
 
-        def ask(switch: str, port: int, frame: bytes) -> list[Trace]:
+        def dry_run(switch: str, port: int, frame: bytes) -> list[Trace]:
             return dry_runs.traces(switch, port, frame, every=True)
 
         nic = network.run is not None
         return [
-            DryRunPaths(topology, src, dst, ask).walk(host_frame(topology, src.name, dst.name, nic=nic))
+            DryRunPaths(topology, src, dst, dry_run).walk(host_frame(topology, src.name, dst.name, nic=nic))
             for src, dst in pairs
         ]
 
