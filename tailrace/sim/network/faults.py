@@ -38,7 +38,7 @@ class Faults(Fabric):
         A frame that is being sent keeps its old rate.
 
         Raises:
-            NetworkError: there is no such link, or the rate would be less than 1 bit/s.
+            NetworkError: no such link, the rate would be less than 1 bit/s, or the network is closed.
         """
         wires = self._both_directions(a, b)
         rates = [round(wire.nominal_rate_bps * factor) for wire in wires]

@@ -135,6 +135,8 @@ def test_counts_can_be_read_after_the_end() -> None:
         net.run()
     with pytest.raises(NetworkError, match="the network is closed"):
         net.account()
+    with pytest.raises(NetworkError, match="the network is closed"):
+        net.link_rate("h1", "leaf1", 0.5)
 
 
 def test_a_network_that_looks_at_itself_is_freed() -> None:

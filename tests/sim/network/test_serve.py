@@ -184,7 +184,12 @@ def _traced(net: Network, frame: bytes) -> list[Trace]:
 @pytest.mark.parametrize(
     ("name", "value", "code", "message"),
     [
-        ("MAX_PENDING", 2, "RESOURCE_EXHAUSTED", "too many calls wait for their request (limit 2); this one was the oldest"),
+        (
+            "MAX_PENDING",
+            2,
+            "RESOURCE_EXHAUSTED",
+            "too many calls wait for their request (limit 2); this one was the oldest",
+        ),
         ("ARRIVAL_S", 0.2, "DEADLINE_EXCEEDED", "the request has not arrived within 0.2 s"),
     ],
 )

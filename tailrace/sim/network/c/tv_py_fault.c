@@ -13,8 +13,12 @@ static PyObject *set_rate(tv_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "IK", &wire, &bps))
         return NULL;
     tv_wire *w = tv_py_wire(self, wire);
-    if (!w || self->net.closed)
+    if (!w)
         return NULL;
+    if (self->net.closed) {
+        tv_net_error("the network is closed");
+        return NULL;
+    }
     w->rate_bps = bps;
     tr_switch *core = self->net.nodes[w->source]->core;
     if (core)
