@@ -29,7 +29,7 @@ def ps(time_ns: int) -> int:
 
 
 def rates_of(rates: MeterRates | None) -> object:
-    """Meter rates as the core's argument; None: no metering."""
+    """Meter rates as an argument of the core's functions; None: no metering."""
     if rates is None:
         return ffi.NULL
     return [(rates.cir, rates.cburst, rates.pir, rates.pburst, rates.eburst)]

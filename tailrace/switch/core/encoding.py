@@ -30,7 +30,7 @@ def int_to_limbs(value: int, bits: int) -> list[int]:
         StateError: the value does not fit into `bits` bits.
     """
     if value < 0 or value >> bits:
-        raise StateError("range", f"{value} does not fit {bits} bits")
+        raise StateError("range", f"{value} does not fit into {bits} bits")
     return [value >> 64 * i & _LIMB_MASK for i in range(limbs_of(bits))]
 
 
@@ -39,7 +39,7 @@ class TargetEncoder:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._narrow = [all(p.bits <= 64 for p in a.params) for a in model.actions]
+        self._one_limb_per_param = [all(p.bits <= 64 for p in a.params) for a in model.actions]
 
     def __call__(self, target: Target) -> list[tuple[Any, ...]]:
         """Encodes one target.
@@ -61,11 +61,11 @@ class TargetEncoder:
         return [(_ACTION, target.action, ffi.new(_DATA, limbs), len(limbs))]
 
     def _limbs(self, action: Action, data: tuple[int, ...]) -> Sequence[int]:
-        if self._narrow[action.index]:
+        if self._one_limb_per_param[action.index]:
             for p, value in zip(action.params, data, strict=True):
                 if value < 0 or value >> p.bits:
                     raise StateError(
-                        "range", f"{p.name} of {action.name}: {value} does not fit {p.bits} bits"
+                        "range", f"{p.name} of {action.name}: {value} does not fit into {p.bits} bits"
                     )
             return data
         limbs: list[int] = []

@@ -12,21 +12,21 @@ from tailrace.switch.core.encoding import int_to_limbs, limbs_to_int
 from tailrace.switch.core.lib import ffi
 from tailrace.switch.core.types import COLOUR_NUMBERS, ColourCounts, MeterRates, StateError
 
-CELLS = 4096
-"""Most cells to read or write in one call, which holds the switch's lock for some 10 us; packets wait."""
+MAX_CELLS = 4096
+"""Most cells to read or write in one call. It has the switch's lock for some 10 us; packets wait then."""
 
 Raw = Any
 """64-bit integers: a C array ``uint64_t[]``, or a sequence of int."""
 
 
-def cell_ranges(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
+def cell_ranges(size: int, most: int = MAX_CELLS) -> Iterator[tuple[int, int]]:
     """Splits an array of `size` cells into ranges of at most `most`: (first index, count) of each."""
     for first in range(0, size, most):
         yield first, min(most, size - first)
 
 
 class ExternControl(Core):
-    """Control of externs. A call for several cells reads or writes them atomically, at most `CELLS`."""
+    """Control of externs. A call for several cells reads or writes them atomically, at most `MAX_CELLS`."""
 
     def counter_read(self, counter: int, index: int) -> tuple[int, int]:
         """Bytes and packets of one cell of a counter."""
@@ -143,7 +143,7 @@ class ExternControl(Core):
         self._do(f"meter {meter}[{first}]", self._lib.tr_meter_write, meter, first, count, rates_of(rates))
 
     def colours_raw(self, meter: int, first: int, count: int) -> Raw:
-        """The counts of cells of a meter as a C array, for `colours_store`; `COLOUR_NUMBERS` of each cell."""
+        """The counts of a meter's cells as a C array, for `colours_store`: `COLOUR_NUMBERS` for each cell."""
         cells = ffi.new("uint64_t[]", COLOUR_NUMBERS * count)
         self._do(f"meter {meter}[{first}]", self._lib.tr_colours_read, meter, first, count, cells)
         return cells
@@ -165,5 +165,5 @@ class ExternControl(Core):
         expected = len(members) * self.model.vsets[vset].key_bytes
         if len(values) != expected or len(masks) != expected:
             key_bytes = self.model.vsets[vset].key_bytes
-            raise StateError("invalid", f"value set {vset}: expected {key_bytes} bytes a value and a mask")
+            raise StateError("invalid", f"value set {vset}: expected {key_bytes} bytes per value and mask")
         self._do(f"value set {vset}", self._lib.tr_vset_write, vset, values, masks, len(members))

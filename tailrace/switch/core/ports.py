@@ -86,7 +86,7 @@ class PortControl(Core):
         self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
-        """PFC counts of a port and priority; durations up to `at_ns`, or to the switch's time if later."""
+        """PFC counts of a port and priority; durations end at `at_ns`, or at the switch's time if later."""
         raw = ffi.new("tr_pfc_stats *")
         self._pfc_read(port, priority, at_ns, raw)
         return PfcStats(**fields(raw))
@@ -137,7 +137,7 @@ class PortControl(Core):
         depth: tuple[int, int] | None = None,
         rate_pps: int | None = None,
     ) -> None:
-        """Sets depth (packets, bytes; 0: no limit) or rate of a queue of a port; priority None: of all."""
+        """Sets depth (packets, bytes; 0: no limit) or rate of one queue of a port; priority None: of all."""
         which = C.TR_MAX_PRIORITIES if priority is None else priority
         if depth is not None:
             self._do(f"port {port}, queue", self._lib.tr_queue_depth, port, which, *depth)

@@ -40,7 +40,7 @@ from tailrace.switch.core.types import (
 )
 
 LEVELS = ("trace", "info", "warning", "error")
-# tr_run returns early while packets recirculate without time passing; then it is called again, at most:
+# how often to call tr_run at one time: it returns early while packets recirculate without time passing
 _MAX_CALLS_AT_ONE_TIME = 64
 _MAX_DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")

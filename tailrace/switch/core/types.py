@@ -83,7 +83,7 @@ class SwitchConfig:
     """Settings of a switch. A rate, queue depth or memory size of 0 means no limit.
 
     tick_ns: unit of the P4 timestamps
-    seed: of the extern `random`
+    seed: seed of the extern `random`
     packet_bytes: memory for packets in the switch, copies included
     """
 
@@ -167,7 +167,7 @@ ColourCounts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SentFrame:
-    """A frame sent on a port; its last bit leaves at ``time_ns``. `virtual_bytes` of payload: not stored."""
+    """A frame sent on a port, its last bit at ``time_ns``; `virtual_bytes` more of payload are not stored."""
 
     port: int
     data: bytes
@@ -237,7 +237,7 @@ class PortStats:
 class PfcStats:
     """PFC counts of one port and priority since the switch was created.
 
-    Ingress: ``bytes`` received here wait, ``headroom_bytes`` of them in the headroom; ``most``: the maximum.
+    Ingress: ``bytes`` received here wait now, ``headroom_bytes`` of them in the headroom; ``most``: maximum.
     ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. Egress: ``received``
     pause frames named this priority; its queue was paused for ``paused_ns``, in ``times_paused`` intervals.
     The watchdog has detected ``storms`` (pauses that last too long), and ``storming`` is 1 during one; they

@@ -142,7 +142,7 @@ def test_answers_come_in_slices(state: ForwardingState, name: str, monkeypatch: 
     assert results == [None, None]
     assert sum(sizes) >= 2 * 3000
     assert max(sizes) < 2 * MAX_ENTITIES
-    assert max(held, default=0) <= MAX_ENTITIES <= externs.CELLS
+    assert max(held, default=0) <= MAX_ENTITIES <= externs.MAX_CELLS
 
 
 def test_what_finds_nothing_yields_too(state: ForwardingState) -> None:

@@ -10,9 +10,9 @@
  *   |  shared: all ports, all priorities   | headrooms  | ports |
  *
  * A lossless packet occupies shared bytes, limited by the threshold of its
- * ingress port and priority and by the free bytes. The rest of it occupies
+ * ingress port and priority and by the free bytes. Its other bytes occupy
  * headroom, whose first byte pauses the sender; so a full pool pauses it, too.
- * A packet that fits into neither is dropped. Departures free the headroom
+ * A packet that fits into neither part is dropped. Departures free the headroom
  * first. A packet that is not lossless occupies its port's reserve, or if it
  * does not fit there, shared bytes.
  *
@@ -47,12 +47,12 @@ static uint64_t threshold(const tr_buffer *b, const tr_pfc_state *st,
     return bytes < most ? (uint64_t)bytes : most;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static void take(tr_buffer *b, uint64_t shared, uint64_t head)
+static void occupy(tr_buffer *b, uint64_t shared, uint64_t head)
 {
     b->shared += shared;
     b->head += head;
@@ -62,14 +62,15 @@ static void take(tr_buffer *b, uint64_t shared, uint64_t head)
         b->head_most = b->head;
 }
 
-/* Charges bytes of a lossless packet; TR_DROP_COUNT, or why they do not fit. */
+/* Charges bytes of a lossless packet. Returns TR_DROP_COUNT, or why they do not
+ * fit. */
 static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
                            const tr_pfc_limits *limits, uint64_t bytes)
 {
     tr_buffer *b = &s->buffer;
     uint64_t most = threshold(b, st, limits);
     uint64_t shared = most > st->shared ? most - st->shared : 0;
-    shared = least(least(shared, free_shared(b)), bytes);
+    shared = smaller(smaller(shared, free_shared(b)), bytes);
     uint64_t head = bytes - shared;
     if (st->head + head > limits->headroom_bytes) {
         int over_headroom = st->shared + st->head + bytes >
@@ -84,7 +85,7 @@ static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
         st->stats.most_bytes = st->stats.bytes;
     if (st->head > st->stats.headroom_most_bytes)
         st->stats.headroom_most_bytes = st->head;
-    take(b, shared, head);
+    occupy(b, shared, head);
     return TR_DROP_COUNT;
 }
 
@@ -97,7 +98,7 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
  * resume the sender. */
 static uint64_t release(tr_pfc_state *st, uint64_t bytes)
 {
-    uint64_t head = least(st->head, bytes);
+    uint64_t head = smaller(st->head, bytes);
     st->shared -= bytes - head;
     st->head -= head;
     st->stats.bytes -= bytes;
@@ -150,7 +151,7 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
         b->from_ports += bytes;
         p->charge = TR_CHARGE_OWN;
     } else if (bytes <= free_shared(b)) {
-        take(b, bytes, 0);
+        occupy(b, bytes, 0);
         p->charge = TR_CHARGE_SHARED;
     } else {
         return TR_DROP_BUFFER;
@@ -184,7 +185,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     const tr_port *t = s->ports[p->pfc_port];
     uint32_t class = tr_pfc_class(t, priority);
     uint32_t bytes = tr_pkt_bytes(p), before = TR_MAX_PRIORITIES;
-    enum tr_drop full = TR_DROP_COUNT;
+    enum tr_drop refusal = TR_DROP_COUNT;
     if (p->charge == TR_CHARGE_LOSSLESS && p->pfc_class == class &&
         t->pfc.enabled >> class & 1) {
         recharge(s, p, &t->pfc_state[class], &t->pfc.limits[class], bytes);
@@ -197,25 +198,26 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     }
     if (t && t->pfc.enabled >> class & 1) {
         tr_pfc_state *st = &t->pfc_state[class];
-        full = charge(s, st, &t->pfc.limits[class], bytes);
-        if (full == TR_DROP_COUNT) {
+        refusal = charge(s, st, &t->pfc.limits[class], bytes);
+        if (refusal == TR_DROP_COUNT) {
             p->charge = TR_CHARGE_LOSSLESS;
             p->pfc_class = (uint8_t)class;
         }
-        /* a rejected packet pauses the sender, too, if others of it are here:
-         * their departure will resume it */
-        if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
+        /* a rejected packet pauses the sender, too, if earlier packets of this
+         * sender are here: their departure will resume it */
+        if (!st->paused &&
+            (st->head || (refusal != TR_DROP_COUNT && st->shared)))
             tr_pfc_notify(s, p->pfc_port, class, 1);
-        else if (st->paused && full != TR_DROP_COUNT)
+        else if (st->paused && refusal != TR_DROP_COUNT)
             tr_pfc_insist(s, p->pfc_port, class);
     } else {
-        full = charge_lossy(s, p, bytes);
+        refusal = charge_lossy(s, p, bytes);
     }
     p->charged_bytes = bytes;
     if (before < TR_MAX_PRIORITIES &&
-        (before != class || full != TR_DROP_COUNT))
+        (before != class || refusal != TR_DROP_COUNT))
         resume(s, p->pfc_port, before);
-    return full;
+    return refusal;
 }
 
 void tr_buffer_release(tr_switch *s, tr_pkt *p)
@@ -268,7 +270,7 @@ int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg)
     return TR_OK;
 }
 
-static uint64_t held(const tr_pkt *p)
+static uint64_t charged_in_list(const tr_pkt *p)
 {
     uint64_t bytes = 0;
     for (; p; p = p->next)
@@ -289,10 +291,11 @@ void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out)
         .headroom_bytes = b->head,
         .headroom_most_bytes = b->head_most,
         .own_bytes = b->from_ports,
-        .held_bytes = held(s->resubmitted.head) + held(s->recirculated.head),
+        .held_bytes = charged_in_list(s->resubmitted.head) +
+                      charged_in_list(s->recirculated.head),
     };
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         for (unsigned k = 0; s->ports[i] && k < TR_MAX_PRIORITIES; k++)
-            out->held_bytes += held(s->ports[i]->queue[k].head);
+            out->held_bytes += charged_in_list(s->ports[i]->queue[k].head);
     tr_switch_unlock(s);
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Runs `call` under the lock, returns its result; TR_ERANGE if not `valid`. */
+/* Runs `call` under the lock and returns its result; TR_ERANGE if not valid. */
 #define LOCKED(s, valid, call)                                                \
     do {                                                                      \
         int rc_ = TR_ERANGE;                                                  \
@@ -276,8 +276,8 @@ int tr_group_delete(tr_switch *s, uint32_t profile, int handle)
 
 /* ---- externs ---- */
 
-/* Whether [first, first + n) is inside an array of this size. */
-static int inside(uint64_t first, uint64_t n, uint64_t size)
+/* Whether an array of this size has the cells first .. first + n - 1. */
+static int in_range(uint64_t first, uint64_t n, uint64_t size)
 {
     return first <= size && n <= size - first;
 }
@@ -297,7 +297,7 @@ int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
 {
     LOCKED(s,
            counter < s->prog->n_counters &&
-               inside(first, n, s->prog->counters[counter].size),
+               in_range(first, n, s->prog->counters[counter].size),
            copy_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
@@ -316,7 +316,7 @@ int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
 {
     LOCKED(s,
            counter < s->prog->n_counters &&
-               inside(first, n, s->prog->counters[counter].size),
+               in_range(first, n, s->prog->counters[counter].size),
            set_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
@@ -353,7 +353,7 @@ static int store_cells(const tr_array_desc *d, uint8_t *cells, uint64_t first,
 
 #define HAS_CELLS(s, r, first, n)                                             \
     ((r) < (s)->prog->n_registers &&                                          \
-     inside((first), (n), (s)->prog->registers[(r)].size))
+     in_range((first), (n), (s)->prog->registers[(r)].size))
 
 int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                      uint64_t *limbs)
@@ -383,7 +383,7 @@ static int load_meters(const tr_meter *m, uint64_t n, tr_meter_rates *rates,
 
 #define HAS_METERS(s, m, first, n)                                            \
     ((m) < (s)->prog->n_meters &&                                             \
-     inside((first), (n), (s)->prog->meters[(m)].size))
+     in_range((first), (n), (s)->prog->meters[(m)].size))
 
 int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                   tr_meter_rates *rates, uint8_t *configured)
@@ -485,7 +485,8 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg)
     LOCKED_PORT(s, port, t, tr_pfc_set(s, t, port, cfg));
 }
 
-/* Sets depth or rate of one queue of a port, or of all. */
+/* Sets the depth (if `depth`) or the rate of one queue of a port, or of all its
+ * queues (prio TR_MAX_PRIORITIES). */
 static void set_queues(tr_port *t, uint32_t prio, uint32_t packets,
                        uint64_t bytes, uint64_t pps, int depth)
 {

@@ -73,13 +73,14 @@ typedef struct tr_pkt {
     uint32_t ingress_port;
     uint32_t egress_port;
     uint32_t charged_bytes;  /* bytes in the packet buffer (tr_buffer.c) */
-    uint16_t pfc_port;       /* ingress port to which they are charged */
+    uint16_t pfc_port;       /* ingress port charged with these bytes */
     uint8_t priority;
     uint8_t size_class;      /* index of its free list; from TR_SIZE_CLASSES
                               * on for packed packets (tr_pack.c) */
     uint8_t exit;            /* `exit` was executed in this control */
     uint8_t failed;          /* tr_drop + 1 when an assert or loop failed */
     uint16_t clone_session;  /* session id | TR_CLONE_VALID; 0: no clone */
+    /* other requests of the program: a field list, or an id; 0: none */
     uint16_t clone_fields, digest, resubmit, recirculate;
     uint32_t generation;     /* tr_switch.generation when it was allocated */
     uint32_t size;           /* bytes of the block with this struct */
@@ -106,8 +107,8 @@ enum tr_meter_mode {
     TR_METER_ONE_RATE         /* with an excess burst */
 };
 
-/* Two cache lines. A meter without rates uses only the first; a green packet
- * reads the rates from the second. */
+/* A meter occupies two cache lines. Without rates it uses only the first; for a
+ * green packet the rates are read from the second. */
 typedef struct tr_meter {
     uint8_t mode;             /* enum tr_meter_mode */
     uint64_t last_ps;
@@ -126,8 +127,8 @@ typedef struct tr_entry {
     uint64_t *data;           /* action data limbs */
     int32_t priority;
     uint32_t seq;             /* insertion order; earlier wins a tie */
-    /* masked key (of ranges: low bounds), key_words long; then the action data;
-     * then mask (of ranges: high bounds), key_words long */
+    /* first the masked key (range fields: the low bounds), key_words long; then
+     * the action data; then the mask (range fields: the high bounds) */
     uint64_t limbs[];
 } tr_entry;
 
@@ -138,8 +139,9 @@ typedef struct tr_entry_rest {
     tr_meter *meter;          /* NULL: the table has no direct meter */
     int handle;
     uint32_t size;            /* bytes of the block with entry and rest */
-    /* The index (tr_index.c). Best entry of a key and mask: the next entry in
-     * its bucket, and the tree of those of lower priority. Others: children. */
+    /* Links of the index (tr_index.c). The best entry of a key and mask links
+     * to the next entry in its bucket and to a tree of the entries with lower
+     * priorities; each entry in such a tree links to its two children. */
     union {
         struct { tr_entry *chain, *worse; };
         struct { tr_entry *above, *below; };
@@ -158,12 +160,12 @@ TR_INLINE int tr_entry_wins(const tr_entry *e, const tr_entry *other)
            (e->priority == other->priority && e->seq < other->seq);
 }
 
-/* A slot of a hash table with linear probing, at most half of whose slots are
+/* A slot of a hash table with linear probing; at most half of the slots are
  * used. A hit reads one cache line if key and action data are short: a large
  * network has more entries than fit into the processor's caches.
  *
- *   words: the masked key (key_words), then the action data; or a pointer to
- *          the entry if packets need more of it (desc->entries) */
+ *   words: the masked key (key_words long), then the action data; instead of
+ *          these a pointer to the entry if packets need more (desc->entries) */
 typedef struct tr_slot {
     uint32_t id;              /* action index */
     uint32_t taken;           /* the entry's handle + 1; 0: the slot is free */
@@ -320,17 +322,19 @@ typedef struct tr_queue {
 /* PFC of one port and priority. As ingress it pauses the sender; as egress its
  * queue is paused by the receiver. */
 typedef struct tr_pfc_state {
-    uint64_t shared, head;    /* ingress: bytes received here that wait, in
-                               * the shared part, in the headroom */
+    uint64_t shared, head;    /* ingress: bytes received here that wait in the
+                               * shared part, and those in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause frame; or TR_NEVER */
-    uint64_t insist_ps;       /* a pause not obeyed is not repeated before */
+    uint64_t insist_ps;       /* when to repeat a pause that is not obeyed */
     uint64_t pausing_from_ps; /* since when the sender is paused */
     uint64_t paused_from_ps;  /* egress: when its last pause began */
-    uint64_t asked_until_ps;  /* end of the pause asked for, obeyed or not */
+    uint64_t asked_until_ps;  /* when the requested pause ends, even if it is
+                               * ignored in a storm */
     uint64_t paused_ps;       /* the watchdog's leaky bucket (tr_watch.c) ... */
     uint64_t updated_ps;      /* ... at this time */
     uint64_t storm_from_ps;
-    uint8_t blocked;          /* since then packets wait for a pause's end */
+    uint8_t blocked;          /* 1: at updated_ps packets waited for the end of
+                               * a pause */
     uint8_t paused;           /* ingress: the sender is paused */
     tr_pfc_stats stats;       /* up to the last change */
 } tr_pfc_state;
@@ -339,8 +343,8 @@ typedef struct tr_pfc_state {
 typedef struct tr_buffer {
     tr_buffer_config cfg;
     uint64_t reserved;        /* headrooms and port reserves, of ports in use */
-    /* occupied bytes: shared part, headrooms ("most": maximum so far), port
-     * reserves */
+    /* occupied bytes of the shared part, of the headrooms, and of the ports'
+     * reserves; "most": the maximum so far */
     uint64_t shared, shared_most, head, head_most, from_ports;
 } tr_buffer;
 
@@ -352,12 +356,13 @@ typedef struct tr_port {
     uint8_t dropping;         /* ... it has a storm and drops its packets */
     uint16_t heap_at;         /* index in tr_switch.heap, or TR_NO_PLACE */
     uint64_t rate_bps, delay_ps;
-    uint64_t busy_until_ps, frac;  /* serialising; remainder in bit*1e12 */
+    uint64_t busy_until_ps, frac;  /* end of serialisation; its remainder,
+                                    * in bits * 1e12 */
     tr_pfc_state *pfc_state;  /* per priority; NULL: PFC off */
     alignas(64) tr_port_stats stats;
     tr_queue queue[TR_MAX_PRIORITIES];
     tr_pfc_config pfc;
-    uint64_t own_bytes;       /* occupied bytes of its reserve */
+    uint64_t own_bytes;       /* occupied bytes of the port's reserve */
 } tr_port;
 
 #define TR_NO_PLACE UINT16_MAX
@@ -498,7 +503,8 @@ tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
                              const tr_entry **first);
 /* A random integer, uniform in [lo, hi], lo <= hi. */
 uint64_t tr_random(tr_switch *s, uint64_t lo, uint64_t hi);
-/* Emits a log_msg: replaces each "{}" in format by the next string. */
+/* Emits a log_msg: replaces each "{}" in format by the next of n numbers, given
+ * as decimal strings. */
 void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
                 unsigned n);
 /* Writes the integer of n limbs in decimal; negative when is_signed and the
@@ -595,8 +601,8 @@ TR_INLINE tr_entry *tr_slot_entry(const tr_slot *slot, unsigned words)
     return (tr_entry *)(uintptr_t)slot->words[words];
 }
 
-/* The entry that matches key, NULL on a miss: in range tables, and in tables
- * with bit vectors. */
+/* Lookups in range tables, and in tables with bit vectors. They return the
+ * entry that matches key; NULL on a miss. */
 tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key);
 tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key);
 

@@ -153,7 +153,7 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
 
 /* ---- packets ---- */
 
-int tr_trace_room(tr_switch *s, const tr_pkt *p)
+int tr_trace_may_copy(tr_switch *s, const tr_pkt *p)
 {
     tr_tracer *g = s->tracer;
     if (!g || !g->dry_run || !p->mark)
@@ -166,7 +166,7 @@ int tr_trace_room(tr_switch *s, const tr_pkt *p)
 static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind how)
 {
     g->pkt_bytes += p->size;
-    p->order = how;
+    p->order = how; /* reused: why it waits, as nothing is reordered here */
     p->next = NULL;
     if (g->tail)
         g->tail->next = p;
@@ -212,7 +212,7 @@ int tr_trace_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     return enqueue(g, p, TR_RECORD_QUEUE);
 }
 
-int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how)
+int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how)
 {
     tr_tracer *g = s->tracer;
     TR_TRACE_ALWAYS(s, p, how);

@@ -7,7 +7,7 @@
 
 static uint8_t table8[256];
 static uint16_t table16[256], table_ccitt[256];
-/* table32[n]: contribution of a byte that n more bytes follow */
+/* table32[n]: contribution of a byte that is followed by n more bytes */
 static uint32_t table32[8][256];
 static uint64_t table64[256];
 

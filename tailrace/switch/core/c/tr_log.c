@@ -9,7 +9,7 @@
 
 /* Passes a text to the log. Replaces control characters: names in a program
  * must not end a line or control a terminal. */
-static void hand_over(tr_switch *s, int level, char *text)
+static void emit(tr_switch *s, int level, char *text)
 {
     if (!s->log)
         return;
@@ -28,7 +28,7 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    hand_over(s, level, text);
+    emit(s, level, text);
 }
 
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg)
@@ -64,7 +64,7 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
     text[at] = '\0';
     /* a tracer records the text as a step of its packet */
     if (!s->tracer || !tr_trace_text(s, 1, text))
-        hand_over(s, 1, text);
+        emit(s, 1, text);
 }
 
 void tr_decimal(const uint64_t *limbs, unsigned n, int is_signed, char *text)

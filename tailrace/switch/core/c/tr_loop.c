@@ -138,7 +138,7 @@ static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
 }
 
 /* Sets the time of a port's next event; TR_NEVER: it has none. */
-static void wait_for(tr_switch *s, uint32_t port, uint64_t time_ps)
+static void schedule(tr_switch *s, uint32_t port, uint64_t time_ps)
 {
     uint32_t at = s->ports[port]->heap_at;
     tr_wait w = {time_ps, port};
@@ -164,12 +164,12 @@ static void wake_ports(tr_switch *s, uint64_t now_ps)
 {
     while (s->n_heap && s->heap[0].time_ps <= now_ps) {
         uint32_t port = s->heap[0].port;
-        wait_for(s, port, TR_NEVER);
+        schedule(s, port, TR_NEVER);
         tr_port_touch(s, port);
     }
 }
 
-void tr_ports_rest(tr_switch *s)
+void tr_ports_clear(tr_switch *s)
 {
     while (s->n_heap)
         s->ports[s->heap[--s->n_heap].port]->heap_at = TR_NO_PLACE;
@@ -221,7 +221,7 @@ static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     if (next <= now_ps)
         tr_port_touch(s, port); /* the limit of steps was reached */
     else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)
-        wait_for(s, port, next);
+        schedule(s, port, next);
 }
 
 /* Serves each due port once, by port number. */

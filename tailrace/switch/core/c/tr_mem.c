@@ -120,17 +120,17 @@ static size_t left;           /* bytes of that rest */
 /* Maps a chunk, aligned to its size; 0 when out of memory. */
 static int chunk_new(void)
 {
-    uint8_t *both = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
+    uint8_t *area = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (both == MAP_FAILED)
+    if (area == MAP_FAILED)
         return 0;
-    uint8_t *first =
-        (uint8_t *)(((uintptr_t)both + HUGE - 1) / HUGE * HUGE);
-    if (first > both)
-        munmap(both, (size_t)(first - both));
-    munmap(first + HUGE, (size_t)(both + HUGE - first));
-    madvise(first, HUGE, MADV_HUGEPAGE); /* works without huge pages, too */
-    chunk = first;
+    uint8_t *aligned =
+        (uint8_t *)(((uintptr_t)area + HUGE - 1) / HUGE * HUGE);
+    if (aligned > area)
+        munmap(area, (size_t)(aligned - area));
+    munmap(aligned + HUGE, (size_t)(area + HUGE - aligned));
+    madvise(aligned, HUGE, MADV_HUGEPAGE); /* works without huge pages, too */
+    chunk = aligned;
     left = HUGE;
     return 1;
 }

@@ -28,7 +28,7 @@ void *tr_malloc(size_t size);
 void *tr_calloc(size_t n, size_t size);
 void *tr_realloc(void *block, size_t size);
 
-/* For tests: after n more allocations all others fail; n < 0: ends that. */
+/* For tests: all allocations after the next n fail; n < 0: none fails. */
 void tr_mem_limit(long n);
 
 #endif

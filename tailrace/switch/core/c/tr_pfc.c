@@ -16,8 +16,8 @@
 #define MIN_REFRESH_PS 1000000u
 /* A sender that still sends after this time has not received the pause. */
 #define OBEYED_PS 10000000u
-/* A quantum is 512 bit times, so it depends on the rate. A port without a rate
- * counts with the rate that Linux reports for a veth. */
+/* A quantum is 512 bit times, so it depends on the rate. For a port without a
+ * rate it is computed from this rate, which Linux reports for a veth. */
 #define UNLIMITED_BPS 10000000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
@@ -39,15 +39,16 @@ static tr_pfc_state *new_states(void)
 }
 
 /* Time for which the queue's last pause has lasted so far, in ps. */
-static uint64_t paused_since(const tr_queue *q, const tr_pfc_state *st,
-                             uint64_t now_ps)
+static uint64_t pause_elapsed(const tr_queue *q, const tr_pfc_state *st,
+                              uint64_t now_ps)
 {
     uint64_t end =
         q->pause_until_ps < now_ps ? q->pause_until_ps : now_ps;
     return end > st->paused_from_ps ? end - st->paused_from_ps : 0;
 }
 
-/* Sends a pause frame; quanta 0: a resume frame. Returns 0 without memory. */
+/* Sends a pause frame; quanta 0: a resume frame. Returns 0 if there is no
+ * memory. */
 static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
                       uint16_t quanta)
 {
@@ -70,13 +71,14 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     s->account.made_frames++;
     tr_port_send(s, p, s->now_ps);
     tr_pfc_state *st = &t->pfc_state[priority];
-    uint64_t lasts = pause_ps(t, quanta);
+    uint64_t duration_ps = pause_ps(t, quanta);
     uint64_t sent_ps =
         t->busy_until_ps > s->now_ps ? t->busy_until_ps : s->now_ps;
-    st->refresh_ps = quanta == 0 || lasts == TR_NEVER
+    st->refresh_ps = quanta == 0 || duration_ps == TR_NEVER
                          ? TR_NEVER
-                         : sent_ps + (lasts / 2 > MIN_REFRESH_PS ? lasts / 2
-                                                    : MIN_REFRESH_PS);
+                         : sent_ps + (duration_ps / 2 > MIN_REFRESH_PS
+                                          ? duration_ps / 2
+                                          : MIN_REFRESH_PS);
     st->insist_ps = sent_ps + OBEYED_PS;
     if (quanta)
         st->stats.xoff_sent++;
@@ -117,8 +119,8 @@ void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority)
         send_pause(s, port, priority, t->pfc.quanta);
 }
 
-void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
-                 uint64_t now_ps)
+void tr_pfc_pause_until(tr_port *t, uint32_t priority, uint64_t until_ps,
+                        uint64_t now_ps)
 {
     tr_queue *q = &t->queue[priority];
     tr_pfc_state *st = &t->pfc_state[priority];
@@ -129,25 +131,25 @@ void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
         t->stats.paused_ps -= q->pause_until_ps - now_ps;
     if (until_ps != TR_NEVER)
         t->stats.paused_ps += until_ps - now_ps;
-    st->stats.paused_ps += paused_since(q, st, now_ps);
+    st->stats.paused_ps += pause_elapsed(q, st, now_ps);
     st->stats.times_paused += until_ps > now_ps && q->pause_until_ps <= now_ps;
     st->paused_from_ps = now_ps;
     q->pause_until_ps = until_ps;
 }
 
-/* Obeys a pause frame for a queue: pauses it for `lasts`, 0: resumes it. */
-static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
+/* Obeys a pause frame for a queue: pauses it for duration_ps; 0 resumes it. */
+static void pause_queue(tr_port *t, uint32_t priority, uint64_t duration_ps,
                         uint64_t now_ps)
 {
     tr_pfc_state *st = &t->pfc_state[priority];
     uint64_t until_ps =
-        lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+        duration_ps > TR_NEVER - now_ps ? TR_NEVER : now_ps + duration_ps;
     /* a resume frame does not prolong a storm */
-    if (lasts || until_ps < st->asked_until_ps)
+    if (duration_ps || until_ps < st->asked_until_ps)
         st->asked_until_ps = until_ps;
     if (st->stats.storming)
         return;
-    tr_pfc_gate(t, priority, until_ps, now_ps);
+    tr_pfc_pause_until(t, priority, until_ps, now_ps);
     if (t->pfc.watchdog.detect_ps)
         t->watched |= (uint8_t)(1u << priority);
 }
@@ -252,7 +254,7 @@ uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority)
         return 0;
     const tr_pfc_state *st = &t->pfc_state[priority];
     return st->stats.paused_ps +
-           paused_since(&t->queue[priority], st, s->now_ps);
+           pause_elapsed(&t->queue[priority], st, s->now_ps);
 }
 
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
@@ -267,7 +269,7 @@ int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
         const tr_pfc_state *st = &t->pfc_state[prio];
         uint64_t now_ps = at_ps > s->now_ps ? at_ps : s->now_ps;
         *out = st->stats;
-        out->paused_ps += paused_since(&t->queue[prio], st, now_ps);
+        out->paused_ps += pause_elapsed(&t->queue[prio], st, now_ps);
         if (st->paused)
             out->pausing_ps += now_ps - st->pausing_from_ps;
         if (out->storming)

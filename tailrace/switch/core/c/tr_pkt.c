@@ -1,4 +1,4 @@
-/* Packet buffers: free lists by size; memory is allocated only if one is empty.
+/* Packet buffers in free lists by size; allocates only when a list is empty.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"

@@ -116,7 +116,7 @@ static void packets_free(tr_switch *s)
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i])
             tr_port_flush(s, s->ports[i]);
-    tr_ports_rest(s);
+    tr_ports_clear(s);
     list_lose(s, &s->resubmitted.head);
     list_lose(s, &s->recirculated.head);
     list_lose(s, &s->out_head);

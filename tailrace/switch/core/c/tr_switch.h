@@ -81,14 +81,14 @@ typedef struct tr_pfc_limits {
     uint64_t headroom_bytes;  /* accepted above xoff before dropping */
 } tr_pfc_limits;
 
-/* PFC watchdog: when a queue is paused for too long (tr_watch.c). */
+/* PFC watchdog: detects queues that are paused for too long (tr_watch.c). */
 typedef struct tr_pfc_watchdog {
-    uint64_t detect_ps;       /* pause that is a storm; 0: no watchdog */
+    uint64_t detect_ps;       /* a pause this long is a storm; 0: no watchdog */
     uint64_t restore_ps;      /* time from the last pause to a storm's end */
     uint32_t share_ppm;       /* share of the time that a queue may be paused
-                               * without a storm; 1000000: no limit, if there
-                               * are breaks */
-    uint32_t ignore;          /* in a storm 0: drop packets, 1: send them */
+                               * without a storm; 1000000: any share, as long
+                               * as pauses are interrupted */
+    uint32_t ignore;          /* packets in a storm: 0 drops, 1 sends them */
 } tr_pfc_watchdog;
 #define TR_ALWAYS_PPM 1000000u
 
@@ -104,7 +104,7 @@ typedef struct tr_pfc_config {
 
 /* The memory that all ports of a switch share (tr_buffer.c). */
 typedef struct tr_buffer_config {
-    uint64_t bytes;           /* size with all reserves; 0: no limit */
+    uint64_t bytes;           /* size, reserves included; 0: no limit */
     uint64_t port_bytes;      /* reserve of each port for lossy packets */
     /* dynamic thresholds: xoff is at most alpha times the free bytes;
      * alpha_num 0: static thresholds */
@@ -134,15 +134,17 @@ typedef struct tr_paused_queue {
 
 /* PFC counts of one port and priority. */
 typedef struct tr_pfc_stats {
-    uint64_t bytes, most_bytes;           /* received here, wait; maximum */
-    uint64_t headroom_bytes, headroom_most_bytes;  /* of them in headroom */
+    uint64_t bytes, most_bytes;           /* received here and waiting: now,
+                                           * and maximum so far */
+    uint64_t headroom_bytes, headroom_most_bytes;  /* those in the headroom */
     uint64_t xoff_sent, xon_sent;         /* repeated pauses included */
-    uint64_t received;                    /* frames that name the priority */
+    uint64_t received;                    /* PFC frames for this priority */
     uint64_t pausing_ps;                  /* time the sender was paused */
     uint64_t paused_ps;                   /* time our queue was paused ... */
     uint64_t times_paused;                /* ... in this many intervals */
-    uint64_t storms, storming;            /* count; 1: there is one now */
-    uint64_t storm_dropped, storm_ps;     /* packets; total duration */
+    uint64_t storms, storming;            /* storms so far; 1: one lasts now */
+    uint64_t storm_dropped, storm_ps;     /* packets dropped in storms; total
+                                           * duration of the storms */
 } tr_pfc_stats;
 
 typedef struct tr_switch_config {
@@ -163,8 +165,8 @@ typedef struct tr_switch_config {
 /* A frame to send. data stays valid until tr_release(slot). */
 typedef struct tr_out {
     uint32_t port;
-    uint32_t len;             /* bytes at data */
-    uint32_t virt;            /* virtual payload bytes after them */
+    uint32_t len;             /* number of bytes at data */
+    uint32_t virt;            /* virtual payload bytes after these */
     uint32_t origin;          /* id of the received frame (tr_origin) */
     uint64_t time_ps;         /* when the last bit has left (may be future) */
     const uint8_t *data;
@@ -194,7 +196,8 @@ typedef struct tr_account {
     uint64_t rx_virt, made_virt, tx_virt, dropped_virt;
     uint64_t cut_virt;        /* cut off by truncate */
     uint64_t held_virt;
-    uint64_t held_data;       /* held frames with virtual payload, no copies */
+    uint64_t held_data;       /* held frames with virtual payload that are no
+                               * copies */
 } tr_account;
 
 /* A frame that a switch drops. */
@@ -259,7 +262,7 @@ void tr_switch_exchange(tr_switch *s, tr_switch *other);
 void tr_switch_clock(tr_switch *s, uint64_t now_ps);
 void tr_switch_lock(tr_switch *s);
 void tr_switch_unlock(tr_switch *s);
-/* Whether calls wait for the lock; then the I/O loop yields it to them. */
+/* Whether other threads wait for the lock; the I/O loop then yields to them. */
 int tr_switch_contended(const tr_switch *s);
 
 /* Data plane (the caller has the lock). */
@@ -330,7 +333,8 @@ void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
 /* Registers fn for every frame that is dropped; NULL: none. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 
-/* Tables. Handles are >= 0; handle -1 is the default entry. */
+/* Tables. Handles are >= 0; handle -1 is the default entry. An insertion uses
+ * prefix_bits only in LPM tables, priority only in ternary and range tables. */
 int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
                     const uint8_t *mask, uint32_t prefix_bits,
                     int32_t priority, const tr_target *target,
@@ -358,9 +362,10 @@ int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
                          const uint64_t *bytes_packets);
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps);
-/* Checks `scan` handles from *next on and advances *next, to 0 at the end.
- * Lists at most max entries that had no hit for their idle timeout, and were
- * not listed during it; returns how many. */
+/* Checks at most `scan` handles from *next on, and sets *next to the handle to
+ * continue with (0 after the last). Lists at most max entries that for the
+ * length of their idle timeout had no hit and were not listed; returns their
+ * number. */
 int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
                      uint32_t *next, uint32_t scan, int *handles, int max);
 
@@ -370,7 +375,8 @@ int tr_member_modify(tr_switch *s, uint32_t profile, int handle,
                      const tr_target *action);
 int tr_member_delete(tr_switch *s, uint32_t profile, int handle);
 /* drawn: a random draw selects the member for each packet, not the hash. first:
- * an action that runs before the member's, in an empty group alone; or NULL. */
+ * an action that runs before the member's action, and also if the group is
+ * empty; or NULL. */
 int tr_group_add(tr_switch *s, uint32_t profile, int drawn,
                  const tr_target *first);
 /* Sets the members; the hash selects members[hash % n]. */
@@ -401,7 +407,7 @@ int tr_colours_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                     uint64_t *bytes_packets);
 int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                      const uint64_t *bytes_packets);
-/* values and masks: n strings of the set's key length each */
+/* values and masks: n byte strings each, of the set's key length */
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
                   const uint8_t *masks, uint32_t n);
 

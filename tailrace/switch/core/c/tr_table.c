@@ -17,13 +17,13 @@
 /* Least number of slots for each entry; slots of an empty hash table. */
 #define SLOTS_PER_ENTRY 2u
 #define FIRST_SLOTS 16u
-/* Bit vectors are faster with more than MASKS masks, plus one for every
- * ENTRIES_A_MASK entries (measured). They may use VECTOR_BYTES of memory for
- * each entry. An update moves at most MOVED entries to them. */
+/* Measured: bit vectors are faster when a table has more than MASKS masks plus
+ * one for every ENTRIES_PER_MASK entries. They may use VECTOR_BYTES of memory
+ * for each entry. An update moves at most MOVES_PER_UPDATE entries to them. */
 #define MASKS 6u
-#define ENTRIES_A_MASK 256u
+#define ENTRIES_PER_MASK 256u
 #define VECTOR_BYTES 512u
-#define MOVED 64u
+#define MOVES_PER_UPDATE 64u
 
 static uint32_t key_bytes(const tr_table *t)
 {
@@ -162,7 +162,7 @@ static tr_slot *slot_at(const tr_table *t, const tr_tuple *u, uint32_t i)
     return (tr_slot *)(void *)(u->slots + (size_t)i * t->desc->slot_bytes);
 }
 
-/* Copies to a slot what packets need of an entry. */
+/* Copies to a slot the parts of an entry that packets need. */
 static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
 {
     const tr_table_desc *d = t->desc;
@@ -274,7 +274,7 @@ static int vectors_wanted(const tr_table *t)
     const tr_table_desc *d = t->desc;
     return (d->match == TR_RANGE ||
             (d->match == TR_TERNARY &&
-             t->n_tuples > MASKS + t->handles.top / ENTRIES_A_MASK)) &&
+             t->n_tuples > MASKS + t->handles.top / ENTRIES_PER_MASK)) &&
            tr_vectors_bytes(d, t->handles.top) / VECTOR_BYTES <= t->count;
 }
 
@@ -294,7 +294,8 @@ static void vectors_update(tr_table *t, const tr_entry *e)
         return;
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
         tr_vectors_add(t, e);
-    for (uint32_t n = 0; n < MOVED && t->vectored < t->handles.top; n++) {
+    for (uint32_t n = 0;
+         n < MOVES_PER_UPDATE && t->vectored < t->handles.top; n++) {
         e = t->by_handle[t->vectored];
         if (e && tr_vectors_add(t, e) != TR_OK)
             break;
@@ -330,8 +331,8 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-/* Adds e to its tuple. best: the entry of the same key in that tuple, which e
- * replaces as it wins over it; or NULL. */
+/* Adds e to its tuple. best: the entry of the same key in that tuple; e wins
+ * over it and takes its slot; or NULL. */
 static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     int i = tuple_find(t, tr_mask_of_entry(t, e));
@@ -352,7 +353,7 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     return TR_OK;
 }
 
-/* Removes e from its tuple; best replaces it there, NULL: no entry does. */
+/* Removes e from its tuple. best: the entry that takes its slot; or NULL. */
 static void tuple_replace(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));

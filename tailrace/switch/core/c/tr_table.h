@@ -17,8 +17,8 @@ TR_INLINE uint8_t *tr_mask_of_entry(const tr_table *t, const tr_entry *e)
                                   t->desc->data_limbs);
 }
 
-/* Allocates an entry with space for action data, key and mask, and a meter if
- * it has one; NULL: no memory. */
+/* Allocates an entry with space for action data, key and mask, and with a meter
+ * if metered; NULL: no memory. */
 tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered);
 void tr_entry_free(tr_entry *e);
 int tr_entry_target(tr_entry *e, const tr_target *target,
@@ -42,7 +42,7 @@ size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries);
 /* NULL: no memory. */
 tr_vectors *tr_vectors_new(const tr_table_desc *d);
 void tr_vectors_free(tr_vectors *v);
-/* Adds an entry; TR_ENOMEM is possible only if no entry had its handle yet. */
+/* Adds an entry. Needs memory (TR_ENOMEM) only for handles not used before. */
 int tr_vectors_add(const tr_table *t, const tr_entry *e);
 void tr_vectors_remove(const tr_table *t, const tr_entry *e);
 
@@ -53,8 +53,8 @@ uint64_t tr_seed(void);
 
 /* Whether a table has an index: a ternary or a range table. */
 int tr_indexed(const tr_table *t);
-/* The best entry with the key and mask of `like`, and the entry that has its
- * priority, too; NULL: none. */
+/* tr_index_best returns the best entry with the key and mask of `like`,
+ * tr_index_find the entry that also has the priority of `like`; NULL: none. */
 tr_entry *tr_index_best(const tr_table *t, const tr_entry *like);
 tr_entry *tr_index_find(const tr_table *t, const tr_entry *like);
 /* Makes space for one more entry: TR_OK or TR_ENOMEM. */

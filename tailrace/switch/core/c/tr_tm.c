@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Below both limits the sum of bits * 1e12 and the remainder fits 64 bits. */
+/* Below both limits, bits * 1e12 plus the remainder fits into 64 bits. */
 #define NARROW_BYTES (2ULL << 20)
 #define NARROW_BPS (1ULL << 60)
 /* Cache lines that the smallest packed packet (tr_pack.c) occupies. */
@@ -65,9 +65,9 @@ static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
         from && from->pfc.enabled >> tr_pfc_class(from, p->priority) & 1;
     if (lossless && !s->refusing) { /* its clones are dropped without egress */
         s->refusing = 1;
-        int leaves = TR_EGRESS(s, p, s->now_ps);
+        int is_sent = TR_EGRESS(s, p, s->now_ps);
         s->refusing = 0;
-        if (!leaves)
+        if (!is_sent)
             return;
     }
     tr_port_drop(s, t, p, why);
@@ -105,10 +105,10 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         tr_port_drop(s, t, p, TR_DROP_QUEUE_BYTES);
         return;
     }
-    enum tr_drop full = tr_buffer_admit(s, p, priority);
+    enum tr_drop refusal = tr_buffer_admit(s, p, priority);
     p->priority = (uint8_t)priority;
-    if (full != TR_DROP_COUNT) {
-        refuse(s, t, p, full);
+    if (refusal != TR_DROP_COUNT) {
+        refuse(s, t, p, refusal);
         return;
     }
     /* a packet that leaves at once is not packed: its buffer is in the cache */

@@ -38,8 +38,8 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);
 tr_pkt *tr_port_take_to_drop(tr_switch *s, tr_port *t, uint32_t priority);
 /* Drops p, whose egress port is t, and counts the drop there. */
 void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason);
-/* When the next packet may leave this port if no other arrives before; a time
- * in the past: at once. */
+/* When the next packet may leave this port, if no other arrives earlier; now or
+ * a past time if it may leave at once. */
 uint64_t tr_port_next(const tr_port *t);
 /* Marks a port whose state has changed: the event loop serves it next. */
 TR_INLINE void tr_port_touch(tr_switch *s, uint32_t port)
@@ -48,7 +48,7 @@ TR_INLINE void tr_port_touch(tr_switch *s, uint32_t port)
     s->due_words |= (uint8_t)(1u << (port / 64));
 }
 /* Clears the marks and pending times of all ports. */
-void tr_ports_rest(tr_switch *s);
+void tr_ports_clear(tr_switch *s);
 /* Sends p, which has passed egress, from its egress port: serialises it and
  * appends it to the output list. */
 void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps);
@@ -88,7 +88,7 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
                 const tr_pfc_config *cfg);
 /* Resets the ingress state of a port when its packets have been freed. */
 void tr_pfc_forget(tr_switch *s, tr_port *t);
-/* The port's link went down: cancels all received pauses. Or it is up again:
+/* Reports a change of the port's link. Down: cancels all received pauses. Up:
  * repeats our pauses to the sender. */
 void tr_pfc_link(tr_switch *s, uint32_t port, int up);
 /* Repeats the pause frame to a sender that still sends though the headroom is
@@ -100,13 +100,13 @@ void tr_pfc_notify(tr_switch *s, uint32_t port, uint32_t priority, int stop);
  * for ports with PFC. */
 uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps);
 /* Handles a received frame if it is MAC control. TR_DROP_PFC_FRAME: a PFC
- * frame, obeyed; TR_DROP_MAC_CONTROL: another one, to be dropped;
- * TR_DROP_COUNT: not MAC control, a packet. Only for ports with PFC. */
+ * frame, which was obeyed; TR_DROP_MAC_CONTROL: another MAC control frame, to
+ * be dropped; TR_DROP_COUNT: an ordinary packet. Only for ports with PFC. */
 enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
                          uint32_t len, uint64_t now_ps);
 /* Pauses a queue until until_ps; a time in the past ends its pause. */
-void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
-                 uint64_t now_ps);
+void tr_pfc_pause_until(tr_port *t, uint32_t priority, uint64_t until_ps,
+                        uint64_t now_ps);
 
 /* The PFC watchdog (tr_watch.c). */
 
@@ -117,7 +117,8 @@ void tr_watch_settle(tr_port *t, uint32_t priority, uint64_t now_ps);
 uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps);
 /* Applies the watchdog's action (drop or ignore) to the queues in a storm. */
 void tr_watch_action(tr_port *t);
-/* Ends a queue's storm, if it has one; a pause still asked for is obeyed. */
+/* Ends a queue's storm, if there is one, and pauses the queue if a requested
+ * pause has not ended. */
 void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
                   uint64_t now_ps);
 

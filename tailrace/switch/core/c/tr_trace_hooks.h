@@ -19,13 +19,13 @@ void tr_trace_mark(tr_switch *s, tr_pkt *p);
 /* Adds a record of n fields followed by bytes. */
 void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const void *bytes, uint32_t len);
-/* Adds a record of n fields followed by `more` limbs. */
+/* Adds a record of n fields followed by `more` limbs (64-bit words). */
 void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const uint64_t *limbs, uint32_t more);
 /* Detaches the tracer; the switch runs the regular build again. */
 void tr_tracer_detach(tr_switch *s);
-/* Notes for coverage that an entry was hit; handle: its handle + 1; 0: none. */
-void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t handle);
+/* Notes for coverage which entry was hit: its handle + 1; 0: none. */
+void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t hit);
 /* Begins a stage: from now on changes of PHV and locals are recorded. */
 void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
                     const void *phv, uint32_t phv_size, uint32_t locals_size);
@@ -51,13 +51,13 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
 /* Total time in ps that PFC has paused a queue so far. */
 uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority);
 /* Whether a dry run may make one more copy of p; if not, it makes no more. */
-int tr_trace_room(tr_switch *s, const tr_pkt *p);
+int tr_trace_may_copy(tr_switch *s, const tr_pkt *p);
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                    uint32_t instance);
 /* Records that p is queued, resubmitted or recirculated. 1: a dry run took over
  * p; 0: the caller goes on. */
 int tr_trace_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority);
-int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
+int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
 
 /* Adds a record also in a build without TR_TRACING. */
 #define TR_TRACE_ALWAYS(s, p, ...)                                            \
@@ -72,12 +72,13 @@ int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
                      sizeof((const uint64_t[]){__VA_ARGS__}) / 8);            \
     } while (0)
 #define TR_TRACE_MARK(s, p) tr_trace_mark((s), (p))
-#define TR_TRACE_ROOM(s, p) tr_trace_room((s), (p))
+#define TR_TRACE_MAY_COPY(s, p) tr_trace_may_copy((s), (p))
 #define TR_TRACE_COPY(s, p, q, port, instance)                                \
     tr_trace_copy((s), (p), (q), (port), (instance))
 #define TR_TRACE_QUEUE(s, p, port, priority)                                  \
     ((p)->mark && tr_trace_queue((s), (p), (port), (priority)))
-#define TR_TRACE_AGAIN(s, p, how) ((p)->mark && tr_trace_again((s), (p), (how)))
+#define TR_TRACE_REENTRY(s, p, how)                                           \
+    ((p)->mark && tr_trace_reentry((s), (p), (how)))
 #define TR_TRACE_FRAME(s, p, kind, a)                                         \
     do {                                                                      \
         if ((p)->mark)                                                        \
@@ -89,10 +90,10 @@ int tr_trace_again(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
 #else
 #define TR_TRACE(s, p, ...) ((void)0)
 #define TR_TRACE_MARK(s, p) ((void)0)
-#define TR_TRACE_ROOM(s, p) 1
+#define TR_TRACE_MAY_COPY(s, p) 1
 #define TR_TRACE_COPY(s, p, q, port, instance) ((void)0)
 #define TR_TRACE_QUEUE(s, p, port, priority) 0
-#define TR_TRACE_AGAIN(s, p, how) 0
+#define TR_TRACE_REENTRY(s, p, how) 0
 #define TR_TRACE_FRAME(s, p, kind, a) ((void)0)
 #endif
 

@@ -79,8 +79,8 @@ int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 _Static_assert(TR_RECORD_KINDS <= 32, "a bit for each kind");
 
 /* Starts a record and returns the address for its n fields after the head; NULL
- * when it does not fit. Then no further records are added: records with a gap
- * would mislead. */
+ * if it is not to be recorded, or does not fit. After a record that does not
+ * fit no more are added, as records with a gap would mislead. */
 static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
                         uint64_t n)
 {
@@ -199,9 +199,10 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
     memset(g->last + phv_size, 0, locals_size);
 }
 
-/* Records each run of consecutive bytes that have changed. */
-static void changes(tr_switch *s, const tr_pkt *p, uint64_t space,
-                    uint8_t *seen, const uint8_t *now, uint32_t size)
+/* Records each run of consecutive bytes that differ from those seen before.
+ * space: 0 PHV, 1 locals. */
+static void record_changes(tr_switch *s, const tr_pkt *p, uint64_t space,
+                           uint8_t *seen, const uint8_t *now, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++) {
         if (seen[i] == now[i])
@@ -221,9 +222,10 @@ void tr_trace_changes(tr_switch *s, const tr_pkt *p, const void *phv,
     tr_tracer *g = s->tracer;
     if (!g || !p->mark || p->mark & TR_TRACE_BRIEF || g->cut)
         return;
-    changes(s, p, 0, g->last, phv, g->phv_size);
+    record_changes(s, p, 0, g->last, phv, g->phv_size);
     if (locals)
-        changes(s, p, 1, g->last + g->phv_size, locals, g->locals_size);
+        record_changes(s, p, 1, g->last + g->phv_size, locals,
+                       g->locals_size);
 }
 
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
@@ -306,12 +308,12 @@ uint32_t tr_tracer_take(tr_switch *s, tr_tracer *g, uint64_t *records,
 
 /* ---- coverage ---- */
 
-void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t handle)
+void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t hit)
 {
     tr_tracer *g = s->tracer;
-    if (!g || !handle || table >= g->tables)
+    if (!g || !hit || table >= g->tables)
         return;
-    uint32_t at = (uint32_t)(handle - 1);
+    uint32_t at = (uint32_t)(hit - 1);
     if (!tr_tracer_grow((void **)&g->entries[table].bits,
                         &g->entries[table].bytes, at / 8 + 1, 1))
         return;
@@ -329,8 +331,8 @@ int tr_tracer_entry_hit(tr_switch *s, const tr_tracer *g, uint32_t table,
                         uint32_t handle)
 {
     tr_switch_lock(s);
-    int used = table < g->tables && handle / 8 < g->entries[table].bytes &&
-               g->entries[table].bits[handle / 8] >> handle % 8 & 1;
+    int hit = table < g->tables && handle / 8 < g->entries[table].bytes &&
+              g->entries[table].bits[handle / 8] >> handle % 8 & 1;
     tr_switch_unlock(s);
-    return used;
+    return hit;
 }

@@ -3,7 +3,8 @@
  *
  * The tracing build of a program, compiled with TR_TRACING, records packets
  * that are marked; the regular build has no trace hooks. The switch's state has
- * the same layout in both, so it may change between them after any packet.
+ * the same layout in both, so a switch can go from one build to the other
+ * after any packet.
  *
  * A record consists of 64-bit fields: kind, packet number, the switch's time in
  * ps, count of the fields that follow, and those fields. Packets are numbered
@@ -20,40 +21,45 @@
 
 typedef struct tr_tracer tr_tracer;
 
-/* Kinds of records, and the fields of each. "bytes" are packed eight to a
- * field, the first in the lowest bits; "length" is their count. */
+/* Kinds of records, with the fields of each after a comma. "bytes" are packed
+ * eight to a field, the first in the lowest bits; "length" is their count.
+ * "Virtual bytes" of payload are counted, but not stored. "Limbs" are 64-bit
+ * words of an integer, the least significant first. */
 enum tr_record_kind {
-    TR_RECORD_ENTER,     /* port, length, virtual length, bytes of the frame */
+    TR_RECORD_ENTER,     /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_STAGE,     /* enum tr_stage, length, bytes of the PHV; locals
                           * begin as zeros */
     TR_RECORD_STATE,     /* parser state */
     TR_RECORD_EXTRACT,   /* offset in the packet, length */
-    TR_RECORD_SELECT,    /* case (count of cases: the default), limbs of key */
+    TR_RECORD_SELECT,    /* index of the case (default: the count of cases),
+                          * limbs of the key */
     TR_RECORD_ERROR,     /* parser error */
-    TR_RECORD_STEP,      /* enum tr_owner, index of the owner, position in it */
-    TR_RECORD_CHANGE,    /* 0: PHV, 1: locals; offset, length, bytes */
+    TR_RECORD_STEP,      /* enum tr_owner, index of that owner, index of the
+                          * step in its code */
+    TR_RECORD_CHANGE,    /* 0 (PHV) or 1 (locals), offset, length, bytes */
     TR_RECORD_TABLE,     /* table, handle + 1 (0: miss), length, key bytes */
     TR_RECORD_MEMBER,    /* profile, group + 1 (0: none), position in the group,
                           * group size, member + 1 (0: none) */
     TR_RECORD_ACTION,    /* action, limbs of its data */
     TR_RECORD_CONDITION, /* conditional, value */
-    TR_RECORD_READ,      /* register, index, whether in range, limbs */
-    TR_RECORD_WRITE,     /* register, index, whether in range, limbs */
-    TR_RECORD_COUNT,     /* counter, index, whether in range */
-    TR_RECORD_METER,     /* meter, index (direct: none), whether in range,
-                          * colour */
+    TR_RECORD_READ,      /* register, index, 1 if in range, limbs read */
+    TR_RECORD_WRITE,     /* register, index, 1 if in range, limbs written */
+    TR_RECORD_COUNT,     /* counter, index, 1 if in range */
+    TR_RECORD_METER,     /* meter, index of the cell, 1 if in range, colour */
     TR_RECORD_RANDOM,    /* low, high, value */
-    TR_RECORD_CHECKSUM,  /* checksum; 0: verified, 1: updated; is correct */
-    TR_RECORD_CLONE,     /* session, whether it exists */
+    TR_RECORD_CHECKSUM,  /* checksum, 0 (verified) or 1 (updated), 1 if it was
+                          * correct */
+    TR_RECORD_CLONE,     /* session, 1 if the session exists */
     TR_RECORD_DIGEST,    /* digest, limbs */
     TR_RECORD_RESUBMIT,
     TR_RECORD_RECIRCULATE,
-    TR_RECORD_MULTICAST, /* group, replicas */
-    TR_RECORD_COPY,      /* number of the copy, port, instance */
+    TR_RECORD_MULTICAST, /* group, count of replicas */
+    TR_RECORD_COPY,      /* packet number of the copy, port, instance */
     TR_RECORD_QUEUE,     /* port, priority, packets and bytes in the queue, ps
                           * that PFC has paused the queue so far */
-    TR_RECORD_EGRESS,    /* port, priority, ticks it waited, ps as above */
-    TR_RECORD_SENT,      /* port, length, virtual length, bytes of the frame */
+    TR_RECORD_EGRESS,    /* port, priority, ticks that the packet waited, ps
+                          * paused as above */
+    TR_RECORD_SENT,      /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_DROP,      /* enum tr_drop */
     TR_RECORD_TEXT,      /* level, length, bytes of the text */
     TR_RECORD_CHOICE,    /* enum tr_choice, count of outcomes, outcome taken */
@@ -82,7 +88,8 @@ enum tr_place_kind {
 typedef struct tr_place {
     uint32_t kind;            /* TR_PLACE_* */
     uint32_t space;           /* 0: PHV, 1: locals */
-    uint32_t index, field;    /* header or stack, and its field, in the model */
+    uint32_t index, field;    /* index of the header or stack, and of its field,
+                               * in the compiler's model of the program */
     uint32_t offset, bytes;
 } tr_place;
 
@@ -91,7 +98,8 @@ typedef struct tr_place {
  * recorded. */
 #define TR_TRACE_BRIEF 0x80000000u
 
-/* Outcomes of `random` that a dry run can choose; of a wider range a sample. */
+/* For `random` a dry run chooses among at most this many outcomes: all values,
+ * or in a wider range a sample of evenly spaced values. */
 #define TR_DRY_RUN_SPAN 64u
 
 /* Creates a tracer with space for `size` fields of records, for counts of
@@ -102,9 +110,10 @@ void tr_tracer_free(tr_tracer *g);
 /* Dry run: records what a switch would do with a frame at now_ps, and changes
  * nothing in the switch. regular: the program that the switch runs; tracing:
  * its tracing build. choices: outcomes of the first n choices, in order; later
- * choices have their natural outcome. For `random` with a range of more than
- * TR_DRY_RUN_SPAN values, a choice c above TR_DRY_RUN_SPAN is the value
- * low + c - TR_DRY_RUN_SPAN - 1.
+ * choices have the outcome that they have without a dry run. For `random` with
+ * a range of more than TR_DRY_RUN_SPAN (S) values, choice c < S is value c of
+ * the sample, c = S the outcome without a dry run, and c > S the value
+ * low + c - S - 1. Returns
  * TR_OK, TR_EINVAL (another program), TR_ERANGE or TR_ENOMEM. */
 int tr_dry_run(tr_switch *s, tr_tracer *g, const tr_program *regular,
                const tr_program *tracing, uint32_t port, const uint8_t *data,
@@ -116,7 +125,7 @@ int tr_dry_run(tr_switch *s, tr_tracer *g, const tr_program *regular,
 int tr_tracer_attach(tr_switch *s, tr_tracer *g, const tr_program *regular,
                      const tr_program *tracing, int recording);
 /* From now on traces packets in brief, except those that arrive at times_ps[i]
- * on ports[i], for an i below n. TR_OK, TR_ENOMEM. */
+ * on ports[i], for any i below n. Returns TR_OK or TR_ENOMEM. */
 int tr_tracer_select(tr_switch *s, tr_tracer *g, const uint64_t *times_ps,
                      const uint32_t *ports, uint32_t n);
 /* The count of each coverage point. */
@@ -124,12 +133,13 @@ void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts);
 /* Whether an entry was ever hit. */
 int tr_tracer_entry_hit(tr_switch *s, const tr_tracer *g, uint32_t table,
                         uint32_t handle);
-/* Removes the records so far, if they have at most `most` fields, and returns
- * the number of fields. cut: some did not fit, so the records of packets in
- * flight are incomplete. missed: received packets that were not recorded. */
+/* Removes the records so far and returns the number of their fields; if they
+ * have more than `most` fields, they are lost. *cut: some records are lost, so
+ * those of packets in flight are incomplete. *missed: received packets that
+ * were not recorded. */
 uint32_t tr_tracer_take(tr_switch *s, tr_tracer *g, uint64_t *records,
                         uint32_t most, uint32_t *cut, uint32_t *missed);
-/* The records of a dry run; *n fields; *cut: they are incomplete. */
+/* The records of a dry run: *n fields. *cut: the records are incomplete. */
 const uint64_t *tr_tracer_records(const tr_tracer *g, uint32_t *n,
                                   uint32_t *cut);
 

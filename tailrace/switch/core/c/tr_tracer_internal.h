@@ -8,7 +8,7 @@
 
 typedef struct undo_entry {
     void *address;
-    uint32_t len, at;         /* old bytes: from tr_tracer.bytes[at] on */
+    uint32_t len, at;         /* old bytes: length, offset in `bytes` */
 } undo_entry;
 
 typedef struct arrival {
@@ -18,10 +18,10 @@ typedef struct arrival {
 
 struct tr_tracer {
     uint64_t *records;
-    uint32_t n, capacity;     /* fields in records, and that fit */
+    uint32_t n, capacity;     /* fields in `records`: stored, and at most */
     uint32_t cut;             /* a record did not fit: no more are added */
     uint32_t packets;         /* last packet number given */
-    uint32_t missed;          /* packets received while records was half full */
+    uint32_t missed;          /* packets received while `records` was half full */
     int recording;            /* received packets are marked */
     arrival *selected;        /* packets traced in full, NULL: all */
     uint32_t n_selected;
@@ -44,8 +44,8 @@ struct tr_tracer {
     uint32_t n_choices, chosen;
 };
 
-/* Makes a list hold at least `want` items of item bytes; new ones are zero. 0:
- * no memory. */
+/* Grows a list to at least `want` items of `item` bytes; new items are zeros.
+ * Returns 0 without memory. */
 int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want,
                    size_t item);
 /* Whether `regular` is the switch's program; while a tracer is attached, its

@@ -63,7 +63,7 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
 /* Queues a copy of p for each replica; the caller still owns p. */
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
-    for (uint32_t i = 0; i < r->n && TR_TRACE_ROOM(s, p); i++) {
+    for (uint32_t i = 0; i < r->n && TR_TRACE_MAY_COPY(s, p); i++) {
         s->steps++;
         s->account.made_frames++;
         s->account.made_virt += p->virt;
@@ -104,8 +104,8 @@ static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
     tr_lose(s, TR_DROP_NO_BUFFER, &lost);
 }
 
-/* Sends the clone q of p to its session's replicas; of the metadata it keeps
- * only the field list. */
+/* Sends the clone q of p to its session's replicas. Of p's metadata the clone
+ * keeps only the field list. */
 static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
                            const tr_replicas *session, uint32_t fields,
                            uint32_t instance)
@@ -121,7 +121,7 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     tr_pkt_free(s, q);
 }
 
-/* Clones p to egress as it entered ingress (I2E): the clone is parsed again. */
+/* Clones p, as it entered ingress, to egress (I2E) and parses the clone. */
 static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
 {
     uint32_t fields;
@@ -200,7 +200,7 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     if (p->resubmit) {
         trm_restart(p, p->resubmit, TR_INSTANCE_RESUBMIT, entry_len);
         p->recirculate = 0;
-        if (!TR_TRACE_AGAIN(s, p, TR_RECORD_RESUBMIT))
+        if (!TR_TRACE_REENTRY(s, p, TR_RECORD_RESUBMIT))
             tr_resubmit(s, p, s->now_ps);
     } else if (group) {
         trm_multicast(s, p, group);
@@ -287,7 +287,7 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         p->recirculate = 0;
         p->in_len = p->len + p->virt;
         trm_restart(p, list, TR_INSTANCE_RECIRC, p->in_len);
-        if (!TR_TRACE_AGAIN(s, p, TR_RECORD_RECIRCULATE))
+        if (!TR_TRACE_REENTRY(s, p, TR_RECORD_RECIRCULATE))
             tr_recirculate(s, p, now_ps);
         return 0;
     }

@@ -132,13 +132,13 @@ static block *block_of(tr_vectors *v, uint32_t handle)
     return v->blocks[i];
 }
 
-static void put(uint64_t *bits, uint32_t i, int on)
+static void set_bit(uint64_t *bits, uint32_t i, int on)
 {
     uint64_t bit = UINT64_C(1) << (i % 64u);
     bits[i / 64u] = on ? bits[i / 64u] | bit : bits[i / 64u] & ~bit;
 }
 
-/* Adds `by` (1 or -1) to the matches of nibble h, for one entry. */
+/* Adds `by` (1 or -1) to b->matches of nibble h: one entry more or less. */
 static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
 {
     for (unsigned x = 0; x < VALUES; x++)
@@ -149,7 +149,7 @@ static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
 /* Sorts the nibbles by selectivity after an update. It assumes that the keys of
  * packets are distributed like those of the entries, as access lists mostly
  * concern a few networks. */
-static void order_again(block *b, const tr_table_desc *d)
+static void sort_nibbles(block *b, const tr_table_desc *d)
 {
     b->n_order = 0;
     for (uint32_t i = 0; i < d->n_fields; i++) {
@@ -190,21 +190,21 @@ int tr_vectors_add(const tr_table *t, const tr_entry *e)
             row *rows = b->rows + (size_t)v->group[h] * VALUES;
             for (unsigned x = 0; x < VALUES; x++) {
                 if (!f->range) {
-                    put(rows[x], bit, (x & m) == k);
+                    set_bit(rows[x], bit, (x & m) == k);
                     continue;
                 }
-                put(rows[RANGE_ABOVE * VALUES + x], bit, x > k);
-                put(rows[RANGE_LOW * VALUES + x], bit, x == k);
-                put(rows[RANGE_BELOW * VALUES + x], bit, x < m);
-                put(rows[RANGE_HIGH * VALUES + x], bit, x == m);
+                set_bit(rows[RANGE_ABOVE * VALUES + x], bit, x > k);
+                set_bit(rows[RANGE_LOW * VALUES + x], bit, x == k);
+                set_bit(rows[RANGE_BELOW * VALUES + x], bit, x < m);
+                set_bit(rows[RANGE_HIGH * VALUES + x], bit, x == m);
             }
             if (!f->range)
                 count(b, h, k, m, 1);
         }
     }
-    put(b->taken, bit, 1);
+    set_bit(b->taken, bit, 1);
     b->count++;
-    order_again(b, d);
+    sort_nibbles(b, d);
     if (e->priority > b->top_priority)
         b->top_priority = e->priority;
     return TR_OK;
@@ -223,10 +223,10 @@ void tr_vectors_remove(const tr_table *t, const tr_entry *e)
              !f->range && h < 2u * (f->offset + f->nbytes); h++)
             count(b, h, nibble(key, h), nibble(mask, h), -1);
     }
-    put(b->taken, handle % BLOCK, 0);
+    set_bit(b->taken, handle % BLOCK, 0);
     if (--b->count == 0)
         b->top_priority = INT32_MIN;
-    order_again(b, d);
+    sort_nibbles(b, d);
 }
 
 /* hits &= rows; returns whether an entry is left. */
@@ -238,8 +238,8 @@ static int narrow(row hits, const row rows)
     return any != 0;
 }
 
-/* Removes from hits the entries in whose range of one field the key is not;
- * returns whether an entry is left. */
+/* Removes from hits the entries whose range of field f does not contain the
+ * key's value; returns whether an entry is left. */
 static int narrow_range(const tr_vectors *v, const block *b,
                         const tr_key_field *f, const uint8_t *key, row hits)
 {
@@ -295,7 +295,7 @@ static int block_hits(const tr_vectors *v, const tr_table_desc *d,
 }
 
 /* Removes one entry from hits and returns its position; -1: none is left. */
-static int take(row hits)
+static int take_hit(row hits)
 {
     for (unsigned w = 0; w < WORDS; w++)
         if (hits[w]) {
@@ -316,7 +316,7 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
         if (!b || !b->count || (best && best->priority > b->top_priority) ||
             !block_hits(v, t->desc, b, key, hits))
             continue;
-        for (int at; (at = take(hits)) >= 0;) {
+        for (int at; (at = take_hit(hits)) >= 0;) {
             tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
             if (!best || tr_entry_wins(e, best))
                 best = e;

@@ -8,12 +8,12 @@
  *              the time for which it is not, times share / (1 - share)
  *
  * At detect_ps a storm begins. A pause without end is detected after exactly
- * this time; pauses with breaks, if they last more than `share` of the time.
+ * this time, pauses with breaks if they last more than `share` of the time.
  * With a share of 1 any break empties the bucket.
  *
  * In a storm pauses are ignored, and packets of the queue are dropped or sent.
- * The storm ends restore_ps after the end of the last pause asked for. It does
- * not empty the bucket, so that another storm is detected sooner.
+ * The storm ends restore_ps after the end of the last requested pause. Its end
+ * does not empty the bucket, so that another storm is detected sooner.
  */
 #include "tr_tm.h"
 
@@ -62,12 +62,12 @@ static void report_storm(tr_switch *s, uint32_t port, uint32_t priority)
     }
 }
 
-static void begin(tr_switch *s, uint32_t port, uint32_t priority,
+static void begin_storm(tr_switch *s, uint32_t port, uint32_t priority,
                   uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     tr_pfc_state *st = &t->pfc_state[priority];
-    tr_pfc_gate(t, priority, 0, now_ps);
+    tr_pfc_pause_until(t, priority, 0, now_ps);
     st->blocked = 0;
     st->paused_ps = t->pfc.watchdog.detect_ps;
     st->storm_from_ps = now_ps;
@@ -88,7 +88,7 @@ void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
     st->stats.storm_ps += now_ps - st->storm_from_ps;
     tr_watch_action(t);
     if (st->asked_until_ps > now_ps)
-        tr_pfc_gate(t, priority, st->asked_until_ps, now_ps);
+        tr_pfc_pause_until(t, priority, st->asked_until_ps, now_ps);
     report_storm(s, port, priority);
 }
 
@@ -111,7 +111,7 @@ static uint64_t check(tr_switch *s, uint32_t port, uint32_t priority,
         tr_watch_end(s, port, priority, now_ps);
     else if (!st->stats.storming && w->detect_ps && st->blocked &&
              st->paused_ps >= w->detect_ps)
-        begin(s, port, priority, now_ps);
+        begin_storm(s, port, priority, now_ps);
     if (st->stats.storming)
         return storm_end(t, st);
     if (!w->detect_ps ||
