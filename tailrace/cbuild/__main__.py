@@ -13,7 +13,7 @@ _PROBE_ENTRY = "toolchain-" + "0" * 32
 
 
 def main() -> int:
-    """Prints a line for each. Returns the exit code: 1 when no cache can be used, else 0."""
+    """Prints a line for the cache and one for the confinement. Returns 1 if no cache can be used, else 0."""
     try:
         folder = cache.open_folder()
         sys.stdout.write(f"cache: {folder.path}\n")

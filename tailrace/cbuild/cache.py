@@ -121,7 +121,7 @@ def open_folder(path: Path | None = None) -> Folder:
 
 
 def _trust_problem(status: os.stat_result) -> str | None:
-    """Why a user other than this one and root may have written a file or folder; None: none can have."""
+    """Why a user other than this one and root may have written a file or folder; None: none of them can."""
     if status.st_uid not in (os.geteuid(), 0):
         return f"it belongs to another user (uid {status.st_uid})"
     if not stat.S_ISLNK(status.st_mode) and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -261,13 +261,13 @@ class Folder:
         """Deletes entries unused for `MOST_DAYS`, and the least recently used above `MOST_BYTES`."""
         total, now = 0, time.time()
         entries = [path for path in self.path.iterdir() if _ENTRY.fullmatch(path.name) and path.name != new]
-        for path in sorted(entries, key=used, reverse=True):
+        for path in sorted(entries, key=last_used_s, reverse=True):
             total += _bytes_of(path)
-            if total > MOST_BYTES or now - used(path) > MOST_DAYS * _DAY_S:
+            if total > MOST_BYTES or now - last_used_s(path) > MOST_DAYS * _DAY_S:
                 _remove(path)
 
 
-def used(path: Path) -> float:
+def last_used_s(path: Path) -> float:
     """When an entry was last used, in s as `time.time`; accurate to a day."""
     try:
         return path.lstat().st_mtime

@@ -48,7 +48,7 @@ SANITIZE_FLAGS = (
     "-fno-omit-frame-pointer",
 )
 _DETAIL_LINES = 40
-# with fewer free bytes a failure is put down to a full disk; the second applies after a "Bus error"
+# with fewer free bytes a failure is attributed to a full disk; the second limit applies after a "Bus error"
 _MIN_FREE_BYTES, _MIN_FREE_BYTES_MAPPED = 1 << 18, 1 << 26
 _MFD_EXEC = 0x10
 # objects loaded in this process, by hash and dlopen mode: loading again would make another copy
@@ -196,8 +196,8 @@ class Recipe:
     def opened(self) -> Iterator[tuple[str, bytes]]:
         """A path to load the verified object from, and its hash, for a `with` block that loads it.
 
-        The path leads to a copy in memory, which no other process can change after the check. If such a copy
-        is impossible, or with sanitizers, which read their symbols from the file, it is the cache's file.
+        The path leads to a copy in memory, which no other process can change after the check. It leads to the
+        file in the cache if such a copy is impossible, or with sanitizers, which read symbols from the file.
 
         Raises:
             BuildError: as for `path`, or the block could not load the object.
@@ -238,7 +238,7 @@ class Recipe:
         try:
             names = [f"{stem}-{compiler().identity}.so"]
         except BuildError:
-            made = sorted(folder.path.glob(f"{stem}-*.so"), key=cache.used, reverse=True)
+            made = sorted(folder.path.glob(f"{stem}-*.so"), key=cache.last_used_s, reverse=True)
             names = [path.name for path in made]
         for name in names:
             content = folder.content(name)

@@ -119,8 +119,8 @@ def run(
 
     Args:
         command: the program's absolute path and its arguments.
-        scratch: the only folder that it may write; removed if the command takes too long.
-        read: paths that it may read, from `readable`.
+        scratch: the only folder that the command may write; removed if it takes too long.
+        read: paths that the command may read, from `readable`.
         cwd: its working directory; None: the scratch folder.
         more_environment: variables in addition to those of `environment`.
 
@@ -155,7 +155,7 @@ def run(
 
 
 def _supervise(job: str, time_s: float, output: IO[bytes]) -> bytes | None:
-    """The supervisor's report; None: the job took too long. Closing its stdin makes it kill the command."""
+    """The supervisor's report; None: the job took too long, and closing stdin lets the supervisor kill it."""
     # -I: the supervisor ignores PYTHON* variables and this process's working directory
     command = [sys.executable or "python3", "-I", "-S", "-B", str(_SUPERVISOR), job]
     try:

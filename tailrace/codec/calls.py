@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Kinds of departing packets. RAW has no handle: its `template_id` is 0, and the bytes of a frame follow.
+# Kinds of departing packets. RAW has no handle: its `template_id` is 0, and the frame is given as bytes.
 KIND_BITS: Final = 3
 KIND_MASK: Final = (1 << KIND_BITS) - 1
 RAW: Final = 0
@@ -35,10 +35,10 @@ PAYLOAD: Final = 2  # data with a real payload
 ACK: Final = 3
 NIC_ACK: Final = 4
 
-# The low bits of a handle are a slot of the NIC, which a flow's end has while it exists; the bits above are
-# the number of ends that had this slot before.
-PLACE_BITS: Final = 24
-PLACE_MASK: Final = (1 << PLACE_BITS) - 1
+# The low bits of a handle are an index of the NIC, its slot, which belongs to a flow's end while that exists;
+# the bits above are the number of ends that had this slot before.
+SLOT_BITS: Final = 24
+SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 
 QPN_BITS: Final = 24
 QPN_MASK: Final = (1 << QPN_BITS) - 1

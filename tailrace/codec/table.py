@@ -58,7 +58,7 @@ def _addressing() -> dict[str, int]:
         "ip_len": _byte(roce, "IP.len", bits=16),
         "ip_id": _byte(roce, "IP.id", bits=16),
         "ip_fragment": _byte(roce, "IP.flags", "IP.frag", bits=16),
-        # of fragments: flag MF (the lowest of the flags) or an offset
+        # bits of which one is set in fragments: flag MF (the lowest of the flags), and the offset
         "ip_fragment_mask": roce.mask("IP.frag") | 1 << roce.shift(fragment, "IP.flags"),
         "ip_ttl": _byte(roce, "IP.ttl", bits=8),
         "ip_proto": _byte(roce, "IP.proto", bits=8),
@@ -166,7 +166,7 @@ def _calls() -> dict[str, int]:
     """Values for the arguments of a NIC's packet calls."""
     return {
         "kind_bits": calls.KIND_BITS,
-        "place_bits": calls.PLACE_BITS,
+        "slot_bits": calls.SLOT_BITS,
         "kind_raw": calls.RAW,
         "kind_data": calls.DATA,
         "kind_payload": calls.PAYLOAD,

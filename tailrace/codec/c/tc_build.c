@@ -72,9 +72,10 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
         return 0;
     memcpy(f, t->bytes, sizeof t->bytes);
 
-    uint32_t again = (uint32_t)(data_fields >> l->retransmission_shift & 1);
+    uint32_t retransmitted =
+        (uint32_t)(data_fields >> l->retransmission_shift & 1);
     tc_put16(f + l->ip_len, ip_len);
-    tc_put16(f + l->ip_id, again ? l->retransmission : 0);
+    tc_put16(f + l->ip_id, retransmitted ? l->retransmission : 0);
     tc_put16(f + l->ip_chksum, 0);
     tc_put16(f + l->ip_chksum, ~tc_inet_sum(f + l->ip, l->udp - l->ip));
     tc_put16(f + l->udp_sport, sport_of(l, psn_fields));
@@ -96,7 +97,7 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
     return len;
 }
 
-/* Inserts the 802.1Q tag that data_fields ask for, if any, into a frame of len
+/* Inserts an 802.1Q tag, if data_fields have a VLAN ID, into a frame of len
  * bytes; returns the new length. */
 static uint32_t put_vlan(const tc_layout *l, uint64_t data_fields, uint8_t *f,
                          uint32_t len)

@@ -33,8 +33,8 @@ static inline void tc_put32(uint8_t *p, uint32_t value)
     p[3] = (uint8_t)value;
 }
 
-/* The sum of n bytes as 16-bit numbers, carries added: 0xffff for a correct
- * header. n is even. */
+/* The one's complement sum of n bytes (n even) as 16-bit numbers: 0xffff for a
+ * correct IPv4 header. */
 static inline uint32_t tc_inet_sum(const uint8_t *p, uint32_t n)
 {
     uint64_t sum = 0;
@@ -48,11 +48,11 @@ static inline uint32_t tc_inet_sum(const uint8_t *p, uint32_t n)
     return (uint32_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* The CRC register after the headers of a frame; of a frame with a NIC shim,
- * after the headers as they were without the shim. */
+/* The CRC register after the headers of a frame. shimmed: the frame has a NIC
+ * shim; then after the headers as they were before it was inserted. */
 uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed);
 
-/* The CRC register after n bytes behind the headers, and then zeros. */
+/* The CRC register after n more bytes, and then `zeros` bytes of zeros. */
 uint32_t tc_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
                       uint32_t zeros);
 

@@ -14,17 +14,17 @@ const char *const tc_layout_names[] = {TC_LAYOUT(TC_FIELD) 0};
 #define LAYOUT_FIELDS (sizeof(tc_layout) / sizeof(uint32_t))
 #define LOCAL_ROUTE_HEADER_BYTES 8 /* all ones: InfiniBand annex A17.3.3 */
 
-/* Whether the layout's sizes fit the buffers here. */
+/* Whether headers of the layout's sizes fit into the buffers here. */
 static int fits_buffers(const tc_layout *l)
 {
     uint32_t headers = l->udp_end - l->ip + l->bth_bytes;
     uint32_t head = l->udp_end + l->shim_bytes + l->bth_bytes;
     return l->icrc_bytes == TC_ICRC_BYTES &&
-           l->vlan_bytes == TC_VLAN_BYTES && headers <= TC_HEADERS_ROOM &&
-           head + l->reth_bytes <= TC_TEMPLATE_ROOM &&
-           head + l->aeth_bytes <= TC_TEMPLATE_ROOM &&
-           l->nic_ack_bytes <= TC_TEMPLATE_ROOM &&
-           l->kind_bits + l->place_bits < 32 &&
+           l->vlan_bytes == TC_VLAN_BYTES && headers <= TC_HEADERS_MAX &&
+           head + l->reth_bytes <= TC_TEMPLATE_MAX &&
+           head + l->aeth_bytes <= TC_TEMPLATE_MAX &&
+           l->nic_ack_bytes <= TC_TEMPLATE_MAX &&
+           l->kind_bits + l->slot_bits < 32 &&
            l->ip_src < l->udp_end && l->ip_dst < l->udp_end;
 }
 
@@ -67,7 +67,7 @@ uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed)
 {
     const tc_layout *l = &c->at;
     const uint8_t *headers = frame + l->ip;
-    uint8_t restored[TC_TEMPLATE_ROOM];
+    uint8_t restored[TC_TEMPLATE_MAX];
     if (shimmed) {
         memcpy(restored, frame, l->udp_end);
         memcpy(restored + l->udp_sport, frame + l->udp_end + l->shim_ports, 4);
@@ -107,7 +107,7 @@ static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
     return p->kind = TC_NIC_ACK;
 }
 
-/* An ACK or CNP whose BTH is at `bth`, with body_bytes behind it. */
+/* Parses an ACK or CNP whose BTH is at `bth`, followed by body_bytes. */
 static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
                              int64_t body_bytes, uint32_t opcode, tc_packet *p)
 {
@@ -140,7 +140,7 @@ static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
     uint32_t ttl = f[l->ip_ttl], tos = f[l->ip_tos];
     uint32_t hops = ttl <= l->initial_ttl ? l->initial_ttl - ttl : 0;
     uint32_t tag = tc_get32(bth + l->bth_qpn) >> l->bth_tag_shift;
-    uint32_t again = tc_get16(f + l->ip_id) == l->retransmission;
+    uint32_t retransmitted = tc_get16(f + l->ip_id) == l->retransmission;
     uint32_t ackreq = tc_get32(bth + l->bth_psn) >> l->bth_ackreq_shift;
     uint32_t frame_bytes = l->ip + tc_get16(f + l->ip_len);
     p->data_fields = (uint64_t)payload |
@@ -148,14 +148,14 @@ static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
                (uint64_t)hops << l->hops_shift |
                (uint64_t)(tag & l->bth_tag_mask) << l->tag_shift |
                (uint64_t)((tos & l->ce) == l->ce) << l->ce_shift |
-               (uint64_t)again << l->retransmission_shift |
+               (uint64_t)retransmitted << l->retransmission_shift |
                (uint64_t)ackreq << l->ackreq_shift |
                (uint64_t)frame_bytes << l->frame_shift;
     return p->kind = TC_DATA;
 }
 
-/* A trimmed data packet, which ends after its BTH: without ICRC, only the IPv4
- * checksum protects its headers. */
+/* Parses a trimmed data packet, which ends after its BTH. As it has no ICRC,
+ * only the IPv4 checksum protects its headers. */
 static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
                               uint32_t virt, tc_packet *p)
 {
@@ -171,8 +171,8 @@ static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
     return p->kind = TC_TRIMMED;
 }
 
-/* A frame with a BTH, with or without a NIC shim before it; `end` is the offset
- * of the end of its real bytes. */
+/* Parses a frame with a BTH. shimmed: a NIC shim precedes the BTH. end: offset
+ * of the end of the frame's real bytes. */
 static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
                            uint32_t virt, int shimmed, tc_packet *p)
 {

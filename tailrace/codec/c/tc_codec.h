@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* The values of the layout, given once. Offsets are in bytes from the start of
- * the frame; those named bth_*, shim_* and aeth_* from the start of that
- * header. Names are those of tailrace.codec.table. */
+/* The values of the layout; tailrace.codec.table gives their meaning. Offsets
+ * are in bytes from the start of the frame; those named bth_*, shim_* and
+ * aeth_* from the start of that header. */
 #define TC_LAYOUT(X)                                                          \
     /* Ethernet */                                                            \
     X(ether_type) X(type_ipv4) X(type_local) X(type_mac_control)              \
@@ -43,7 +43,7 @@
     X(pause_op) X(pause_op_first) X(pause_op_last) X(pause_credit)            \
     X(pfc_bytes) X(pfc_op) X(pfc_op_code) X(pfc_enabled) X(pfc_times)         \
     /* the packet calls of a NIC: tailrace.codec.calls */                     \
-    X(kind_bits) X(place_bits)                                                \
+    X(kind_bits) X(slot_bits)                                                \
     X(kind_raw) X(kind_data) X(kind_payload) X(kind_ack)                      \
     X(kind_nic_ack) X(qpn_bits) X(port_bits) X(sport_shift) X(becn_shift)     \
     X(opcode_shift) X(hops_shift) X(left_shift) X(tag_shift) X(ce_shift)      \
@@ -59,18 +59,18 @@ typedef struct tc_layout {
 } tc_layout;
 
 #define TC_PFC_PRIORITIES 8u
-#define TC_HEADERS_ROOM 64u    /* most bytes of headers in an ICRC */
-#define TC_TEMPLATE_ROOM 96u   /* most bytes of a template, and of a frame
+#define TC_HEADERS_MAX 64u    /* most bytes of headers in an ICRC */
+#define TC_TEMPLATE_MAX 96u   /* most bytes of a template, and of a frame
                                   without payload, ICRC and VLAN tag */
 #define TC_ICRC_BYTES 4u
 #define TC_VLAN_BYTES 4u
-#define TC_BUILD_ROOM (TC_TEMPLATE_ROOM + TC_ICRC_BYTES + TC_VLAN_BYTES)
+#define TC_BUILD_MAX (TC_TEMPLATE_MAX + TC_ICRC_BYTES + TC_VLAN_BYTES)
 
 typedef struct tc_codec {
     tc_layout at;
     uint32_t headers_bytes;          /* IPv4, UDP and BTH */
-    uint32_t icrc_start;             /* the CRC register before them */
-    uint8_t icrc_mask[TC_HEADERS_ROOM]; /* 255: byte is 255 in the ICRC */
+    uint32_t icrc_start;             /* the CRC register before these */
+    uint8_t icrc_mask[TC_HEADERS_MAX]; /* 255: the ICRC takes it for 255 */
     uint8_t opcodes[256];            /* enum tc_opcode */
 } tc_codec;
 
@@ -115,8 +115,8 @@ uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
 typedef struct tc_template {
     uint32_t head_bytes; /* headers */
     uint32_t body_bytes; /* RETH of data packets */
-    uint32_t shimmed;
-    uint8_t bytes[TC_TEMPLATE_ROOM]; /* headers, then body */
+    uint32_t shimmed;    /* 1: the headers contain a NIC shim */
+    uint8_t bytes[TC_TEMPLATE_MAX]; /* headers, then body */
 } tc_template;
 
 /* Makes a template of headers and body for packets of a kind (kind_* of the
@@ -125,22 +125,22 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes);
 
-/* Builders write a frame to `frame`, which has room for TC_BUILD_ROOM, and
- * return its length; `psn_fields`, `data_fields`, `aeth` and `count` are
- * those of tailrace.codec.calls. */
+/* Builders write a frame to `frame`, which has TC_BUILD_MAX bytes, and return
+ * its length. `ticks` is the NIC's time in ns modulo 2^32; `psn_fields`,
+ * `data_fields`, `aeth` and `count` are those of tailrace.codec.calls. */
 
-/* Data with a virtual payload; its length with padding is written to `virt`.
- * Returns 0 if the packet would be too long for IPv4. */
+/* Builds data with a virtual payload, whose length with padding is written to
+ * *virt. Returns 0 if the packet would be too long for IPv4. */
 uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
                        uint64_t psn_fields, uint64_t data_fields,
                        uint32_t ticks, uint8_t *frame,
                        uint32_t *virt);
 
 /* Data with a real payload of the length in data_fields: the bytes before it
- * are written to `frame`, padding and ICRC to `tail`, which has TC_TAIL_ROOM
- * bytes. Returns the length of the first part, and writes that of the second
- * to `tail_bytes`; 0 as above. */
-#define TC_TAIL_ROOM 8u
+ * are written to `frame`, padding and ICRC to `tail`, which has TC_TAIL_MAX
+ * bytes. Returns the length of `frame`, or 0 if the packet would be too long,
+ * and writes the length of `tail` to *tail_bytes. */
+#define TC_TAIL_MAX 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t psn_fields, uint64_t data_fields,
                           uint32_t ticks, const uint8_t *payload,

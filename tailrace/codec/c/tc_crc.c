@@ -10,8 +10,8 @@
 
 /* slice[k][b]: the register after byte b and k zeros, if it was 0 before */
 static uint32_t slice[STEP][256];
-/* zeros[k][i][v]: the register after 2^k zeros, if before only its nibble i
- * was set, to v */
+/* zeros[k][i][v]: the register after 2^k zeros, if before them its nibble i was
+ * v and all others were 0 */
 static uint32_t zeros[POWERS][NIBBLES][16];
 
 _Static_assert(TC_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");

@@ -2,9 +2,9 @@
  * many zeros at once.
  * SPDX-License-Identifier: Apache-2.0
  *
- * States are the raw register: TC_CRC_START at first; the CRC is the complement
- * of the last state. Appending zeros is a linear map of the register, so for
- * any n, n zeros cost a few table look-ups.
+ * Functions take and return the raw CRC register, TC_CRC_START at first; the
+ * CRC is the complement of the last. Appending zeros is a linear map of the
+ * register, so for any n, n zeros cost a few table look-ups.
  */
 #ifndef TC_CRC_H
 #define TC_CRC_H

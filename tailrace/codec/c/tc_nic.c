@@ -1,8 +1,8 @@
-/* Calls of a NIC in Python: its methods, and their calls for arriving frames.
+/* Calls of a NIC in Python: looks its methods up, and calls them for arrivals.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The methods of a NIC are looked up once. Per packet only the numbers that are
- * arguments of a call are allocated.
+ * The methods of a NIC are looked up once. For each packet only the numbers
+ * that are arguments of a call are allocated.
  */
 #include "tc_nic_port.h"
 

@@ -10,8 +10,9 @@
 #include "tc_codec.h"
 #include "tc_nic.h"
 
-/* Methods of a NIC; names in tc_nic.c. A NIC has those before PARSED_CALLS or
- * on_frame, and needs `template` if it sends packets that are built here. */
+/* Methods of a NIC; their names are in tc_nic.c. A NIC has either those before
+ * PARSED_CALLS, or on_frame. All have next_packet; those that send packets that
+ * are built here need `template`. */
 enum { ON_DATA, ON_TRIMMED, ON_ACK, ON_CNP, ON_NIC_ACK, ON_FLOW_PAUSE, ON_PFC,
        ON_DISCARD, PARSED_CALLS, NEXT_PACKET = PARSED_CALLS, ON_FRAME, TEMPLATE,
        CALLS };
@@ -34,19 +35,19 @@ typedef struct tc_cached_template {
 struct tc_nic {
     PyObject_HEAD
     tc_codec_object *owner;
-    const tc_codec *codec;         /* the owner's */
-    PyObject *object;
+    const tc_codec *codec;         /* that of `owner` */
+    PyObject *object;              /* the NIC */
     PyObject *calls[CALLS];        /* bound methods; NULL: not defined */
-    uint32_t address;              /* the host's, IPv4; unset with on_frame */
+    uint32_t address;              /* IPv4, of the host; unset with on_frame */
     uint64_t now_ns;
     PyObject *now;                 /* now_ns as an object; NULL: not made yet */
     tc_cached_template **templates; /* by slot of a flow's end, and kind */
     uint64_t template_count;
     PyObject *sent;                /* owns the bytes that were sent last */
     Py_buffer buffer;              /* of `sent`, if buffer.obj */
-    uint8_t frame[TC_BUILD_ROOM], tail[TC_TAIL_ROOM];
+    uint8_t frame[TC_BUILD_MAX], tail[TC_TAIL_MAX];
     uint8_t *long_tail;            /* real payload, padding and ICRC */
-    uint32_t long_tail_room;
+    uint32_t long_tail_size;
 };
 
 /* Initialises an allocated port for this NIC. Returns 0, or -1 if the NIC lacks

@@ -1,8 +1,8 @@
 /* Sending of a NIC in Python: builds frames from the packets that it returns.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A packet's template is asked for once and cached, until an end of another
- * flow takes its slot.
+ * A template is requested from the NIC once and cached, until another flow's
+ * end takes its slot.
  */
 #include "tc_nic_port.h"
 
@@ -39,7 +39,7 @@ static int read_time(PyObject *object, uint64_t now_ns, uint64_t *next_ns)
         return -1;
     if (overflow > 0)
         return 0;
-    /* it has no packet at now_ns */
+    /* the NIC has no packet at now_ns */
     *next_ns = time_ns <= (long long)now_ns ? now_ns + 1 : (uint64_t)time_ns;
     return 0;
 }
@@ -64,7 +64,8 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
 
 /* Asks the NIC for a template and caches it, in place of an older one. Returns
  * NULL with an exception. */
-static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
+static tc_template *request_template(tc_nic *n, uint64_t template_id,
+                                     uint64_t slot)
 {
     if (!n->calls[TEMPLATE]) {
         PyErr_SetString(PyExc_TypeError,
@@ -99,13 +100,14 @@ static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
     cached->handle = UINT64_MAX; /* invalid, should the rest fail */
     uint32_t kind =
         (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
-    if (head_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
-        body_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
+    if (head_len > (Py_ssize_t)TC_TEMPLATE_MAX ||
+        body_len > (Py_ssize_t)TC_TEMPLATE_MAX ||
         tc_template_init(n->codec, &cached->content, kind,
                          (const uint8_t *)head, (uint32_t)head_len,
                          (const uint8_t *)body, (uint32_t)body_len) < 0) {
         PyErr_Format(PyExc_ValueError,
-                     "a NIC's template of kind %u with %zd and %zd bytes",
+                     "a NIC's template of kind %u has an invalid length: %zd "
+                     "header and %zd body bytes",
                      (unsigned)kind, head_len, body_len);
         goto out;
     }
@@ -120,8 +122,8 @@ out:
 static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
     uint64_t handle = template_id >> n->codec->at.kind_bits;
-    uint64_t place = handle & ((1ull << n->codec->at.place_bits) - 1);
-    uint64_t slot = place * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
+    uint64_t end = handle & ((1ull << n->codec->at.slot_bits) - 1);
+    uint64_t slot = end * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
     if (slot >= n->template_count) {
         uint64_t count = 2 * (slot + TEMPLATES);
         tc_cached_template **grown =
@@ -136,8 +138,9 @@ static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
         n->template_count = count;
     }
     tc_cached_template *cached = n->templates[slot];
-    return cached && cached->handle == handle ? &cached->content
-                                              : learn(n, template_id, slot);
+    return cached && cached->handle == handle
+               ? &cached->content
+               : request_template(n, template_id, slot);
 }
 
 static int too_long(void)
@@ -152,14 +155,14 @@ static int join_tail(tc_nic *n, const uint8_t *payload, uint32_t bytes,
                      uint32_t tail_bytes)
 {
     uint32_t needed = bytes + tail_bytes;
-    if (needed > n->long_tail_room) {
+    if (needed > n->long_tail_size) {
         uint8_t *grown = PyMem_Realloc(n->long_tail, needed);
         if (!grown) {
             PyErr_NoMemory();
             return -1;
         }
         n->long_tail = grown;
-        n->long_tail_room = needed;
+        n->long_tail_size = needed;
     }
     memcpy(n->long_tail, payload, bytes);
     memcpy(n->long_tail + bytes, n->tail, tail_bytes);
@@ -200,7 +203,8 @@ static int send_payload(tc_nic *n, const tc_template *t,
     return 1;
 }
 
-/* Sends (template_id, a, b) of a kind that has a template. Returns 1 or -1. */
+/* Sends (template_id, a, b) of a kind that has a template; tailrace.codec.calls
+ * says what a and b are for each kind. Returns 1 or -1. */
 static int send_packet(tc_nic *n, uint64_t template_id, uint64_t a, uint64_t b,
                        uint64_t now_ns, PyObject *packet, tc_departure *out)
 {

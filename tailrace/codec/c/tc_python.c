@@ -29,19 +29,19 @@ static int read_value(PyObject *values, const char *name, uint32_t *out)
 static int read_codec(tc_codec *codec, PyObject *values, PyObject *masked_bytes)
 {
     uint32_t layout[sizeof(tc_layout) / sizeof(uint32_t)];
-    uint32_t masked[TC_HEADERS_ROOM];
+    uint32_t masked[TC_HEADERS_MAX];
     uint32_t count = 0;
     for (; tc_layout_names[count]; count++)
         if (read_value(values, tc_layout_names[count], &layout[count]) < 0)
             return -1;
     Py_ssize_t masked_count = PyTuple_GET_SIZE(masked_bytes);
-    for (Py_ssize_t i = 0; i < masked_count && i < TC_HEADERS_ROOM; i++) {
+    for (Py_ssize_t i = 0; i < masked_count && i < TC_HEADERS_MAX; i++) {
         masked[i] =
             (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(masked_bytes, i));
         if (PyErr_Occurred())
             return -1;
     }
-    if (masked_count > TC_HEADERS_ROOM ||
+    if (masked_count > TC_HEADERS_MAX ||
         tc_codec_init(codec, layout, count, masked, (uint32_t)masked_count) <
             0) {
         PyErr_SetString(PyExc_ValueError,

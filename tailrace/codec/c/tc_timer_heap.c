@@ -73,7 +73,7 @@ static int to_time(PyObject *given, uint64_t *out)
     if (value == -1 && PyErr_Occurred())
         return -1;
     if (value < 0) {
-        PyErr_SetString(PyExc_ValueError, "a time below 0");
+        PyErr_SetString(PyExc_ValueError, "the time of a timer is below 0");
         return -1;
     }
     *out = (uint64_t)value;
@@ -85,7 +85,7 @@ static PyObject *timer_heap_set(timer_heap *self, PyObject *const *args,
 {
     tc_timer timer = {0};
     if (n != 2) {
-        PyErr_SetString(PyExc_TypeError, "set(time_ns, id)");
+        PyErr_SetString(PyExc_TypeError, "expected set(time_ns, id)");
         return NULL;
     }
     if (to_time(args[0], &timer.time_ns) < 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from tailrace.codec.calls import PLACE_BITS, PLACE_MASK
+from tailrace.codec.calls import SLOT_BITS, SLOT_MASK
 from tailrace.hosts.nic.queue_pair import QueuePair
 
 
@@ -29,13 +29,13 @@ class QueuePairs:
 
     def new_handle(self) -> int:
         """The handle of the next queue pair."""
-        return self._free[-1] + (1 << PLACE_BITS) if self._free else len(self._at)
+        return self._free[-1] + (1 << SLOT_BITS) if self._free else len(self._at)
 
     def put(self, end: QueuePair) -> None:
         """Adds a queue pair, whose handle is that of the last call of `new_handle`."""
         assert end.handle == self.new_handle()
         if self._free:
-            self._at[self._free.pop() & PLACE_MASK] = end
+            self._at[self._free.pop() & SLOT_MASK] = end
         else:
             self._at.append(end)
 
@@ -45,12 +45,12 @@ class QueuePairs:
         Raises:
             IndexError: no queue pair ever had this place.
         """
-        end = self._at[handle & PLACE_MASK]
+        end = self._at[handle & SLOT_MASK]
         return end if end is not None and end.handle == handle else None
 
     def drop(self, end: QueuePair) -> None:
         """Removes a queue pair that has nothing left to send."""
-        self._at[end.handle & PLACE_MASK] = None
+        self._at[end.handle & SLOT_MASK] = None
         self._free.append(end.handle)
 
     def drop_after(self, end: QueuePair, responses: int) -> None:

@@ -141,11 +141,11 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
 
 
 def _rates_bps(options: SwitchOptions) -> dict[int, int]:
-    """The rate of each port in bit/s (0: no limit). Of several options for a port the last one counts."""
+    """The rate of each port in bit/s (0: no limit). If several options name a port, the last one counts."""
     rates_bps = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
-            rates_bps |= dict.fromkeys(_numbers(port, options), rate.bps)
+            rates_bps |= dict.fromkeys(_port_numbers(port, options), rate.bps)
     return rates_bps
 
 
@@ -209,9 +209,9 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             report = _reporter(options, switch, loop)
             try:
                 # the event loop is not closed: closing would wait for calls of stalled clients
-                new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
+                new_event_loop().run_until_complete(_serve_grpc(options, signals, device, loop, tls, report))
             finally:
-                signals.served()
+                signals.ignore_from_now()
                 if tracer is not None:
                     tracer.close()
                     if options.coverage is not None:
@@ -225,7 +225,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             _leave_at_once()
 
 
-async def _serving(
+async def _serve_grpc(
     options: SwitchOptions,
     signals: SignalHandlers,
     device: Device,
@@ -236,7 +236,7 @@ async def _serving(
     from tailrace.switch.daemon.dataplane import DataplaneService
     from tailrace.switch.p4runtime.server import serve
 
-    ended = signals.serving()
+    ended = signals.end_event()
     if report is not None:
         signals.report_with(report)
     packets = None
@@ -323,17 +323,17 @@ def _tls(options: SwitchOptions) -> ServerTls | None:
 
 def _configure_ports(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     for port, rate in options.port_rates:
-        for number in _numbers(port, options):
+        for number in _port_numbers(port, options):
             if rate.pps:
                 switch.queue_config(number, rate_pps=rate.pps)
             else:
                 switch.port_config(number, rate_bps=rate.bps)
     for port, delay_ns in options.port_delays:
-        for number in _numbers(port, options):
+        for number in _port_numbers(port, options):
             switch.port_config(number, delay_ns=delay_ns)
 
 
-def _numbers(port: int | None, options: SwitchOptions) -> list[int]:
+def _port_numbers(port: int | None, options: SwitchOptions) -> list[int]:
     return [port] if port is not None else sorted(options.ports)
 
 

@@ -233,7 +233,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
     add(
         "--bmv2-compat",
         action="store_true",
-        help="behave like simple_switch_grpc also against the P4Runtime spec (docs/switch/p4runtime.md)",
+        help="accept what simple_switch_grpc accepts but the P4Runtime spec forbids (docs/switch/p4runtime.md)",
     )
     add(
         "--strict",
@@ -274,7 +274,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
         action="append",
         type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N][,rise=N]"),
         metavar="SPEC",
-        help="lossless priorities of one or all ports: 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
+        help="lossless priorities of PORT or all ports: 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
     )
     add(
         "--pfc-watchdog",
@@ -318,7 +318,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
 def parse_options(
     parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, SwitchOptions]:
-    """Parses a command line: argparse's result, and the options checked.
+    """Parses a command line. Returns argparse's result, and the options, which have been checked.
 
     Raises:
         OptionError: an option is invalid, or not supported.
@@ -352,7 +352,7 @@ def _program(given: argparse.Namespace) -> Path | None:
         and given.pcap.endswith(".json")
         and not Path(given.pcap).is_dir()
     ):
-        # argparse took X.json of `--pcap X.json` as the option's value: it is the program
+        # argparse took X.json of `--pcap X.json` as the option's value, but it is the program
         names, given.pcap = [given.pcap], "."
     if len(names) > 1:
         raise OptionError(f"unexpected argument '{names[1]}': expected one JSON file")

@@ -28,12 +28,12 @@ KEPT_IDS = 1 << 20
 """How many packet ids are remembered; packets caused by an older one get id 0."""
 
 MOST_WAITING = 1024
-"""Limit of packets that wait for the client; at the limit the switch accepts none of its packets."""
+"""Limit of packets that wait for the client; at the limit the switch accepts no packet from the client."""
 
 _MAX_ORIGIN = (1 << 32) - 1
 _BATCH = 64
 _POLL_S = 0.002
-"""Polling interval until the switch is empty."""
+"""How often to check whether the switch is empty, in s."""
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
@@ -51,7 +51,7 @@ class FramePorts(Protocol):
         ...
 
     def set_listening(self, on: bool) -> None:
-        """Says whether a client takes the frames that leave; otherwise they are dropped."""
+        """Sets whether a client takes the frames that leave the switch; otherwise they are dropped."""
         ...
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
@@ -136,11 +136,11 @@ class DataplaneService:
             sending.end()
             await sender
         finally:
-            # only when this sender has ended may the next client watch the descriptor
-            sender.add_done_callback(self._gone)
+            # the next client may watch the descriptor only after this sender has ended
+            sender.add_done_callback(self._sender_ended)
             sender.cancel()
 
-    def _gone(self, sender: asyncio.Task[None]) -> None:
+    def _sender_ended(self, sender: asyncio.Task[None]) -> None:
         if not sender.cancelled():
             sender.exception()  # retrieving it keeps asyncio from logging it
         self._has_client = False
@@ -195,7 +195,7 @@ class _PacketSender:
             await self._batch_sent.wait()
 
     def end(self) -> None:
-        """Says that the client sends no more packets: `run` returns when the switch is empty."""
+        """Notes that the client sends no more packets: `run` returns when the switch is empty."""
         self._ended = True
         self._wakeup.set()
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 40
 HOST = "host"
-PACKET_BYTES = 128 << 20
-"""Least memory for packets, in bytes; a large shared buffer needs more."""
+MIN_PACKET_BYTES = 128 << 20
+"""Memory for packets, in bytes, at least; a large shared buffer needs more."""
 
 _PACKET_OVERHEAD = 16
-"""Bytes of memory for each byte in the buffer, at most: for the smallest packets."""
+"""Bytes of memory for each byte in the buffer, in the worst case: if all packets are of the smallest size."""
 
 _SIZES = ("xoff", "xon", "headroom")
 
@@ -133,7 +133,7 @@ def pfc_configs(
 ) -> dict[int | None, PfcConfig]:
     """The PFC configuration of each port with a spec, and of all other ports (key None).
 
-    The specs of a port are added to those of all ports; of several for one priority the last one counts.
+    The specs of a port are added to those of all ports; if several name a priority, the last one counts.
 
     Args:
         rates_bps: rate of each port of the switch (0: no limit); only watchdogs with `host` depend on it.
@@ -178,7 +178,7 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
 def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
     """Memory for the packets of a switch, in bytes: at most a quarter of `memory_bytes` (`--memory`)."""
     buffer_bytes = 0 if buffer is None else buffer.size_bytes
-    return min(memory_bytes // 4, max(PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
+    return min(memory_bytes // 4, max(MIN_PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
 
 
 def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:

@@ -34,7 +34,7 @@ __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "i
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
-"""Receive ring slots of all ports of a switch together; 2 KiB of memory each, allocated at the start."""
+"""Receive ring slots of all ports of a switch together; each takes 2 KiB, allocated at the start."""
 
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
@@ -52,7 +52,7 @@ class SwitchHandle(Protocol):
 class PortStatus:
     """State and counters of one port since the start; `tri_port_info` (tri_loop.h) explains the fields.
 
-    `_bytes` are without frame check sequence. There is a counter for each reason of drops.
+    Fields named `_bytes` do not count the frame check sequence. Each reason of drops has its own counter.
     """
 
     up: int
@@ -85,7 +85,7 @@ def io_sources() -> tuple[list[Path], list[Path]]:
 
 
 def open_library(path: Path) -> Any:
-    """Loads a compiled loop from a file: its functions (tri_loop.h)."""
+    """Loads a compiled loop from a file; returns its functions (tri_loop.h)."""
     return headers.bound(ctypes.CDLL(str(path)), ffi)
 
 
@@ -174,7 +174,7 @@ class IoLoop:
         try:
             for number, name in self._ports.items():
                 self._add(loop, number, name)
-            if without_interfaces and self._lib.tri_by_hand(loop, self._error) != 0:
+            if without_interfaces and self._lib.tri_add_client_ports(loop, self._error) != 0:
                 raise PortError(self._message())
         except PortError:
             self.close()
@@ -190,7 +190,7 @@ class IoLoop:
         if self._lib.tri_add_port(loop, number, name.encode(errors="surrogateescape"), self._error) != 0:
             raise PortError(self._message())
 
-    def _open(self) -> Any:
+    def _open_loop(self) -> Any:
         if self._loop is None:
             raise PortError("the ports are closed")
         return self._loop
@@ -204,7 +204,7 @@ class IoLoop:
         if self._started:
             raise PortError("the ports were started before")
         with self._lock:
-            if self._lib.tri_start(self._open(), self._error) != 0:
+            if self._lib.tri_start(self._open_loop(), self._error) != 0:
                 raise PortError(self._message())
             self._started = True
 
@@ -237,7 +237,7 @@ class IoLoop:
     def now_ns(self) -> int:
         """The core's clock: monotonic, in ns since this object was created."""
         with self._lock:
-            return int(self._lib.tri_now(self._open()))
+            return int(self._lib.tri_now(self._open_loop()))
 
     def inject(self, port: int, data: bytes) -> None:
         """Delivers a frame to the core as received on `port` now.
@@ -246,7 +246,7 @@ class IoLoop:
             PortError: no such port number, or the core has no memory left.
         """
         with self._lock:
-            loop = self._open()
+            loop = self._open_loop()
             refused = not 0 <= port <= MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
         if refused:
             raise PortError(f"port {port} takes no frame of {len(data)} bytes")
@@ -265,7 +265,7 @@ class IoLoop:
     def events_fd(self) -> int:
         """Descriptor that is readable while packet-ins or digests may be pending. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_events_fd(self._open()))
+            return int(self._lib.tri_events_fd(self._open_loop()))
 
     def packet_ins(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
@@ -274,7 +274,7 @@ class IoLoop:
         """
         frames: list[bytes] = []
         with self._lock:
-            loop = self._open()
+            loop = self._open_loop()
             self._lib.tri_events_clear(loop)
             for _ in range(C.TRI_BOX_FRAMES):
                 length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
@@ -297,7 +297,7 @@ class IoLoop:
         if not 0 <= port <= MAX_PORT:
             raise PortError(f"port {port}: expected one from 0 to {MAX_PORT}")
         with self._lock:
-            if self._lib.tri_hand_give(self._open(), port, data, len(data), origin) != 0:
+            if self._lib.tri_client_give(self._open_loop(), port, data, len(data), origin) != 0:
                 raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
     def set_listening(self, on: bool) -> None:
@@ -306,13 +306,13 @@ class IoLoop:
         Drops the frames that wait now.
         """
         with self._lock:
-            self._lib.tri_hand_listen(self._open(), on)
+            self._lib.tri_client_listen(self._open_loop(), on)
 
     @property
     def frames_fd(self) -> int:
         """Descriptor that is readable while `take_frames` may return frames. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_hand_fd(self._open()))
+            return int(self._lib.tri_client_fd(self._open_loop()))
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
@@ -322,10 +322,10 @@ class IoLoop:
         frames = []
         port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
         with self._lock:
-            loop = self._open()
-            self._lib.tri_hand_clear(loop)
+            loop = self._open_loop()
+            self._lib.tri_client_clear(loop)
             for _ in range(most):
-                length = self._lib.tri_hand_take(loop, self._frame, len(self._frame), port, origin)
+                length = self._lib.tri_client_take(loop, self._frame, len(self._frame), port, origin)
                 if length < 0:
                     break
                 data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
@@ -335,12 +335,12 @@ class IoLoop:
     def waiting(self) -> int:
         """The number of frames that wait for `take_frames`."""
         with self._lock:
-            return int(self._lib.tri_hand_waiting(self._open()))
+            return int(self._lib.tri_client_waiting(self._open_loop()))
 
     def idle(self) -> bool:
         """Whether no frame waits for `take_frames`, and no frame in the switch may still be sent."""
         with self._lock:
-            return bool(self._lib.tri_hand_idle(self._open()))
+            return bool(self._lib.tri_client_idle(self._open_loop()))
 
     def set_port(self, port: int, up: bool) -> None:
         """Sets a port without an interface up or down.
@@ -349,15 +349,15 @@ class IoLoop:
             PortError: there is no such port.
         """
         with self._lock:
-            loop = self._open()
-            refused = not 0 <= port <= MAX_PORT or self._lib.tri_hand_set(loop, port, up) != 0
+            loop = self._open_loop()
+            refused = not 0 <= port <= MAX_PORT or self._lib.tri_client_set_up(loop, port, up) != 0
         if refused:
             raise PortError(f"there is no port {port} without an interface")
 
     def packet_in_drops(self) -> int:
         """Frames for the CPU port that were dropped because too many packet-ins were pending."""
         with self._lock:
-            return int(self._lib.tri_packet_in_drops(self._open()))
+            return int(self._lib.tri_packet_in_drops(self._open_loop()))
 
     def status(self, port: int) -> PortStatus:
         """State and counters of `port`.
@@ -369,7 +369,7 @@ class IoLoop:
         if port not in self._ports:
             raise KeyError(port)
         with self._lock:
-            self._lib.tri_port_read(self._open(), port, info)
+            self._lib.tri_port_read(self._open_loop(), port, info)
         return PortStatus(**headers.fields(ffi, info))
 
     def port_up(self, port: int) -> bool:

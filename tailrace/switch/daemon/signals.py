@@ -75,8 +75,8 @@ class SignalHandlers:
             raise EndedError
         self._stop_serving()
 
-    def serving(self) -> asyncio.Event:
-        """Returns an event that signals set from now on, instead of raising EndedError: the server runs."""
+    def end_event(self) -> asyncio.Event:
+        """Returns an event. From now on, as the server runs, signals set it instead of raising EndedError."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def end() -> None:
@@ -85,12 +85,12 @@ class SignalHandlers:
         self._stop_serving = end
         return ended
 
-    def served(self) -> None:
-        """The server has stopped: further signals are ignored."""
+    def ignore_from_now(self) -> None:
+        """Ignores further signals, as the server has stopped."""
         self._is_stopping = True
 
     def report_with(self, report: Callable[[], None]) -> None:
-        """Has the event loop call `report` on SIGUSR1."""
+        """From now on the event loop calls `report` on SIGUSR1."""
         loop = asyncio.get_running_loop()
         # loop.add_signal_handler would replace the wakeup descriptor
         signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(report))

@@ -58,7 +58,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     atexit(notify);
-    uint32_t values[VALUES + TC_HEADERS_ROOM];
+    uint32_t values[VALUES + TC_HEADERS_MAX];
     const char *path = getenv("FUZZ_LAYOUT");
     FILE *f = path ? fopen(path, "rb") : NULL;
     size_t n = f ? fread(values, sizeof *values, sizeof values / sizeof *values, f) : 0;
@@ -140,7 +140,7 @@ static int template_of(input *in, uint32_t kind, tc_template *t)
 static void written(input *in, uint32_t kind)
 {
     static const uint32_t opcodes[] = {0, 1, 2, 3};
-    uint8_t frame[TC_BUILD_ROOM];
+    uint8_t frame[TC_BUILD_MAX];
     tc_template t;
     uint32_t virt = 0, len = 0;
     must(template_of(in, kind, &t) == 0, "a template is refused");
@@ -205,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 3: {
         /* a payload that is there */
-        uint8_t frame[TC_BUILD_ROOM], tail[TC_TAIL_ROOM];
+        uint8_t frame[TC_BUILD_MAX], tail[TC_TAIL_MAX];
         tc_template t;
         uint32_t tail_bytes = 0;
         must(template_of(&in, l->kind_data, &t) == 0, "a template is refused");

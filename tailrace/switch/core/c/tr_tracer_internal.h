@@ -21,7 +21,7 @@ struct tr_tracer {
     uint32_t n, capacity;     /* fields in `records`: stored, and at most */
     uint32_t cut;             /* a record did not fit: no more are added */
     uint32_t packets;         /* last packet number given */
-    uint32_t missed;          /* packets received while `records` was half full */
+    uint32_t missed;          /* packets that found records half full */
     int recording;            /* received packets are marked */
     arrival *selected;        /* packets traced in full, NULL: all */
     uint32_t n_selected;

@@ -17,8 +17,8 @@ int tri_box_init(tri_box *b)
     return b->fd < 0 ? -1 : 0;
 }
 
-/* Removes the oldest frame; data NULL: there is none. Lock held by caller. */
-static tri_box_frame oldest(tri_box *b)
+/* Removes the oldest frame; data NULL: there is none. Caller has the lock. */
+static tri_box_frame take_oldest(tri_box *b)
 {
     tri_box_frame f = { 0 };
 
@@ -35,7 +35,7 @@ void tri_box_empty(tri_box *b)
 {
     pthread_mutex_lock(&b->lock);
     while (b->count > 0)
-        free(oldest(b).data);
+        free(take_oldest(b).data);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -52,7 +52,7 @@ void tri_box_signal(tri_box *b)
     uint64_t increment = 1;
     ssize_t n;
 
-    /* Fails only when the count is at its limit: then it is readable. */
+    /* Fails only if the count is at its limit: then fd is readable already. */
     n = write(b->fd, &increment, sizeof increment);
     (void)n;
 }
@@ -62,7 +62,7 @@ void tri_box_clear(tri_box *b)
     uint64_t count;
     ssize_t n;
 
-    /* EAGAIN: it is unreadable already. */
+    /* EAGAIN: fd is unreadable already. */
     n = read(b->fd, &count, sizeof count);
     (void)n;
 }
@@ -109,7 +109,7 @@ int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
     tri_box_frame f;
 
     pthread_mutex_lock(&b->lock);
-    f = oldest(b);
+    f = take_oldest(b);
     pthread_mutex_unlock(&b->lock);
     if (!f.data)
         return -1;

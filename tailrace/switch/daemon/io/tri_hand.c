@@ -1,10 +1,10 @@
-/* Ports without interfaces ("by hand"): a caller exchanges their frames.
+/* Ports without interfaces: a client exchanges their frames.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Such a port sends a frame at the time that the core says. While the caller
+ * Such a port sends a frame at the time that the core says. While the client
  * does not take the frames, the port is blocked and its queues build up, as at
- * a busy link. Without a listener its frames are dropped, as if no cable were
- * plugged in.
+ * a busy link. While no client listens its frames are dropped, as if no cable
+ * were plugged in.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "tri_internal.h"
 
-int tri_by_hand(tri_loop *l, char *err)
+int tri_add_client_ports(tri_loop *l, char *err)
 {
     for (uint32_t number = 0; number < TR_MAX_PORTS; number++) {
         tri_port *p;
@@ -27,57 +27,57 @@ int tri_by_hand(tri_loop *l, char *err)
         }
         p->rx_fd = p->tx_fd = -1;
         p->number = number;
-        p->by_hand = true;
+        p->for_client = true;
         l->ports[number] = l->list[l->n_ports++] = p;
     }
     return 0;
 }
 
-void tri_hand_listen(tri_loop *l, int on)
+void tri_client_listen(tri_loop *l, int on)
 {
-    atomic_store(&l->listens, on != 0);
-    tri_box_empty(&l->hand);
+    atomic_store(&l->client_listens, on != 0);
+    tri_box_empty(&l->client_box);
 }
 
-int tri_hand_fd(const tri_loop *l)
+int tri_client_fd(const tri_loop *l)
 {
-    return l->hand.fd;
+    return l->client_box.fd;
 }
 
-void tri_hand_clear(tri_loop *l)
+void tri_client_clear(tri_loop *l)
 {
-    tri_box_clear(&l->hand);
+    tri_box_clear(&l->client_box);
 }
 
-int64_t tri_hand_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
-                      uint32_t *origin)
+int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
+                        uint32_t *origin)
 {
-    return tri_box_take(&l->hand, buf, cap, port, origin);
+    return tri_box_take(&l->client_box, buf, cap, port, origin);
 }
 
-uint32_t tri_hand_waiting(tri_loop *l)
+uint32_t tri_client_waiting(tri_loop *l)
 {
-    return tri_box_count(&l->hand);
+    return tri_box_count(&l->client_box);
 }
 
-int tri_hand_idle(tri_loop *l)
+int tri_client_idle(tri_loop *l)
 {
     tr_account account;
 
-    /* Checked in the order in which frames move, so none can slip past. */
+    /* Checked in the order in which frames move, so that none is missed. */
     tr_account_read(l->core, &account);
-    return account.held_frames == 0 && atomic_load(&l->in_hand) == 0
-           && tri_box_count(&l->hand) == 0;
+    return account.held_frames == 0 && atomic_load(&l->client_frames) == 0
+           && tri_box_count(&l->client_box) == 0;
 }
 
 static tri_port *port_of(const tri_loop *l, uint32_t number)
 {
     tri_port *p = number < TR_MAX_PORTS ? l->ports[number] : NULL;
 
-    return p && p->by_hand ? p : NULL;
+    return p && p->for_client ? p : NULL;
 }
 
-int tri_hand_set(tri_loop *l, uint32_t number, int up)
+int tri_client_set_up(tri_loop *l, uint32_t number, int up)
 {
     tri_port *p = port_of(l, number);
 
@@ -91,8 +91,8 @@ int tri_hand_set(tri_loop *l, uint32_t number, int up)
     return 0;
 }
 
-int tri_hand_give(tri_loop *l, uint32_t number, const uint8_t *data,
-                  uint32_t len, uint32_t origin)
+int tri_client_give(tri_loop *l, uint32_t number, const uint8_t *data,
+                    uint32_t len, uint32_t origin)
 {
     tri_port *p = port_of(l, number);
     int result = TR_OK;

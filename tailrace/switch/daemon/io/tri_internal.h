@@ -26,7 +26,7 @@
 /* Free bytes in front of a received frame, for a VLAN tag. */
 #define TRI_HEADROOM 64u
 
-/* Converts a time of the core from ps to ns, rounded down or up. */
+/* Convert a time of the core from ps to ns, rounded down or up. */
 static inline uint64_t tr_ns_floor(uint64_t ps)
 {
     return ps == TR_NEVER ? TR_NEVER : ps / TR_PS_PER_NS;
@@ -80,9 +80,10 @@ typedef struct tri_rx_frame {
     uint16_t tpid, tci;
     bool tagged;              /* the kernel has removed its VLAN tag */
     bool outgoing;            /* sent by this host */
-    bool queued;              /* complete only in the socket's queue */
-    bool lost, too_long;      /* incomplete, for this reason */
-    bool skip;                /* ignore it: its complete copy is gone */
+    bool queued;              /* truncated: complete in the socket's queue */
+    bool lost, too_long;      /* incomplete, and to be dropped, because it was
+                               * lost or is too long */
+    bool skip;                /* to be ignored: its complete copy was lost */
     bool super_frame;         /* to be cut into segments */
 } tri_rx_frame;
 
@@ -106,7 +107,7 @@ typedef struct tri_port {
     tr_out *fifo;
     uint32_t fifo_size, fifo_head, fifo_count;
     bool active;              /* listed in tri_loop.active */
-    bool by_hand;             /* it has no interface (tri_hand.c) */
+    bool for_client;          /* it has no interface (tri_hand.c) */
     tri_wait wait;
     uint64_t retry_ns;        /* when to try again (TRI_WAIT_RETRY) */
     uint32_t retries;         /* of the frame at the head */
@@ -115,7 +116,7 @@ typedef struct tri_port {
     uint64_t refused_ns;      /* when a frame was last refused for good */
 } tri_port;
 
-/* Ring buffer ("box") of frames for Python. */
+/* Ring buffer ("box") of frames that Python will take. */
 typedef struct tri_box_frame {
     uint8_t *data;
     uint32_t len, port, origin;
@@ -157,7 +158,7 @@ struct tri_loop {
     uint64_t armed_ns;        /* time of the timer; TR_NEVER: off */
     bool spin;                /* poll instead of sleeping next time */
     bool may_spin;            /* there is a second processor */
-    bool again;               /* the core has work now */
+    bool again;               /* do not sleep: the core has work now */
     void **done;              /* slots (tr_out.slot) to release to the core */
     uint32_t n_done, done_size;
     tri_rx rx;
@@ -165,9 +166,9 @@ struct tri_loop {
     struct iovec tx_iov[TRI_BATCH];
     tri_box cpu;              /* packet-ins; its fd signals digests, too */
     tri_counter cpu_drops;
-    tri_box hand;             /* frames sent by ports without interfaces */
-    atomic_bool listens;      /* a client takes the frames of `hand` */
-    atomic_uint in_hand;      /* frames in the rings of such ports */
+    tri_box client_box;       /* frames sent by ports without interfaces */
+    atomic_bool client_listens; /* a client takes the frames of client_box */
+    atomic_uint client_frames;  /* frames in the rings of such ports */
 };
 
 /* Data of an epoll event: its kind in the upper 32 bits, the port number in the
@@ -177,7 +178,8 @@ enum { TRI_EV_WAKE, TRI_EV_TIMER, TRI_EV_LINK, TRI_EV_RX, TRI_EV_TX };
 
 /* tri_port.c */
 
-/* Opens the sockets of interface ifname; NULL with a message in err. */
+/* Opens the sockets of interface ifname; NULL, with a message in err, if that
+ * fails. */
 tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
                         char *err);
 /* Reopens the sockets of p on another interface with the same kind of link
@@ -201,7 +203,7 @@ void tri_rx_port(tri_loop *l, tri_port *p);
 /* tri_ring.c */
 
 /* Sets up a receive ring for the socket fd, which must not be bound yet. If the
- * kernel refuses, and with 0 slots, r has no memory. */
+ * kernel refuses, or slots is 0, r->memory is NULL. */
 void tri_ring_open(tri_ring *r, int fd, uint32_t slots);
 void tri_ring_close(tri_ring *r);
 /* Describes the oldest frames, at most `most`, and returns how many. They stay
@@ -218,7 +220,7 @@ void tri_tx_put(tri_loop *l, const tr_out *o);
 /* Sends the frames that are due on all ports. Takes the lock to release them.
  * Returns when the next frame is due; TR_NEVER if none waits for its time. */
 uint64_t tri_tx_flush(tri_loop *l);
-/* To be called when the socket of p accepts frames again. */
+/* To be called when p's socket accepts frames again, or p goes down. */
 void tri_tx_ready(tri_loop *l, tri_port *p);
 /* Releases all frames of all ports to the core, unsent. Lock held. */
 void tri_tx_abandon(tri_loop *l);
@@ -237,7 +239,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
 
 /* tri_box.c */
 
-/* -1 with errno on failure; call tri_box_free also then. */
+/* Returns -1 with errno on failure; tri_box_free must be called also then. */
 int tri_box_init(tri_box *b);
 void tri_box_free(tri_box *b);
 /* Drops all frames. */
@@ -245,17 +247,18 @@ void tri_box_empty(tri_box *b);
 /* Adds a copy of a frame; false: the box is full or there is no memory. */
 bool tri_box_put(tri_box *b, const tr_out *o);
 uint32_t tri_box_count(tri_box *b);
-/* Removes the oldest frame; arguments and result as for tri_hand_take. */
+/* Removes the oldest frame; arguments and result as for tri_client_take. */
 int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
                      uint32_t *origin);
-/* Makes its descriptor readable, or unreadable. */
+/* Make the box's descriptor readable, or unreadable. */
 void tri_box_signal(tri_box *b);
 void tri_box_clear(tri_box *b);
 
 /* tri_loop.c */
 
-/* Takes the lock of the core; lets control calls that wait for it go first. */
-void tri_enter(tri_loop *l);
+/* Takes the core's lock, which tr_switch_unlock releases; lets control calls
+ * that wait for the lock go first. */
+void tri_lock(tri_loop *l);
 /* Runs the core up to now and collects the frames that it sends. Lock held. */
 void tri_run_core(tri_loop *l);
 /* Wakes the loop thread. */

@@ -56,7 +56,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
     TRI_PUT(p, up, up);
     if (!up)
         tri_tx_ready(l, p);   /* so that its waiting frames are dropped */
-    tri_enter(l);
+    tri_lock(l);
     tr_port_up(l->core, p->number, up);
     tr_switch_unlock(l->core);
     l->again = true;
@@ -85,7 +85,7 @@ void tri_link_query(tri_loop *l, tri_port *p)
 }
 
 /* Opens a new interface for the port whose deleted interface had the same name.
- * If that fails, the next report about it, such as going up, tries again. */
+ * If that fails, the next report about the interface tries again. */
 static void attach(tri_loop *l, tri_port *p, int ifindex)
 {
     struct epoll_event e = {
@@ -98,7 +98,7 @@ static void attach(tri_loop *l, tri_port *p, int ifindex)
         TRI_PUT(p, deleted, 0);
 }
 
-/* Updates the port of the interface with index ifindex; name may be NULL. */
+/* Updates the port of the interface with this index; name NULL: not known. */
 static void update(tri_loop *l, int ifindex, const char *name, unsigned flags,
                    bool deleted)
 {

@@ -24,7 +24,7 @@
 #define YIELD_NS UINT64_C(200000)
 /* Longest time for which the loop polls for work instead of sleeping. Waking up
  * takes some 30 us, so after a sleep shorter than this the loop polls the next
- * time; after a longer wait it sleeps again. While polling it yields the
+ * time; if it has polled for this long, it sleeps. While polling it yields the
  * processor to other threads. */
 #define SPIN_NS UINT64_C(50000)
 #define EVENTS 64
@@ -47,10 +47,10 @@ static uint64_t clock_ps(void *loop)
     return tri_now(loop) * TR_PS_PER_NS;
 }
 
-void tri_enter(tri_loop *l)
+void tri_lock(tri_loop *l)
 {
     /* A mutex favours the running thread: without this a busy loop would take
-     * it again before a control call that has been woken can. */
+     * the lock again before a control call that has been woken can. */
     if (tr_switch_contended(l->core)) {
         uint64_t until = tri_now(l) + YIELD_NS;
 
@@ -83,8 +83,8 @@ void tri_run_core(tri_loop *l)
         tri_box_signal(&l->cpu);
 }
 
-/* Sets the timer so that the loop wakes up at due (loop time). A timer that
- * fires too early does no harm, so it is only changed to an earlier time. */
+/* Sets the timer so that the loop wakes up at `due` (ns since tri_new). A timer
+ * that fires too early does no harm, so it is only moved to an earlier time. */
 static void arm(tri_loop *l, uint64_t due, uint64_t now)
 {
     struct itimerspec t = { 0 };
@@ -150,7 +150,7 @@ static int poll_events(tri_loop *l, struct epoll_event *events, uint64_t due)
 }
 
 /* Waits for events, at most until `due`, and handles them. */
-static void round_once(tri_loop *l, uint64_t due)
+static void wait_and_handle(tri_loop *l, uint64_t due)
 {
     struct epoll_event events[EVENTS];
     uint64_t now = tri_now(l);
@@ -175,13 +175,13 @@ static void *run(void *arg)
     uint64_t due;
 
     while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
-        tri_enter(l);
+        tri_lock(l);
         tri_run_core(l);
         tr_switch_unlock(l->core);
         due = tri_tx_flush(l);
         if (l->core_next_ns < due)
             due = l->core_next_ns;
-        round_once(l, due);
+        wait_and_handle(l, due);
     }
     return NULL;
 }
@@ -227,12 +227,12 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     l->epoch_ns = monotonic_ns();
     tr_set_clock(core, clock_ps, l);
     l->epoll_fd = l->timer_fd = l->wake_fd = l->link_fd = -1;
-    l->cpu.fd = l->hand.fd = -1;
+    l->cpu.fd = l->client_box.fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
         l->tx_msgs[i].msg_hdr.msg_iovlen = 1;
     }
-    boxes = tri_box_init(&l->cpu) | tri_box_init(&l->hand);
+    boxes = tri_box_init(&l->cpu) | tri_box_init(&l->client_box);
     if ((pcap_dir && !(l->pcap_dir = strdup(pcap_dir)))
         || tri_rx_init(&l->rx) != 0)
         errno = ENOMEM;
@@ -282,7 +282,7 @@ static int attach_ports(tri_loop *l)
         /* The core's ports are up at first; so a report that a port is down
          * is a change. */
         TRI_PUT(p, up, 1);
-        if (p->by_hand)
+        if (p->for_client)
             continue;
         if (watch(l, p->rx_fd, TRI_EV(TRI_EV_RX, p->number)) != 0)
             return -1;
@@ -351,7 +351,7 @@ void tri_free(tri_loop *l)
             close(fds[i]);
     tri_rx_free(&l->rx);
     tri_box_free(&l->cpu);
-    tri_box_free(&l->hand);
+    tri_box_free(&l->client_box);
     free(l->pcap_dir);
     free(l->done);
     free(l);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * One thread owns all sockets. It passes frames received on AF_PACKET sockets
- * to a tr_switch, and sends the switch's frames at the times that it says.
+ * to a tr_switch, and sends the frames of the switch at the times it returns.
  * The switch sees frames exactly as they are on the wire: VLAN tags that the
  * kernel has removed are put back, checksums left to hardware are completed,
  * offloaded super-frames are cut into segments. Interfaces without a link
@@ -30,8 +30,8 @@
 
 #define TRI_ERROR_BYTES 256u
 #define TRI_NO_CPU_PORT 0xffffffffu
-/* Most frames, and bytes of frames, that wait for tri_packet_in; the same for
- * tri_hand_take. */
+/* Most frames, and most bytes of frames, that wait for tri_packet_in; the same
+ * limits apply to tri_client_take. */
 #define TRI_BOX_FRAMES 4096u
 #define TRI_BOX_BYTES 33554432u
 
@@ -51,9 +51,9 @@ typedef struct tri_port_info {
     uint64_t rx_too_long;     /* dropped: longer than TR_MAX_FRAME */
     uint64_t rx_offload;      /* dropped: offload that software cannot undo */
     uint64_t rx_refused;      /* dropped: the core did not accept it */
-    uint64_t checksums;       /* checksums completed */
+    uint64_t checksums;       /* received frames whose checksum was completed */
     uint64_t super_frames;    /* offloaded frames cut into segments */
-    uint64_t tags;            /* VLAN tags put back */
+    uint64_t tags;            /* received frames whose VLAN tag was put back */
     uint64_t tx_down;         /* dropped: interface down or deleted */
     uint64_t tx_too_long;     /* dropped: longer than the MTU */
     uint64_t tx_invalid;      /* dropped: shorter than the link header */
@@ -72,9 +72,9 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
 /* Opens interface ifname as port; only before tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
-/* Creates all remaining ports without interfaces ("by hand": tri_hand_give);
- * only before tri_start. */
-int tri_by_hand(tri_loop *l, char *err);
+/* Creates all remaining ports without interfaces, whose frames a client
+ * exchanges (tri_client_*); only before tri_start. */
+int tri_add_client_ports(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
 /* Stops the thread and releases all frames to the core, unsent. Does nothing if
  * the loop does not run. */
@@ -98,31 +98,31 @@ uint64_t tri_packet_in_drops(tri_loop *l);
 /* Reads state and counters of a port; -1 when it was not added. */
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
 
-/* Ports without interfaces ("by hand"). */
+/* Ports without interfaces. */
 
 /* Delivers a frame to the core as received now on such a port, which drops it
  * while it is down, or on the CPU port. origin: id of the frame and of all
  * frames that the core makes of it (0: none). Returns the core's result, or
  * TR_ERANGE when there is no such port. */
-int tri_hand_give(tri_loop *l, uint32_t port, const uint8_t *data,
-                  uint32_t len, uint32_t origin);
-/* Sets whether the frames that such ports send wait for tri_hand_take or are
- * dropped. Drops the frames that wait now. */
-void tri_hand_listen(tri_loop *l, int on);
-/* eventfd, readable while frames may wait for tri_hand_take. */
-int tri_hand_fd(const tri_loop *l);
-/* Makes tri_hand_fd unreadable until the next frame. */
-void tri_hand_clear(tri_loop *l);
+int tri_client_give(tri_loop *l, uint32_t port, const uint8_t *data,
+                    uint32_t len, uint32_t origin);
+/* Sets whether the frames that such ports send wait for tri_client_take (on) or
+ * are dropped. Drops the frames that wait now. */
+void tri_client_listen(tri_loop *l, int on);
+/* eventfd, readable while frames may wait for tri_client_take. */
+int tri_client_fd(const tri_loop *l);
+/* Makes tri_client_fd unreadable until the next frame. */
+void tri_client_clear(tri_loop *l);
 /* Removes the oldest frame that such a port sent, as tri_packet_in does; also
  * writes its port and origin. */
-int64_t tri_hand_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
-                      uint32_t *origin);
-/* The number of frames that wait for tri_hand_take. */
-uint32_t tri_hand_waiting(tri_loop *l);
-/* Whether no frame waits for tri_hand_take, and no frame in the core may still
- * be sent. */
-int tri_hand_idle(tri_loop *l);
+int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
+                        uint32_t *origin);
+/* The number of frames that wait for tri_client_take. */
+uint32_t tri_client_waiting(tri_loop *l);
+/* Whether no frame waits for tri_client_take, and no frame in the core may
+ * still be sent. */
+int tri_client_idle(tri_loop *l);
 /* Sets such a port up or down; -1 when there is no such port. */
-int tri_hand_set(tri_loop *l, uint32_t port, int up);
+int tri_client_set_up(tri_loop *l, uint32_t port, int up);
 
 #endif

@@ -62,7 +62,7 @@ static uint64_t sum_bytes(const uint8_t *p, uint32_t len, uint64_t sum)
     return sum;
 }
 
-/* Folds sum and returns its complement, ready to be stored with memcpy. */
+/* Folds sum and returns its complement, in the byte order for memcpy. */
 static uint16_t finish(uint64_t sum)
 {
     while (sum >> 16)
@@ -179,7 +179,8 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
 
 /* Sum of the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not folded. len:
  * bytes of transport header and payload. */
-static uint64_t pseudo(const tri_cut *c, const uint8_t *out, uint32_t len)
+static uint64_t sum_pseudo_header(const tri_cut *c, const uint8_t *out,
+                                  uint32_t len)
 {
     uint8_t tail[4] = { 0, c->tcp ? PROTO_TCP : PROTO_UDP, 0, 0 };
     uint64_t sum;
@@ -244,7 +245,8 @@ uint32_t tri_cut_next(tri_cut *c, uint8_t *out)
         put16(l4 + 4, UDP_BYTES + part);
     field = l4 + (c->tcp ? TCP_CHECKSUM : UDP_CHECKSUM);
     put16(field, 0);
-    sum = finish(sum_bytes(l4, len - c->l4, pseudo(c, out, len - c->l4)));
+    sum = finish(sum_bytes(l4, len - c->l4,
+                           sum_pseudo_header(c, out, len - c->l4)));
     if (sum == 0)
         sum = 0xffff;
     memcpy(field, &sum, 2);

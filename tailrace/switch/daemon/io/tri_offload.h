@@ -1,9 +1,9 @@
 /* Completes in software what hosts leave to NICs: checksums, segments, tags.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Functions on frames in memory, without other state. The virtio_net_hdr that
- * PACKET_VNET_HDR provides says what is to be done (virtio 1.2 §5.1.6, in the
- * byte order of the machine).
+ * These functions work on frames in memory and have no other state. A frame's
+ * virtio_net_hdr, which PACKET_VNET_HDR provides, says what is to be done
+ * (virtio 1.2 §5.1.6, in the byte order of the machine).
  */
 #ifndef TRI_OFFLOAD_H
 #define TRI_OFFLOAD_H
@@ -33,7 +33,7 @@ typedef struct tri_cut {
     bool tcp;
 } tri_cut;
 
-/* Completes the checksum over the bytes from `start` on. Its field, at
+/* Completes the checksum over the bytes from `start` on. The checksum field, at
  * start + offset, has the sum of the pseudo header already. Returns 0, or -1
  * when the field is outside the frame, which is then unchanged. */
 int tri_checksum(uint8_t *frame, uint32_t len, uint32_t start,

@@ -44,8 +44,8 @@ static int option(int fd, int name, int value)
     return setsockopt(fd, SOL_PACKET, name, &value, sizeof value);
 }
 
-/* Opens a raw packet socket bound to ifindex; with a protocol, for receiving,
- * with a ring of `slots` slots. -1 with errno. */
+/* Opens a raw packet socket bound to ifindex: for receiving, with a ring of
+ * `slots` slots, if protocol is not 0; else for sending. -1 with errno. */
 static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
                       uint32_t slots)
 {
@@ -196,7 +196,7 @@ int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
     }
     /* No frame waits to be sent, as the port is down. The lock is needed as
      * other threads read the socket's counts (tri_port_read). */
-    tri_enter(l);
+    tri_lock(l);
     tri_ring_close(&p->ring);
     close(p->rx_fd);
     close(p->tx_fd);

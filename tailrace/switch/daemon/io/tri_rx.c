@@ -17,7 +17,7 @@
 
 #define CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
 
-/* Buffers for one message of recvmmsg. */
+/* Buffers for one message that recvmmsg receives. */
 typedef struct tri_rx_slot {
     struct virtio_net_hdr vnet;
     struct iovec iov[2];      /* vnet, frame */
@@ -105,8 +105,8 @@ static void from_message(const tri_rx *rx, uint32_t i, tri_rx_frame *f)
                         aux->tp_vlan_tpid);
 }
 
-/* Completes checksum and VLAN tag of a frame; of a super-frame its segments are
- * completed later. false: the frame is not for the core. */
+/* Completes checksum and VLAN tag of a frame, but not of a super-frame, whose
+ * segments are completed later. Returns whether to deliver it to the core. */
 static bool prepare(tri_port *p, tri_rx_frame *f)
 {
     if (f->skip)
@@ -149,8 +149,8 @@ static void capture(tri_port *p, const uint8_t *data, uint32_t len)
 }
 
 /* Delivers one frame to the core. The caller has the core's lock. */
-static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
-                 uint64_t now)
+static void deliver(tri_loop *l, tri_port *p, const uint8_t *data,
+                    uint32_t len, uint64_t now)
 {
     capture(p, data, len);
     if (tr_rx(l->core, p->number, data, len, now * TR_PS_PER_NS) != TR_OK) {
@@ -163,8 +163,8 @@ static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
 
 /* Cuts a super-frame into segments and delivers each. The caller has the core's
  * lock. */
-static void give_cut(tri_loop *l, tri_port *p, const tri_rx_frame *f,
-                     uint64_t now)
+static void deliver_segments(tri_loop *l, tri_port *p, const tri_rx_frame *f,
+                             uint64_t now)
 {
     uint8_t *out = l->rx.segment + TRI_HEADROOM, *frame;
     uint32_t len;
@@ -182,7 +182,7 @@ static void give_cut(tri_loop *l, tri_port *p, const tri_rx_frame *f,
             len += 4;
             TRI_COUNT(p, tags, 1);
         }
-        give(l, p, frame, len, now);
+        deliver(l, p, frame, len, now);
     }
 }
 
@@ -212,9 +212,9 @@ static uint32_t from_socket(tri_loop *l, tri_port *p)
     return n < 0 ? 0 : (uint32_t)n;
 }
 
-/* Of n frames of the ring, receives those that are complete only in the
- * socket's queue. Returns how many frames come before the first that was not
- * received. */
+/* Receives from the socket's queue those of the n frames of the ring that were
+ * truncated there (`queued` of them). Returns how many frames come before the
+ * first that was not received. */
 static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
                                uint32_t queued)
 {
@@ -246,9 +246,9 @@ static uint32_t from_ring(tri_loop *l, tri_port *p)
     uint32_t n = tri_ring_look(&p->ring, l->rx.frames, TRI_BATCH), queued = 0;
 
     if (n == 0) {
-        /* Clears the error that the socket of a down interface has; the link
-         * socket reports the state. A frame that is queued while its slot is
-         * not ready yet stays in the queue. */
+        /* Clears the error that a socket has while its interface is down; the
+         * link socket reports the state. A frame in the socket's queue whose
+         * slot is not ready yet stays there. */
         int error;
         socklen_t size = sizeof error;
 
@@ -266,7 +266,7 @@ void tri_rx_port(tri_loop *l, tri_port *p)
 
     if (n == 0)
         return;
-    tri_enter(l);
+    tri_lock(l);
     now = tri_now(l);
     for (uint32_t i = 0; i < n; i++) {
         tri_rx_frame *f = &l->rx.frames[i];
@@ -275,12 +275,12 @@ void tri_rx_port(tri_loop *l, tri_port *p)
             continue;
         if (tr_switch_contended(l->core)) { /* a frame may take long */
             tr_switch_unlock(l->core);
-            tri_enter(l);
+            tri_lock(l);
         }
         if (f->super_frame)
-            give_cut(l, p, f, now);
+            deliver_segments(l, p, f, now);
         else
-            give(l, p, f->data, f->len, now);
+            deliver(l, p, f->data, f->len, now);
     }
     if (p->ring.memory)
         tri_ring_release(&p->ring, n);

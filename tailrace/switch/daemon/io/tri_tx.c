@@ -27,7 +27,7 @@
 enum {
     FIFO_START = 128,         /* initial size of a port's ring, in frames */
     RETRY_NS = 100 * 1000,    /* first wait after ENOBUFS */
-    RETRIES = 6,              /* waits, each twice as long: 6.3 ms in total */
+    RETRIES = 6,              /* waits, each twice the last: 6.3 ms in total */
     RETRY_MAX_SHIFT = 3       /* limits the wait while the kernel has frames */
 };
 /* Time for which a refused length is remembered. */
@@ -72,15 +72,16 @@ void tri_tx_put(tri_loop *l, const tr_out *o)
     }
     *nth_of(p, p->fifo_count) = *o;
     p->fifo_count++;
-    if (p->by_hand)
-        atomic_fetch_add(&l->in_hand, 1);
+    if (p->for_client)
+        atomic_fetch_add(&l->client_frames, 1);
     if (!p->active) {
         p->active = true;
         l->active[l->n_active++] = p;
     }
 }
 
-/* Lists a slot to be released to the core, at once for many slots. */
+/* Lists a frame's slot; release() returns all listed slots to the core with one
+ * lock. */
 static void release_later(tri_loop *l, void *slot)
 {
     if (l->n_done == l->done_size) {
@@ -88,7 +89,7 @@ static void release_later(tri_loop *l, void *slot)
         void **more = realloc(l->done, size * sizeof *more);
 
         if (!more) {
-            tri_enter(l);
+            tri_lock(l);
             tr_release(l->core, slot);
             tr_switch_unlock(l->core);
             return;
@@ -106,8 +107,8 @@ static void pop(tri_loop *l, tri_port *p, uint32_t n)
         release_later(l, nth_of(p, i)->slot);
     p->fifo_head = (p->fifo_head + n) & (p->fifo_size - 1);
     p->fifo_count -= n;
-    if (p->by_hand)
-        atomic_fetch_sub(&l->in_hand, n);
+    if (p->for_client)
+        atomic_fetch_sub(&l->client_frames, n);
     p->retries = 0;
 }
 
@@ -121,7 +122,7 @@ static void capture(tri_port *p, const tr_out *o)
 }
 
 /* Counts the first n frames of p as sent and removes them. */
-static void sent(tri_loop *l, tri_port *p, uint32_t n)
+static void count_sent(tri_loop *l, tri_port *p, uint32_t n)
 {
     uint64_t bytes = 0;
 
@@ -160,7 +161,7 @@ static void block(tri_loop *l, tri_port *p, bool on)
         TRI_COUNT(p, tx_waits, 1);
     else
         l->again = true;
-    tri_enter(l);
+    tri_lock(l);
     tr_port_block(l->core, p->number, on);
     tr_switch_unlock(l->core);
 }
@@ -183,14 +184,14 @@ static void set_wait(tri_loop *l, tri_port *p, tri_wait wait)
 
 /* Handles ENOBUFS for the frame at the head: waits, or drops the frame if
  * waiting cannot help. */
-static void refused(tri_loop *l, tri_port *p)
+static void handle_enobufs(tri_loop *l, tri_port *p)
 {
     uint64_t now = tri_now(l);
     uint32_t shift = p->retries;
     int unsent = 0;
 
     /* a port without an interface waits until the client takes frames */
-    if (!p->by_hand
+    if (!p->for_client
         && (ioctl(p->tx_fd, SIOCOUTQ, &unsent) != 0 || unsent <= 0)) {
         uint32_t len = head_of(p)->len;
         bool known = p->refused_bytes != 0 && len >= p->refused_bytes
@@ -214,7 +215,7 @@ static void refused(tri_loop *l, tri_port *p)
 }
 
 /* Handles an error of sending the frame at the head. */
-static void failed(tri_loop *l, tri_port *p, int error)
+static void handle_error(tri_loop *l, tri_port *p, int error)
 {
     switch (error) {
     case EINTR:
@@ -224,7 +225,7 @@ static void failed(tri_loop *l, tri_port *p, int error)
         return;
     case ENOBUFS:
     case ENOMEM:
-        refused(l, p);
+        handle_enobufs(l, p);
         return;
     case ENETDOWN:
     case ENXIO:
@@ -249,14 +250,14 @@ static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
     uint32_t given = 0;
 
-    if (!atomic_load(&l->listens)) {
+    if (!atomic_load(&l->client_listens)) {
         errno = ENETDOWN;
         return -1;
     }
-    while (given < n && tri_box_put(&l->hand, nth_of(p, given)))
+    while (given < n && tri_box_put(&l->client_box, nth_of(p, given)))
         given++;
     if (given > 0)
-        tri_box_signal(&l->hand);
+        tri_box_signal(&l->client_box);
     errno = ENOBUFS;
     return given > 0 ? (int)given : -1;
 }
@@ -293,12 +294,12 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
             l->tx_iov[n].iov_len = o->len;
             n++;
         }
-        r = p->by_hand ? send_to_client(l, p, n)
+        r = p->for_client ? send_to_client(l, p, n)
                        : sendmmsg(p->tx_fd, l->tx_msgs, n, MSG_DONTWAIT);
         if (r > 0)
-            sent(l, p, (uint32_t)r);
+            count_sent(l, p, (uint32_t)r);
         else
-            failed(l, p, errno);
+            handle_error(l, p, errno);
     }
     set_wait(l, p, TRI_WAIT_NOT);
     block(l, p, false);
@@ -310,7 +311,7 @@ static void release(tri_loop *l)
 {
     if (l->n_done == 0)
         return;
-    tri_enter(l);
+    tri_lock(l);
     for (uint32_t i = 0; i < l->n_done; i++)
         tr_release(l->core, l->done[i]);
     tr_switch_unlock(l->core);
@@ -320,7 +321,7 @@ static void release(tri_loop *l)
 uint64_t tri_tx_flush(tri_loop *l)
 {
     uint64_t now = tri_now(l), next = TR_NEVER;
-    uint32_t kept = 0;
+    uint32_t still_active = 0;
 
     for (uint32_t i = 0; i < l->n_active; i++) {
         tri_port *p = l->active[i];
@@ -332,9 +333,9 @@ uint64_t tri_tx_flush(tri_loop *l)
             TRI_COUNT(p, pcap_errors, 1);
         p->active = p->fifo_count > 0;
         if (p->active)
-            l->active[kept++] = p;
+            l->active[still_active++] = p;
     }
-    l->n_active = kept;
+    l->n_active = still_active;
     release(l);
     return next;
 }
@@ -352,8 +353,8 @@ void tri_tx_abandon(tri_loop *l)
 
         while (p->fifo_count > 0) {
             tr_release(l->core, head_of(p)->slot);
-            if (p->by_hand)
-                atomic_fetch_sub(&l->in_hand, 1);
+            if (p->for_client)
+                atomic_fetch_sub(&l->client_frames, 1);
             p->fifo_head = (p->fifo_head + 1) & (p->fifo_size - 1);
             p->fifo_count--;
         }
