@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue pairs of a NIC, by handle: one for each end of a flow, from the flow's start to its end.
 
-A queue pair has a place (an index), which is reused after its removal. Objects that may outlive a queue pair
-(a timer, a response in the queue, a template in C) refer to it by a unique handle: the place, and in the
-upper bits a generation, the number of earlier queue pairs in that place.
+A queue pair has a slot (an index), which is reused after its removal. Objects that may outlive a queue pair
+(a timer, a response in the queue, a template in C) refer to it by a unique handle: the slot, and in the
+upper bits a generation, the number of earlier queue pairs in that slot.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tailrace.hosts.nic.queue_pair import QueuePair
 
 
 class QueuePairs:
-    """Queue pairs by place."""
+    """Queue pairs by slot."""
 
     def __init__(self) -> None:
         """There are no queue pairs yet."""
         self._at: list[QueuePair | None] = []
-        self._free: list[int] = []  # last handles of the free places
+        self._free: list[int] = []  # last handles of the free slots
         # to be removed once the NIC has sent this number of responses (their last ones); the oldest first
         self._leaving: deque[tuple[int, QueuePair]] = deque()
 
@@ -43,7 +43,7 @@ class QueuePairs:
         """The queue pair with this handle, even if it is about to be removed; None: it has been removed.
 
         Raises:
-            IndexError: no queue pair ever had this place.
+            IndexError: no queue pair ever had this slot.
         """
         end = self._at[handle & SLOT_MASK]
         return end if end is not None and end.handle == handle else None

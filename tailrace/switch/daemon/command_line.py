@@ -233,7 +233,7 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
     add(
         "--bmv2-compat",
         action="store_true",
-        help="accept what simple_switch_grpc accepts but the P4Runtime spec forbids (docs/switch/p4runtime.md)",
+        help="accept what BMv2's switch accepts but the P4Runtime spec forbids (docs/switch/p4runtime.md)",
     )
     add(
         "--strict",
