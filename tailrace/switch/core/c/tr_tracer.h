@@ -21,10 +21,10 @@
 
 typedef struct tr_tracer tr_tracer;
 
-/* Kinds of records, with the fields of each after a comma. "bytes" are packed
- * eight to a field, the first in the lowest bits; "length" is their count.
- * "Virtual bytes" of payload are counted, but not stored. "Limbs" are 64-bit
- * words of an integer, the least significant first. */
+/* Kinds of records; each comment lists the fields of the record, in order.
+ * "bytes" are packed eight to a field, the first in the lowest bits; "length" is
+ * their count. "Virtual bytes" of payload are counted, but not stored. "Limbs"
+ * are 64-bit words of an integer, the least significant first. */
 enum tr_record_kind {
     TR_RECORD_ENTER,     /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_STAGE,     /* enum tr_stage, length, bytes of the PHV; locals
@@ -45,7 +45,8 @@ enum tr_record_kind {
     TR_RECORD_READ,      /* register, index, 1 if in range, limbs read */
     TR_RECORD_WRITE,     /* register, index, 1 if in range, limbs written */
     TR_RECORD_COUNT,     /* counter, index, 1 if in range */
-    TR_RECORD_METER,     /* meter, index of the cell, 1 if in range, colour */
+    TR_RECORD_METER,     /* meter, index (UINT64_MAX: direct meter), 1 if in
+                          * range, colour */
     TR_RECORD_RANDOM,    /* low, high, value */
     TR_RECORD_CHECKSUM,  /* checksum, 0 (verified) or 1 (updated), 1 if it was
                           * correct */
