@@ -22,9 +22,9 @@
 typedef struct tr_tracer tr_tracer;
 
 /* Kinds of records; each comment lists the fields of the record, in order.
- * "bytes" are packed eight to a field, the first in the lowest bits; "length" is
- * their count. "Virtual bytes" of payload are counted, but not stored. "Limbs"
- * are 64-bit words of an integer, the least significant first. */
+ * "bytes" are packed eight to a field, the first in the lowest bits; "length"
+ * is their count. "Virtual bytes" of payload are counted, but not stored.
+ * "Limbs" are 64-bit words of an integer, the least significant first. */
 enum tr_record_kind {
     TR_RECORD_ENTER,     /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_STAGE,     /* enum tr_stage, length, bytes of the PHV; locals
