@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.conformance.compare import normal
+from checks.conformance.compare import normalized
 from checks.conformance.golden import Golden, read_golden
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.program import load_programs
@@ -34,7 +34,7 @@ def leaves(golden: Golden, native: NativeSwitch, rate_bps: int) -> Counter[tuple
     assert (waiting > 0) == (rate_bps > 0)
     native.switch.run(10**15)
     outputs = [(output.port, bytes(output.data)) for output in native.switch.outputs()]
-    return Counter(normal(outputs, golden.mask))
+    return Counter(normalized(outputs, golden.mask))
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name.removesuffix(".json.xz"))

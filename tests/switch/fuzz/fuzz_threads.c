@@ -163,18 +163,18 @@ static void by_hand(fuzz_rng *rng, fuzz_frames *frames, fuzz_frame *frame)
     uint32_t port = PORTS + (uint32_t)fuzz_below(rng, PORTS);
     uint32_t origin;
     fuzz_frame_make(frames, frame);
-    tri_hand_give(loop, port, frame->data,
+    tri_client_give(loop, port, frame->data,
                   frame->len < TR_MAX_FRAME ? frame->len : 64, port);
     atomic_fetch_add(&sent, 1);
     if (fuzz_below(rng, 4) != 0)
         return;
-    tri_hand_clear(loop);
-    while (tri_hand_take(loop, packet, sizeof packet, &port, &origin) >= 0)
+    tri_client_clear(loop);
+    while (tri_client_take(loop, packet, sizeof packet, &port, &origin) >= 0)
         atomic_fetch_add(&received, 1);
-    (void)tri_hand_waiting(loop);
-    (void)tri_hand_idle(loop);
-    tri_hand_set(loop, port, fuzz_below(rng, 4) != 0);
-    tri_hand_listen(loop, fuzz_below(rng, 16) != 0);
+    (void)tri_client_waiting(loop);
+    (void)tri_client_idle(loop);
+    tri_client_set_up(loop, port, fuzz_below(rng, 4) != 0);
+    tri_client_listen(loop, fuzz_below(rng, 16) != 0);
 }
 
 /* The server's thread: what clients ask for, one call after the other. */
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
         if (tri_add_port(loop, i, name, err) < 0)
             fail(err);
     }
-    if (tri_by_hand(loop, err) < 0)
+    if (tri_add_client_ports(loop, err) < 0)
         fail(err);
     if (tri_start(loop, err) < 0)
         fail(err);

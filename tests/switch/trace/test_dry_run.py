@@ -328,10 +328,10 @@ def test_another_program_of_the_same_shape_is_not_tried() -> None:
     core, tracer = load(), large.new_tracer(1 << 12)
     with V1ModelSwitch(small) as switch:
         assert (
-            core.tr_dry_run(switch.handle, tracer, large.regular, large.entry, 1, b"\0", 1, 0, [], 0)
+            core.tr_dry_run(switch.handle, tracer, large.regular, large.tracing, 1, b"\0", 1, 0, [], 0)
             == C.TR_EINVAL
         )
-        assert core.tr_tracer_attach(switch.handle, tracer, large.regular, large.entry, 1) == C.TR_EINVAL
+        assert core.tr_tracer_attach(switch.handle, tracer, large.regular, large.tracing, 1) == C.TR_EINVAL
         switch.inject(1, b"\0", 0)
         assert switch.register_read(0, 0) == 1
 
