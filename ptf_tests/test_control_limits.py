@@ -33,7 +33,7 @@ from tailrace.codec.layers.nic_shim import ACK_PORT
 
 LOCAL = Flow(HOST, OTHER_HOST)
 MOST_BYTES = 78
-"""CONTROL_MOST_BYTES of the P4 sources: a CNP behind a VLAN tag."""
+"""MAX_CONTROL_BYTES of the P4 sources: a CNP behind a VLAN tag."""
 
 SLOWEST_RATE = 1
 """A byte a second: no token comes back while a test runs."""

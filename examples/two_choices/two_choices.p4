@@ -79,9 +79,9 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
 
     apply {
         bit<32> value = flow_hash;
-        bool begins = false;
+        bool is_first = false;
         if (meta.kind == PacketKind_t.DATA) {
-            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
+            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, is_first);
         }
         order = value;
         slot_of.apply(value, meta.route.group_size, best);
@@ -90,7 +90,7 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
         if (meta.kind == PacketKind_t.DATA) {
             bit<16> chosen;
             chosen_slots.read(chosen, flow_hash >> 16);
-            if (begins) {
+            if (is_first) {
                 bit<32> best_bytes;
                 bit<32> second_bytes;
                 loads_of_two.apply(meta.route.group, best, second, best_bytes, second_bytes);

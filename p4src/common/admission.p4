@@ -60,8 +60,8 @@ control ClassifyIpv4(inout headers_t hdr, inout metadata_t meta, inout standard_
 
     apply {
         bool control_packet;
-        bool poses;
-        is_control.apply(hdr, meta.frame_bytes, control_packet, poses);
+        bool has_bad_length;
+        is_control.apply(hdr, meta.frame_bytes, control_packet, has_bad_length);
         if (control_packet) {
             meta.kind = PacketKind_t.CONTROL;
             if (hdr.ipv4.dscp != Dscp_t.DEMOTED && hdr.ipv4.dscp != Dscp_t.DEMOTED_STEERED) {
@@ -75,7 +75,7 @@ control ClassifyIpv4(inout headers_t hdr, inout metadata_t meta, inout standard_
             if (hdr.udp.isValid() || hdr.tcp.isValid()) {
                 meta.kind = PacketKind_t.DATA;
             }
-            if (poses && meta.from_host) {
+            if (has_bad_length && meta.from_host) {
                 police.apply(Policed_t.CONTROL_TOO_LONG);
             }
         }

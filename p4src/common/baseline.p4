@@ -39,9 +39,9 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
 
     apply {
         bit<32> hash_value;
-        bit<32> load_bytes = 0;
+        bit<32> queue_bytes = 0;
         bool handled;
-        bool asks;
+        bool clones_pause;
         pfc_enter.apply(meta, standard_metadata);
         count_in.apply(standard_metadata.ingress_port);
         pfc_receive.apply(hdr, meta, standard_metadata);
@@ -66,14 +66,14 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 select_path.apply(hash_value, hdr, meta, standard_metadata);
             }
             if (meta.kind != PacketKind_t.NONE) {
-                queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
+                queue_limit.apply(hdr, meta, standard_metadata, queue_bytes);
             }
             if (meta.kind != PacketKind_t.NONE) {
                 pfc_number.apply(standard_metadata.ingress_global_timestamp, meta, standard_metadata);
             }
             if (meta.kind != PacketKind_t.NONE) {
-                finish.apply(standard_metadata.packet_length, load_bytes, hdr, meta, standard_metadata);
-                pfc_ask.apply(meta, standard_metadata.ingress_global_timestamp, asks);
+                finish.apply(standard_metadata.packet_length, queue_bytes, hdr, meta, standard_metadata);
+                pfc_ask.apply(meta, standard_metadata.ingress_global_timestamp, clones_pause);
             }
         }
     }

@@ -20,12 +20,12 @@
 
 control Channel(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Drop() drop;
-    bit<8> first = 0;
-    bit<8> most = 0;
+    bit<8> initial_ttl = 0;
+    bit<8> last_channel = 0;
 
     action set_channels(@name("first_ttl") bit<8> first_ttl, @name("last") bit<8> last) {
-        first = first_ttl;
-        most = last;
+        initial_ttl = first_ttl;
+        last_channel = last;
     }
     @name("channel_config")
     table channel_config {
@@ -35,14 +35,14 @@ control Channel(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
     apply {
         channel_config.apply();
-        if (first != 0 && hdr.ipv4.isValid()) {
+        if (initial_ttl != 0 && hdr.ipv4.isValid()) {
             if (meta.from_host) {
-                hdr.ipv4.ttl = first;
+                hdr.ipv4.ttl = initial_ttl;
             }
-            bit<8> passed = first |-| hdr.ipv4.ttl;
+            bit<8> channel = initial_ttl |-| hdr.ipv4.ttl;
             if (standard_metadata.priority == PRIORITY_DATA) {
-                standard_metadata.priority = (bit<3>)passed;
-                if (passed > most) {
+                standard_metadata.priority = (bit<3>)channel;
+                if (channel > last_channel) {
                     drop.apply(DropReason_t.TTL_EXPIRED, meta, standard_metadata);
                 }
             }

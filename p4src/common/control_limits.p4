@@ -21,15 +21,17 @@ control Police(in Policed_t what) {
 }
 
 // Whether IPv4 is control between hosts, by its headers and by its length: a packet longer than any control packet is
-// data, and so is one with inconsistent lengths. `poses`: its headers are those of control, but its lengths are not.
-control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control, out bool poses) {
+// data, and so is one with inconsistent lengths. `has_bad_length`: its headers are those of control, but its lengths
+// are not.
+control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control, out bool has_bad_length) {
     apply {
-        bool says_so = (hdr.bth.isValid() && (hdr.bth.opcode == BTH_ACKNOWLEDGE || hdr.bth.opcode == BTH_CNP))
+        bool has_control_headers =
+            (hdr.bth.isValid() && (hdr.bth.opcode == BTH_ACKNOWLEDGE || hdr.bth.opcode == BTH_CNP))
             || (hdr.udp.isValid() && hdr.udp.dport == UDP_NIC_ACK);
-        is_control = says_so && frame_bytes <= CONTROL_MOST_BYTES
+        is_control = has_control_headers && frame_bytes <= MAX_CONTROL_BYTES
             && (bit<32>)hdr.ipv4.total_len + ETHERNET_BYTES <= frame_bytes
             && hdr.udp.length |+| IPV4_BYTES == hdr.ipv4.total_len;
-        poses = says_so && !is_control;
+        has_bad_length = has_control_headers && !is_control;
     }
 }
 

@@ -25,7 +25,7 @@ const bit<8>  BTH_CNP            = 0x81;
 const bit<32> ETHERNET_BYTES     = 14;
 const bit<16> IPV4_BYTES         = 20;
 // The longest control packet between hosts, a CNP with a VLAN tag: IPv4, UDP, BTH, 16 reserved bytes and ICRC.
-const bit<32> CONTROL_MOST_BYTES = ETHERNET_BYTES + 4 + (bit<32>)IPV4_BYTES + 8 + 12 + 16 + 4;
+const bit<32> MAX_CONTROL_BYTES = ETHERNET_BYTES + 4 + (bit<32>)IPV4_BYTES + 8 + 12 + 16 + 4;
 
 header ethernet_t {
     mac_t   dst;

@@ -6,7 +6,7 @@
 #include "common/queues.p4"
 
 // Prepares a response as packet-in to the controller; the caller makes its other headers valid.
-control Answer(in PacketInReason_t reason, inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+control Respond(in PacketInReason_t reason, inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
         hdr.packet_in.setValid();
         hdr.packet_in.reason = reason;
@@ -20,7 +20,7 @@ control Answer(in PacketInReason_t reason, inout headers_t hdr, inout standard_m
 // Handles SEND and READ_PORT. `handled` is false for other operations, which the program may handle.
 control PacketOut(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                   out bool handled) {
-    Answer() answer;
+    Respond() respond;
     Drop() drop;
     QueueLoad() queue_load;
     SourceLoad() source_load;
@@ -40,7 +40,7 @@ control PacketOut(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.port_queues.setValid();
             queue_load.apply((port_t)index, hdr.port_queues.egress_queue_bytes);
             source_load.apply((port_t)index, hdr.port_queues.ingress_queue_bytes);
-            answer.apply(PacketInReason_t.PORT, hdr, standard_metadata);
+            respond.apply(PacketInReason_t.PORT, hdr, standard_metadata);
         } else {
             handled = false;
         }

@@ -8,7 +8,7 @@
 #include "common/queues.p4"
 
 control QueueLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                   out bit<32> load_bytes) {
+                   out bit<32> queue_bytes) {
     LimitPort() limit_port;
     Drop() drop;
     QueueLoad() queue_load;
@@ -28,9 +28,9 @@ control QueueLimit(inout headers_t hdr, inout metadata_t meta, inout standard_me
     apply {
         limit_port.apply(hdr, meta, standard_metadata);
         queue_config.apply();
-        queue_load.apply(standard_metadata.egress_spec, load_bytes);
+        queue_load.apply(standard_metadata.egress_spec, queue_bytes);
         if (limit_bytes != 0 && standard_metadata.priority == PRIORITY_DATA
-            && load_bytes + standard_metadata.packet_length > limit_bytes) {
+            && queue_bytes + standard_metadata.packet_length > limit_bytes) {
             drop.apply(DropReason_t.QUEUE_LIMIT, meta, standard_metadata);
         }
     }

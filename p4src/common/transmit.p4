@@ -11,7 +11,7 @@
 #endif
 
 // `wire_bytes`: the length that is charged to the queues: the received length, unless the packet was truncated.
-control Finish(in bit<32> wire_bytes, in bit<32> load_bytes, inout headers_t hdr, inout metadata_t meta,
+control Finish(in bit<32> wire_bytes, in bit<32> queue_bytes, inout headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     Red() red;
     ChargeQueues() charge_queues;
@@ -28,7 +28,7 @@ control Finish(in bit<32> wire_bytes, in bit<32> load_bytes, inout headers_t hdr
 #endif
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            red.apply(load_bytes, hdr.ipv4);
+            red.apply(queue_bytes, hdr.ipv4);
         }
         port_t in_port = standard_metadata.ingress_port;
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {

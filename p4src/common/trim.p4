@@ -28,7 +28,7 @@ const bit<32> TRIM_FREE_BYTES    = 10 * TRIMMED_BYTES;
 @name("trims") counter(1, CounterType.packets_and_bytes) trims;
 
 // A trimmed packet must not wait behind data. Only switches set the mark (spritz/host_marks.p4 removes hosts' marks).
-control TrimmedGoFirst(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PrioritiseTrimmed(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.bth.isValid() && hdr.ipv4.total_len == TRIMMED_IPV4_BYTES
             && (hdr.ipv4.dscp == Dscp_t.TRIMMED || hdr.ipv4.dscp == Dscp_t.TRIMMED_STEERED)) {
@@ -96,7 +96,7 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 // DEVIATION: the accounts are for ports, not for queues, so waiting control packets take space from data.
 // `wire_bytes`: as in Finish.
 control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                    inout bit<32> wire_bytes, out bit<32> load_bytes) {
+                    inout bit<32> wire_bytes, out bit<32> queue_bytes) {
     LimitPort() limit_port;
     MayTrim() may_trim;
     Trim() trim;
@@ -122,14 +122,14 @@ control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         limit_port.apply(hdr, meta, standard_metadata);
         queue_config.apply();
-        queue_load.apply(standard_metadata.egress_spec, load_bytes);
+        queue_load.apply(standard_metadata.egress_spec, queue_bytes);
         if (limit_bytes != 0 && standard_metadata.priority == PRIORITY_DATA
-            && (bit<33>)load_bytes + (bit<33>)wire_bytes > (bit<33>)limit_bytes) {
-            bool may = false;
-            if (trims_payload && (bit<34>)load_bytes + (bit<34>)TRIMMED_BYTES <= 2 * (bit<34>)limit_bytes) {
-                may_trim.apply(standard_metadata.egress_spec, hdr, meta, wire_bytes, may);
+            && (bit<33>)queue_bytes + (bit<33>)wire_bytes > (bit<33>)limit_bytes) {
+            bool is_trimmed = false;
+            if (trims_payload && (bit<34>)queue_bytes + (bit<34>)TRIMMED_BYTES <= 2 * (bit<34>)limit_bytes) {
+                may_trim.apply(standard_metadata.egress_spec, hdr, meta, wire_bytes, is_trimmed);
             }
-            if (may) {
+            if (is_trimmed) {
                 trim.apply(hdr, meta, standard_metadata, wire_bytes);
             } else {
                 drop.apply(DropReason_t.QUEUE_LIMIT, meta, standard_metadata);

@@ -17,25 +17,25 @@
 const bool KNOWS_DETOURS = true;
 const bool KNOWS_CLASSES = false;
 
-// The random number or hash that selects a path. `begins`: it is the first packet of its flowlet, or there are none.
-control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool begins) {
+// The random number or hash that selects a path. `is_first`: it is the first packet of its flowlet, or there are none.
+control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool is_first) {
     Flowlets() flowlets;
 
     apply {
-        begins = true;
+        is_first = true;
         if (grain == Grain_t.FLOW) {
             value = flow_hash;
         } else if (grain == Grain_t.FLOWLET) {
-            flowlets.apply(flow_hash, now_ticks, value, begins);
+            flowlets.apply(flow_hash, now_ticks, value, is_first);
         } else {
             random(value, 32w0, 32w0xFFFFFFFF);
         }
     }
 }
 
-// At the source's switch: selects the path by the configured rule. `begins` as in PathValue.
-control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in group_t group, in far_t info,
-                   in path_config_t config, out first_link_t path) {
+// At the source's switch: selects the path by the configured rule. `is_first` as in PathValue.
+control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool is_first, in group_t group,
+                   in far_group_t destination, in path_config_t config, out first_link_t path) {
     // Index: as in the flowlet table. 1: the flowlet takes its detour. Written and read only here.
     @name("flowlet_detours") register<bit<1>>(FLOWLET_SLOTS) flowlet_detours;
     DrawPaths() draw_paths;
@@ -45,10 +45,10 @@ control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in gr
         first_link_t detour;
         bool takes_detour;
         bool by_queues;
-        draw_paths.apply(group, info, config, value, path, detour, takes_detour, by_queues);
+        draw_paths.apply(group, destination, config, value, path, detour, takes_detour, by_queues);
         if (by_queues) {
             bit<1> choice = 0;
-            if (begins) {
+            if (is_first) {
                 ugal_l.apply(path.port, path.links, detour.port, detour.links, takes_detour);
                 if (takes_detour) {
                     choice = 1;
@@ -78,18 +78,18 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
 
     apply {
         path_config_t config = { PathRule_t.MINIMAL, Grain_t.FLOW, 0 };
-        far_t info = { false, 0, 0, 0, 0, 0 };
+        far_group_t destination = { false, 0, 0, 0, 0, 0 };
         first_link_t path = { false, 0, 0, 0 };
         bit<32> value = flow_hash;
-        bool begins = true;
+        bool is_first = true;
         next_hop_group.apply(meta);
         if (meta.kind == PacketKind_t.DATA) {
             path_config.apply(config);
-            path_value.apply(config.grain, flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
+            path_value.apply(config.grain, flow_hash, standard_metadata.ingress_global_timestamp, value, is_first);
             if (meta.from_host) {
-                far_group.apply(meta.route.group, info);
-                if (info.is_far) {
-                    choose_path.apply(flow_hash, value, begins, meta.route.group, info, config, path);
+                far_group.apply(meta.route.group, destination);
+                if (destination.is_far) {
+                    choose_path.apply(flow_hash, value, is_first, meta.route.group, destination, config, path);
                 }
             }
         }

@@ -10,15 +10,15 @@
 #define DRAGONFLY_FLOWCUT_PATHS_P4
 #include "dragonfly/next_hop_group.p4"
 #include "dragonfly/paths.p4"
-#include "flowcut/probe.p4"
-#include "flowcut/wish.p4"
+#include "flowcut/lookup.p4"
+#include "flowcut/preference.p4"
 
 // What belongs to an entry's path besides its port. Index: entry; written and read only here.
 //   at the source's switch          the flowcut's detour, 0: none
 //   at other switches               meta.origin of its packets
 @name("flow_detour") register<group_t>(ENTRIES) flow_detour;
 
-typedef far_t next_hops_t;
+typedef far_group_t next_hops_t;
 
 control SelectNextHopGroup(inout metadata_t meta) {
     NextHopGroup() next_hop_group;
@@ -70,15 +70,15 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
 // Then the source's switch has moved the flow, which it does only if nothing is in flight or the path was withdrawn. So
 // the counted bytes were lost or acknowledged by way of other switches, or must be forgotten as there
 // (flowcut/moved.p4). If the flow is untracked here, its stored port no longer applies.
-control SamePath(in metadata_t meta, inout probe_t probe) {
+control SamePath(in metadata_t meta, inout lookup_t lookup) {
     apply {
-        group_t earlier;
+        group_t stored_origin;
         if (!meta.from_host) {
-            probe.fingerprint = probe.fingerprint ^ meta.origin;
-            if (probe.found) {
-                flow_detour.read(earlier, probe.index);
-                probe.elsewhere = !probe.expired && earlier != meta.origin;
-                probe.expired = probe.expired || probe.elsewhere;
+            lookup.fingerprint = lookup.fingerprint ^ meta.origin;
+            if (lookup.found) {
+                flow_detour.read(stored_origin, lookup.index);
+                lookup.of_other_path = !lookup.expired && stored_origin != meta.origin;
+                lookup.expired = lookup.expired || lookup.of_other_path;
             }
         }
     }
@@ -86,7 +86,8 @@ control SamePath(in metadata_t meta, inout probe_t probe) {
 
 // Chooses between a minimal path and a detour, which are drawn anew for each flowcut. What the flow has learnt of its
 // ports has precedence over UGAL-L, since local queues tell nothing about slow links further on.
-control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout metadata_t meta, inout port_t port) {
+control NewPath(in next_hops_t next_hops, in preference_t preference, in bit<32> varied_hash, inout metadata_t meta,
+                inout port_t port) {
     PathConfig() path_config;
     Remix() remix;
     DrawPaths() draw_paths;
@@ -101,11 +102,11 @@ control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout
             bool takes_detour;
             bool by_queues;
             path_config.apply(config);
-            remix.apply(draw, value);
+            remix.apply(varied_hash, value);
             draw_paths.apply(meta.route.group, next_hops, config, value, path, detour, takes_detour, by_queues);
             if (by_queues) {
-                port_bits_t drained_minimal = wish.drained & PORT_BIT(path.port);
-                port_bits_t drained_detour = wish.drained & PORT_BIT(detour.port);
+                port_bits_t drained_minimal = preference.drained & PORT_BIT(path.port);
+                port_bits_t drained_detour = preference.drained & PORT_BIT(detour.port);
                 if (drained_minimal != 0 && drained_detour == 0) {
                     takes_detour = true;
                 } else if (drained_minimal != 0 || drained_detour == 0) {
@@ -133,11 +134,11 @@ control RecallPath(in bit<32> index, inout metadata_t meta) {
 
 control RememberPath(in bit<32> index, in metadata_t meta) {
     apply {
-        group_t belongs = meta.origin;
+        group_t detour_or_origin = meta.origin;
         if (meta.from_host) {
-            belongs = meta.detour;
+            detour_or_origin = meta.detour;
         }
-        flow_detour.write(index, belongs);
+        flow_detour.write(index, detour_or_origin);
     }
 }
 

@@ -53,14 +53,14 @@ control NextHopGroup(inout metadata_t meta) {
 // In egress: adds, keeps or removes the detour header as meta.detour requires.
 control DetourHeader(in metadata_t meta, inout headers_t hdr) {
     apply {
-        bool goes_on = meta.detour != 0 && !meta.route.to_host;
+        bool on_detour = meta.detour != 0 && !meta.route.to_host;
         if (hdr.detour.isValid()) {
-            if (!goes_on) {
+            if (!on_detour) {
                 hdr.ethernet.ether_type = hdr.detour.next_ether_type;
                 hdr.detour_tag.setInvalid();
                 hdr.detour.setInvalid();
             }
-        } else if (goes_on) {
+        } else if (on_detour) {
             hdr.detour_tag.setValid();
             hdr.detour_tag.subtype = Subtype_t.DETOUR;
             hdr.detour.setValid();

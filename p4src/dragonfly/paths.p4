@@ -52,22 +52,22 @@ control PathConfig(out path_config_t config) {
     }
 }
 
-struct far_t {
-    bool    is_far;   // the destination is in another group, and there is a minimal path
-    bit<16> paths;
-    bit<16> list_id;  // list of the detours
-    bit<16> first;
-    bit<16> count;
-    bit<16> detours;
+struct far_group_t {
+    bool    is_far;         // the destination is in another group, and there is a minimal path
+    bit<16> minimal_count;  // number of minimal paths
+    bit<16> list_id;        // list of the detours
+    bit<16> skip_first;     // its slots that lead to the destination's own group,
+    bit<16> skip_count;
+    bit<16> detour_count;   // and the number of the others
 }
 
-control FarGroup(in group_t group, out far_t info) {
+control FarGroup(in group_t group, out far_group_t destination) {
     action far(@name("paths") bit<16> paths, @name("list") bit<16> list_id, @name("first") bit<16> first,
                @name("count") bit<16> count, @name("detours") bit<16> detours) {
-        info = { true, paths, list_id, first, count, detours };
+        destination = { true, paths, list_id, first, count, detours };
     }
     action near() {
-        info = { false, 0, 0, 0, 0, 0 };
+        destination = { false, 0, 0, 0, 0, 0 };
     }
     @name("far_groups")
     table far_groups {
@@ -114,7 +114,7 @@ control MinimalPath(in group_t group, in bit<16> paths, in bit<32> value, out fi
     }
 }
 
-control DetourPath(in far_t info, in bit<32> value, out first_link_t path) {
+control DetourPath(in far_group_t destination, in bit<32> value, out first_link_t path) {
     SlotOf() slot_of;
     bit<16> slot = 0;
 
@@ -127,8 +127,8 @@ control DetourPath(in far_t info, in bit<32> value, out first_link_t path) {
     @name("detours")
     table detours {
         key = {
-            info.list_id : exact @name("list");
-            slot      : exact @name("slot");
+            destination.list_id : exact @name("list");
+            slot                : exact @name("slot");
         }
         actions = { detour; no_detour; }
         const default_action = no_detour();
@@ -136,10 +136,10 @@ control DetourPath(in far_t info, in bit<32> value, out first_link_t path) {
     }
     apply {
         path = { false, 0, 0, 0 };
-        if (info.detours != 0) {
-            slot_of.apply(value, info.detours, slot);
-            if (slot >= info.first) {
-                slot = slot + info.count;
+        if (destination.detour_count != 0) {
+            slot_of.apply(value, destination.detour_count, slot);
+            if (slot >= destination.skip_first) {
+                slot = slot + destination.skip_count;
             }
             detours.apply();
         }
@@ -157,7 +157,7 @@ control Remix(in bit<32> value, out bit<32> mixed) {
 
 // Selects one minimal path and one detour by a random number or hash, and which of them the rule takes. `by_queues`:
 // UgalL decides.
-control DrawPaths(in group_t group, in far_t info, in path_config_t config, in bit<32> value,
+control DrawPaths(in group_t group, in far_group_t destination, in path_config_t config, in bit<32> value,
                   out first_link_t minimal, out first_link_t detour, out bool takes_detour, out bool by_queues) {
     MinimalPath() minimal_path;
     DetourPath() detour_path;
@@ -169,8 +169,8 @@ control DrawPaths(in group_t group, in far_t info, in path_config_t config, in b
         bit<32> coin;
         remix_detour.apply(value, detour_value);
         remix_coin.apply(detour_value, coin);
-        minimal_path.apply(group, info.paths, value, minimal);
-        detour_path.apply(info, detour_value, detour);
+        minimal_path.apply(group, destination.minimal_count, value, minimal);
+        detour_path.apply(destination, detour_value, detour);
         takes_detour = config.rule == PathRule_t.VALIANT
             || (config.rule == PathRule_t.MIXED && (bit<16>)coin[31:24] >= config.minimal_share);
         by_queues = config.rule == PathRule_t.UGAL_L && minimal.found && detour.found;

@@ -12,18 +12,18 @@
 const bit<32> DRILL_GROUPS = 65536;  // number of possible group ids
 
 // Adds a slot to the ranking; `second` equals `best` as long as there is only one slot.
-control Rank(in bit<16> slot, in bit<32> load_bytes, inout bit<16> best, inout bit<32> best_bytes,
+control Rank(in bit<16> slot, in bit<32> queue_bytes, inout bit<16> best, inout bit<32> best_bytes,
              inout bit<16> second, inout bit<32> second_bytes) {
     apply {
         if (slot != best) {
-            if (load_bytes < best_bytes) {
+            if (queue_bytes < best_bytes) {
                 second = best;
                 second_bytes = best_bytes;
                 best = slot;
-                best_bytes = load_bytes;
-            } else if (second == best || load_bytes < second_bytes) {
+                best_bytes = queue_bytes;
+            } else if (second == best || queue_bytes < second_bytes) {
                 second = slot;
-                second_bytes = load_bytes;
+                second_bytes = queue_bytes;
             }
         }
     }

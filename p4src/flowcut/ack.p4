@@ -9,7 +9,7 @@
 #define FLOWCUT_ACK_P4
 #include "flowcut/moved.p4"
 #include "flowcut/pause.p4"
-#include "flowcut/probe.p4"
+#include "flowcut/lookup.p4"
 #include "flowcut/rtt.p4"
 
 // Largest value of bth.left: this many packets of the message remain, or more. It exceeds every threshold.
@@ -19,15 +19,15 @@ const bit<8> LEFT_OR_MORE = 127;
 control Congested(in flowcut_ack_t ack, in bit<32> index, in bit<16> average, in int<16> growth,
                   in flowcut_config_t config, out bool drain) {
     apply {
-        bit<8> left;
-        flow_left.read(left, index);
+        bit<8> remaining_packets;
+        flow_left.read(remaining_packets, index);
         drain = (average > config.rtt_threshold || growth > (int<16>)config.growth_threshold || ack.congested == 1)
-            && (left == 0 || left == LEFT_OR_MORE || left > config.min_left);
+            && (remaining_packets == 0 || remaining_packets == LEFT_OR_MORE || remaining_packets > config.min_left);
     }
 }
 
-control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in bool at_source,
-                     in flowcut_config_t config, inout headers_t hdr, out Tell_t tell) {
+control AckOfTracked(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ticks, in bool at_source,
+                     in flowcut_config_t config, inout headers_t hdr, out Instruction_t instruction) {
     NormaliseRtt() normalise_rtt;
     AverageRtt() average_rtt;
     Congested() congested;
@@ -39,36 +39,36 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
         int<16> growth;
         bool drain;
         FlowState_t state;
-        bit<32> in_flight = probe.in_flight_bytes |-| (bit<32>)hdr.ack.bytes;
-        tell = Tell_t.NOTHING;
-        flow_in_flight_bytes.write(probe.index, in_flight);
+        bit<32> in_flight = lookup.in_flight_bytes |-| (bit<32>)hdr.ack.bytes;
+        instruction = Instruction_t.NONE;
+        flow_in_flight_bytes.write(lookup.index, in_flight);
         if (hdr.stamps[0].moved == 1) {
-            flow_moved.write(probe.index, 0);
+            flow_moved.write(lookup.index, 0);
         }
-        flow_state.read(state, probe.index);
+        flow_state.read(state, lookup.index);
         normalise_rtt.apply(now_ticks[31:0] - hdr.stamps[0].ticks, hdr.ack.hops - (hdr.ack.stamps - 1),
                             hdr.ack.bytes, config.ticks_per_byte, normalised);
-        average_rtt.apply(probe.index, normalised, config.alpha, average, growth);
-        congested.apply(hdr.ack, probe.index, average, growth, config, drain);
+        average_rtt.apply(lookup.index, normalised, config.alpha, average, growth);
+        congested.apply(hdr.ack, lookup.index, average, growth, config, drain);
         if (in_flight == 0) {
             port_t out_port;
-            flow_out_port.read(out_port, probe.index);
+            flow_out_port.read(out_port, lookup.index);
             note_end.apply(flow_hash, out_port, state != FlowState_t.TRACKED || drain);
             if (state == FlowState_t.DRAINING) {
-                tell = Tell_t.GO;
+                instruction = Instruction_t.RESUME;
             }
             flowcut_deleted.count(0);
         } else if (state == FlowState_t.DRAINING) {
             // §IV-C: at most resume_bytes can be overtaken, which bounds the degree of reordering.
-            tell = Tell_t.STILL;
+            instruction = Instruction_t.STAY_STOPPED;
             if (at_source && config.resume_bytes != 0 && in_flight <= config.resume_bytes) {
-                flow_state.write(probe.index, FlowState_t.RESELECT);
-                tell = Tell_t.GO;
+                flow_state.write(lookup.index, FlowState_t.RESELECT);
+                instruction = Instruction_t.RESUME;
             }
         } else if (state == FlowState_t.TRACKED && drain) {
-            flow_state.write(probe.index, FlowState_t.DRAINING);
-            flow_after_stop_bytes.write(probe.index, 0);
-            tell = Tell_t.STOP;
+            flow_state.write(lookup.index, FlowState_t.DRAINING);
+            flow_after_stop_bytes.write(lookup.index, 0);
+            instruction = Instruction_t.STOP;
             hdr.ack.congested = 1;  // for the source's switch, if this is not the source's switch
         }
     }
@@ -76,36 +76,36 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
 
 // Whether the entry counts the bytes that an ACK acknowledges. Bytes sent over a withdrawn path, and bytes of an entry
 // that exceeded its age, are no longer counted, but their ACKs may still arrive.
-control IsCounted(in probe_t probe, in bit<32> stamp_ticks, in bit<1> untracked, in ticks_t now_ticks,
+control IsCounted(in lookup_t lookup, in bit<32> stamp_ticks, in bit<1> untracked, in ticks_t now_ticks,
                   in ticks_t age_ticks, out bool is_counted) {
     apply {
         ticks_t since_ticks;
-        flow_since_ticks.read(since_ticks, probe.index);
-        is_counted = probe.found && untracked == 0;
+        flow_since_ticks.read(since_ticks, lookup.index);
+        is_counted = lookup.found && untracked == 0;
         // stamps wrap, so they are compared only with a time within the age, the longest time of an ACK in flight
-        if (STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
+        if (STAMPS_COMPARABLE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
             is_counted = is_counted && !IS_BEFORE(stamp_ticks, since_ticks[31:0]);
         }
     }
 }
 
-control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
+control AckHere(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
                 inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     AckOfTracked() ack_of_tracked;
     IsCounted() find_whether_counted;
     TellSource() tell_source;
 
     apply {
-        Tell_t tell = Tell_t.NOTHING;
+        Instruction_t instruction = Instruction_t.NONE;
         bool at_source = hdr.ack.stamps == 1;
         bool is_counted;
-        find_whether_counted.apply(probe, hdr.stamps[0].ticks, hdr.stamps[0].untracked, now_ticks, config.age_ticks,
+        find_whether_counted.apply(lookup, hdr.stamps[0].ticks, hdr.stamps[0].untracked, now_ticks, config.age_ticks,
                                    is_counted);
         if (is_counted) {
-            ack_of_tracked.apply(probe, flow_hash, now_ticks, at_source, config, hdr, tell);
+            ack_of_tracked.apply(lookup, flow_hash, now_ticks, at_source, config, hdr, instruction);
         } else {
             if (hdr.stamps[0].untracked == 1) {
-                untracked_bytes.write(probe.bucket, probe.untracked_bytes |-| (bit<32>)hdr.ack.bytes);
+                untracked_bytes.write(lookup.bucket, lookup.untracked_bytes |-| (bit<32>)hdr.ack.bytes);
             }
             acks_unknown.count(0);
         }
@@ -113,7 +113,7 @@ control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in
         hdr.stamps.pop_front(1);
         hdr.ack.stamps = hdr.ack.stamps - 1;
         if (at_source) {
-            tell_source.apply(tell, probe.index, hdr, meta, standard_metadata);
+            tell_source.apply(instruction, lookup.index, hdr, meta, standard_metadata);
         }
     }
 }

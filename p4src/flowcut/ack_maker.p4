@@ -73,7 +73,7 @@ control MakeAck(in ack_seed_t seed, inout headers_t hdr) {
 
 // The new ACK in ingress, after recirculation. The data packet's payload still follows it: a truncation before the
 // recirculation would be lost, so it is done here.
-control TurnAck(in headers_t hdr, inout ack_seed_t seed, out port_t port, out bit<32> ack_bytes) {
+control SendNewAck(in headers_t hdr, inout ack_seed_t seed, out port_t port, out bit<32> ack_bytes) {
     apply {
         port = seed.port;
         seed.wanted = 0;

@@ -10,7 +10,7 @@
 #include "common/drops.p4"
 #include "flowcut/moved.p4"
 #include "flowcut/pause.p4"
-#include "flowcut/probe.p4"
+#include "flowcut/lookup.p4"
 
 enum bit<4> Decision_t {
     NONE      = 0,
@@ -48,7 +48,7 @@ control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, 
         is_next_hop.apply(port, meta, next_hops, still_there);
         if (still_there) {
             standard_metadata.egress_spec = port;
-        } else if (LONG_AGO(now_ticks, last_ticks, 0) && STAMPS_COMPARE(age_ticks)) {
+        } else if (LONG_AGO(now_ticks, last_ticks, 0) && STAMPS_COMPARABLE(age_ticks)) {
             moves = true;
             decision.moved = 1;
             if (decision.what == Decision_t.CONTINUE) {
@@ -65,108 +65,109 @@ control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, 
 }
 
 // Decides for a flow that has no bytes in flight in an entry.
-control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, inout decision_t decision,
-                   out bool choose) {
+control DecideAnew(in lookup_t lookup, in bool known, in FirstPath_t first_path, inout decision_t decision,
+                   out bool chooses_path) {
     apply {
-        if (probe.found) {
+        if (lookup.found) {
             decision.what = Decision_t.INSERT;
             decision.evicts = true;
-            if (probe.elsewhere) {
+            if (lookup.of_other_path) {
                 decision.moved = 1;
             }
-        } else if (probe.untracked_bytes == 0 && probe.has_free) {
+        } else if (lookup.untracked_bytes == 0 && lookup.has_free) {
             decision.what = Decision_t.INSERT;
-            decision.index = probe.free_index;
-            decision.evicts = probe.evicts;
+            decision.index = lookup.free_index;
+            decision.evicts = lookup.evicts;
         } else {
             decision.what = Decision_t.UNTRACKED;
         }
         // §II-A: packets sent before the first ACK take the ECMP path.
-        choose = decision.what == Decision_t.INSERT && (known || first_path == FirstPath_t.LEAST_LOADED);
+        chooses_path = decision.what == Decision_t.INSERT && (known || first_path == FirstPath_t.LEAST_LOADED);
     }
 }
 
-// The port by which an untracked flow may have bytes in flight. `stay`: it must keep this port.
-control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, inout decision_t decision,
-                 out bool stay, out port_t port, out ticks_t kept_ticks) {
+// The port by which an untracked flow may have bytes in flight. `keeps_port`: the flow must keep this port.
+control ReadUntrackedPort(in lookup_t lookup, in ticks_t now_ticks, in ticks_t age_ticks, inout decision_t decision,
+                          out bool keeps_port, out port_t port, out ticks_t last_ticks) {
     apply {
-        bit<32> kept;
-        untracked_port.read(kept, probe.untracked_slot);
-        untracked_port_ticks.read(kept_ticks, probe.untracked_slot);
-        bool fresh = kept != 0 && !LONG_AGO(now_ticks, kept_ticks, age_ticks);
-        stay = fresh && kept[31:16] == probe.fingerprint;
-        decision.takes_slot = stay || !fresh;
-        if (stay) {
-            decision.moved = kept[15:15];
+        bit<32> cell;
+        untracked_port.read(cell, lookup.untracked_slot);
+        untracked_port_ticks.read(last_ticks, lookup.untracked_slot);
+        bool is_valid = cell != 0 && !LONG_AGO(now_ticks, last_ticks, age_ticks);
+        keeps_port = is_valid && cell[31:16] == lookup.fingerprint;
+        decision.takes_slot = keeps_port || !is_valid;
+        if (keeps_port) {
+            decision.moved = cell[15:15];
         }
-        port = (port_t)(kept[14:0] - 1);
+        port = (port_t)(cell[14:0] - 1);
     }
 }
 
 // `after_drain`: the previous switch's stamp says that the flow's last flowcut was drained.
-control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
+control Decide(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
                in next_hops_t next_hops, in bit<1> after_drain, out decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     ReadHistory() read_history;
     NoteDrained() note_drained;
     DecideAnew() decide_anew;
-    KeptPort() kept_port;
+    ReadUntrackedPort() read_untracked_port;
     RecallPath() recall_path;
     NewPath() new_path;
     StayOn() stay_on;
 
     apply {
-        bool stay = false;
-        bool choose = false;
+        bool keeps_port = false;
+        bool chooses_path = false;
         bool moves = false;
-        port_t stay_port = 0;
+        port_t current_port = 0;
         ticks_t last_ticks = 0;
         history_t history;
         FlowState_t state;
-        decision = { Decision_t.NONE, probe.index, false, false, true, 0, false, 0 };
+        decision = { Decision_t.NONE, lookup.index, false, false, true, 0, false, 0 };
         read_history.apply(flow_hash, history);
-        if (after_drain == 1 && history.known && (!probe.found || probe.expired)) {
+        if (after_drain == 1 && history.known && (!lookup.found || lookup.expired)) {
             note_drained.apply(flow_hash, history);
         }
-        wish_t wish = { standard_metadata.egress_spec, history.drained, false, history.last_port };
-        if (probe.found && !probe.expired) {
-            flow_state.read(state, probe.index);
-            flow_out_port.read(stay_port, probe.index);
-            flow_last_data_ticks.read(last_ticks, probe.index);
-            flow_moved.read(decision.moved, probe.index);
-            recall_path.apply(probe.index, meta);
-            choose = state == FlowState_t.RESELECT;
-            stay = !choose;
+        preference_t preference = { standard_metadata.egress_spec, history.drained, false, history.last_port };
+        if (lookup.found && !lookup.expired) {
+            flow_state.read(state, lookup.index);
+            flow_out_port.read(current_port, lookup.index);
+            flow_last_data_ticks.read(last_ticks, lookup.index);
+            flow_moved.read(decision.moved, lookup.index);
+            recall_path.apply(lookup.index, meta);
+            chooses_path = state == FlowState_t.RESELECT;
+            keeps_port = !chooses_path;
             decision.after_stop = state == FlowState_t.DRAINING;
             decision.what = Decision_t.CONTINUE;
-            if (choose) {
+            if (chooses_path) {
                 decision.what = Decision_t.RESELECT;
-                wish.leaves = true;
-                wish.last_port = stay_port;
+                preference.avoids_last_port = true;
+                preference.last_port = current_port;
             }
         } else {
-            decide_anew.apply(probe, history.known, config.first_path, decision, choose);
+            decide_anew.apply(lookup, history.known, config.first_path, decision, chooses_path);
             if (history.known) {
-                wish.preferred = history.last_port;
-                wish.leaves = history.drained & PORT_BIT(history.last_port) != 0;
+                preference.preferred = history.last_port;
+                preference.avoids_last_port = history.drained & PORT_BIT(history.last_port) != 0;
             }
-            if (decision.what == Decision_t.UNTRACKED && probe.untracked_bytes != 0) {
-                kept_port.apply(probe, now_ticks, config.age_ticks, decision, stay, stay_port, last_ticks);
+            if (decision.what == Decision_t.UNTRACKED && lookup.untracked_bytes != 0) {
+                read_untracked_port.apply(lookup, now_ticks, config.age_ticks, decision, keeps_port, current_port,
+                                          last_ticks);
             }
         }
-        if (stay) {
-            stay_on.apply(stay_port, next_hops, last_ticks, now_ticks, config.age_ticks, decision, meta,
+        if (keeps_port) {
+            stay_on.apply(current_port, next_hops, last_ticks, now_ticks, config.age_ticks, decision, meta,
                           standard_metadata, moves);
         }
         if (moves && decision.what == Decision_t.MOVE) {
-            choose = true;
-            wish.leaves = true;
-            wish.last_port = stay_port;
+            chooses_path = true;
+            preference.avoids_last_port = true;
+            preference.last_port = current_port;
         }
-        if (choose) {
-            new_path.apply(next_hops, wish, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,
+        if (chooses_path) {
+            new_path.apply(next_hops, preference, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,
                            standard_metadata.egress_spec);
-            decision.rerouted = standard_metadata.egress_spec != wish.last_port
+            decision.rerouted = standard_metadata.egress_spec != preference.last_port
                 && (moves || decision.what == Decision_t.RESELECT || history.known);
         }
         if (decision.what == Decision_t.INSERT && history.drained & PORT_BIT(standard_metadata.egress_spec) != 0) {
@@ -175,20 +176,20 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
     }
 }
 
-control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, in metadata_t meta, in bit<8> left,
-               in port_t in_port, in port_t out_port) {
+control Commit(in decision_t decision, in lookup_t lookup, in ticks_t now_ticks, in metadata_t meta,
+               in bit<8> remaining_packets, in port_t in_port, in port_t out_port) {
     RememberPath() remember_path;
     NoteAfterStop() note_after_stop;
 
     apply {
         flow_key_t flow = meta.flow;
         if (decision.what == Decision_t.UNTRACKED) {
-            untracked_bytes.write(probe.bucket, probe.untracked_bytes + meta.frame_bytes);
-            untracked_last_ticks.write(probe.bucket, now_ticks);
+            untracked_bytes.write(lookup.bucket, lookup.untracked_bytes + meta.frame_bytes);
+            untracked_last_ticks.write(lookup.bucket, now_ticks);
             if (decision.takes_slot) {
-                untracked_port.write(probe.untracked_slot,
-                                     probe.fingerprint ++ decision.moved ++ ((bit<15>)out_port + 1));
-                untracked_port_ticks.write(probe.untracked_slot, now_ticks);
+                untracked_port.write(lookup.untracked_slot,
+                                     lookup.fingerprint ++ decision.moved ++ ((bit<15>)out_port + 1));
+                untracked_port_ticks.write(lookup.untracked_slot, now_ticks);
             }
             flowcut_overflow.count(0);
         } else if (decision.what != Decision_t.NONE) {
@@ -200,7 +201,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             } else if (decision.what == Decision_t.MOVE) {
                 flowcut_moved.count(0);  // a source that was told to stop may resume when the count is zero
             } else {
-                in_flight = in_flight + probe.in_flight_bytes;
+                in_flight = in_flight + lookup.in_flight_bytes;
             }
             if (decision.what == Decision_t.INSERT || decision.what == Decision_t.MOVE) {
                 flow_moved.write(decision.index, decision.moved);
@@ -219,7 +220,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             flow_in_flight_bytes.write(decision.index, in_flight);
             flow_last_data_ticks.write(decision.index, now_ticks);
             flow_in_port.write(decision.index, in_port);
-            flow_left.write(decision.index, left);
+            flow_left.write(decision.index, remaining_packets);
             if (decision.after_stop) {
                 note_after_stop.apply(decision.index, meta.frame_bytes);
             }

@@ -42,7 +42,7 @@ control ShowWay(in bit<32> index, in ticks_t now_ticks, in ticks_t age_ticks, in
 control ShowBucket(in ticks_t now_ticks, in ticks_t age_ticks, inout headers_t hdr,
                    inout standard_metadata_t standard_metadata) {
     ShowWay() show_way;
-    Answer() answer;
+    Respond() respond;
 
     apply {
         bool sweep = hdr.packet_out.op == PacketOutOp_t.SWEEP;
@@ -60,7 +60,7 @@ control ShowBucket(in ticks_t now_ticks, in ticks_t age_ticks, inout headers_t h
         show_way.apply(first + 1, now_ticks, age_ticks, sweep, hdr.entries[1]);
         show_way.apply(first + 2, now_ticks, age_ticks, sweep, hdr.entries[2]);
         show_way.apply(first + 3, now_ticks, age_ticks, sweep, hdr.entries[3]);
-        answer.apply(PacketInReason_t.FLOWS, hdr, standard_metadata);
+        respond.apply(PacketInReason_t.FLOWS, hdr, standard_metadata);
     }
 }
 

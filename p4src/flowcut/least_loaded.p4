@@ -10,7 +10,7 @@
 #define FLOWCUT_LEAST_LOADED_P4
 #include "common/ecmp.p4"
 #include "common/queues.p4"
-#include "flowcut/wish.p4"
+#include "flowcut/preference.p4"
 
 #define FIRST_16(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define NEXT_16(DO) DO(16) DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) DO(24) DO(25) DO(26) DO(27) DO(28) DO(29) \
@@ -19,8 +19,8 @@
 #define PARAMETER(i) , NAMED_PORT(p##i)
 #define NAMED_PORT(name) @name(#name) port_t name
 #define SET(i) next_hops.p##i = p##i;
-#define OR_IS(i) || (c.count > i && port == c.p##i)
-#define CONSIDER(i) consider.apply(c.p##i, i, (bit<8>)start, c.count, wish, best);
+#define OR_IS(i) || (candidates.count > i && port == candidates.p##i)
+#define CONSIDER(i) consider.apply(candidates.p##i, i, (bit<8>)start, candidates.count, preference, best);
 
 struct candidates_t {
     bit<8> count;
@@ -54,10 +54,10 @@ control Candidates(in group_t group, out candidates_t next_hops) {
     }
 }
 
-control IsCandidate(in port_t port, in candidates_t c, out bool is_candidate) {
+control IsCandidate(in port_t port, in candidates_t candidates, out bool is_candidate) {
     apply {
         is_candidate = false FIRST_16(OR_IS);
-        if (c.count > 16) {
+        if (candidates.count > 16) {
             is_candidate = is_candidate NEXT_16(OR_IS);
         }
     }
@@ -72,26 +72,26 @@ struct best_t {
 // Compares the candidate at `position` with the best one so far; the list is searched from `start`, cyclically. The
 // criteria, in this order: not the port that the flow is just leaving; not a port on which it was drained before; the
 // load; the preferred port; the position in the search.
-control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> count, in wish_t wish,
+control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> count, in preference_t preference,
                  inout best_t best) {
     QueueLoad() queue_load;
     apply {
-        bit<32> load_bytes;
+        bit<32> queue_bytes;
         if (position < count) {
             bit<8> reluctance = 0;
-            if (wish.leaves && port == wish.last_port) {
+            if (preference.avoids_last_port && port == preference.last_port) {
                 reluctance = 2;
-            } else if (wish.drained & PORT_BIT(port) != 0) {
+            } else if (preference.drained & PORT_BIT(port) != 0) {
                 reluctance = 1;
             }
             bit<8> rank = position - start + 1;
-            if (port == wish.preferred) {
+            if (port == preference.preferred) {
                 rank = 0;
             } else if (position < start) {
                 rank = rank + count;
             }
-            queue_load.apply(port, load_bytes);
-            bit<48> cost = reluctance ++ load_bytes ++ rank;
+            queue_load.apply(port, queue_bytes);
+            bit<48> cost = reluctance ++ queue_bytes ++ rank;
             if (!best.found || cost < best.cost) {
                 best = { true, port, cost };
             }
@@ -101,17 +101,17 @@ control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> 
 
 // `port`: before, the ECMP choice; after, the best next hop by the criteria of Consider (Flowcut §II-A: the least loaded
 // port in the up direction; §II-B: after a drain a different and less congested path). Local queues tell nothing about
-// slow links further on, so what the flow has learnt of its ports comes first. `draw`: a number that varies, so that
-// flows search the candidates in different orders.
-control LeastLoaded(in candidates_t c, in wish_t wish, in bit<32> draw, inout port_t port) {
+// slow links further on, so what the flow has learnt of its ports comes first. `varied_hash`: it varies, so that flows
+// search the candidates in different orders.
+control LeastLoaded(in candidates_t candidates, in preference_t preference, in bit<32> varied_hash, inout port_t port) {
     SlotOf() slot_of;
     Consider() consider;
     apply {
         bit<16> start;
         best_t best = { false, port, 0 };
-        slot_of.apply(draw, (bit<16>)c.count, start);
+        slot_of.apply(varied_hash, (bit<16>)candidates.count, start);
         FIRST_16(CONSIDER)
-        if (c.count > 16) {
+        if (candidates.count > 16) {
             NEXT_16(CONSIDER)
         }
         port = best.port;

@@ -23,10 +23,10 @@
 
 // Whether `ticks` is before `than_ticks`, modulo 2^32; and whether stamps within an age can be compared so.
 #define IS_BEFORE(ticks, than_ticks) (((ticks) - (than_ticks))[31:31] == 1)
-#define STAMPS_COMPARE(age_ticks) ((age_ticks) < (ticks_t)(1 << 31))
+#define STAMPS_COMPARABLE(age_ticks) ((age_ticks) < (ticks_t)(1 << 31))
 
 // From a packet's stamps: when its first switch sent it, and whether any switch has moved the flow.
-control Journey(in headers_t hdr, out bit<32> sent_ticks, out bit<1> moved) {
+control SummariseStamps(in headers_t hdr, out bit<32> sent_ticks, out bit<1> moved) {
     apply {
         sent_ticks = hdr.stamps[0].ticks;
         moved = hdr.stamps[0].moved;
@@ -45,7 +45,7 @@ control Journey(in headers_t hdr, out bit<32> sent_ticks, out bit<1> moved) {
 
 control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_ticks, in headers_t hdr,
                   inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Journey() journey;
+    SummariseStamps() summarise_stamps;
     Drop() drop;
 
     apply {
@@ -56,19 +56,20 @@ control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_tic
         ticks_t seen_ticks;
         bit<32> slot = flow_hash >> 16;
         packed_key_t key = PACKED(meta.flow);
-        journey.apply(hdr, sent_ticks, moved);
+        summarise_stamps.apply(hdr, sent_ticks, moved);
         moved_seen_ticks.read(seen_ticks, slot);
         moved_key.read(stored, slot);
         moved_sent_ticks.read(newest_ticks, slot);
-        bool serves = seen_ticks != 0 && STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
+        bool is_current = seen_ticks != 0 && STAMPS_COMPARABLE(age_ticks)
+            && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
         // A packet cannot be older than the age; if it seems so, its first switch's clock was reset. A packet of the
         // same tick without `moved` is from before the move.
         bit<32> behind_ticks = newest_ticks - sent_ticks;
         bool is_late = (ticks_t)behind_ticks <= age_ticks && (behind_ticks != 0 || moved == 0);
-        if (serves && stored == key && is_late) {
+        if (is_current && stored == key && is_late) {
             drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
         } else if (moved == 1) {
-            if (serves && stored != key) {
+            if (is_current && stored != key) {
                 drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
             } else {
                 moved_key.write(slot, key);

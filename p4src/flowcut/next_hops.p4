@@ -4,7 +4,7 @@
 #ifndef FLOWCUT_NEXT_HOPS_P4
 #define FLOWCUT_NEXT_HOPS_P4
 #include "flowcut/least_loaded.p4"
-#include "flowcut/probe.p4"
+#include "flowcut/lookup.p4"
 
 typedef candidates_t next_hops_t;
 
@@ -27,15 +27,16 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
     }
 }
 
-control SamePath(in metadata_t meta, inout probe_t probe) {
+control SamePath(in metadata_t meta, inout lookup_t lookup) {
     apply {
     }
 }
 
-control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout metadata_t meta, inout port_t port) {
+control NewPath(in next_hops_t next_hops, in preference_t preference, in bit<32> varied_hash, inout metadata_t meta,
+                inout port_t port) {
     LeastLoaded() least_loaded;
     apply {
-        least_loaded.apply(next_hops, wish, draw, port);
+        least_loaded.apply(next_hops, preference, varied_hash, port);
     }
 }
 

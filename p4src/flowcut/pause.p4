@@ -15,12 +15,12 @@
 #include "flowcut/table.p4"
 #include "pfc/frame.p4"
 
-// What the source's switch has to tell the source.
-enum bit<4> Tell_t {
-    NOTHING = 0,
-    STOP    = 1,
-    STILL   = 2,  // the flow is still draining
-    GO      = 3
+// What the source's switch has to tell the source when an ACK arrives.
+enum bit<4> Instruction_t {
+    NONE         = 0,
+    STOP         = 1,
+    STAY_STOPPED = 2,  // the flow is still draining
+    RESUME       = 3
 }
 
 struct pause_config_t {
@@ -79,7 +79,7 @@ control PauseClass(in bit<16> quanta, inout headers_t hdr) {
 }
 
 // Makes the ACK a flow pause.
-control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) {
+control PauseFlow(in Instruction_t instruction, in bit<32> credit_bytes, inout headers_t hdr) {
     apply {
         hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
         hdr.tailrace.subtype = Subtype_t.FLOW_PAUSE;
@@ -91,7 +91,7 @@ control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) 
         hdr.pause.protocol = hdr.ack.protocol;
         hdr.pause.op = PauseOp_t.XON;
         hdr.pause.credit_bytes = 0;
-        if (tell == Tell_t.STOP) {
+        if (instruction == Instruction_t.STOP) {
             hdr.pause.op = PauseOp_t.XOFF;
             if (credit_bytes != 0) {
                 hdr.pause.op = PauseOp_t.XOFF_CREDIT;
@@ -105,7 +105,7 @@ control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) 
 }
 
 // The ACK ends here: it becomes a pause for the flow's source, or is dropped.
-control TellSource(in Tell_t tell, in bit<32> index, inout headers_t hdr, inout metadata_t meta,
+control TellSource(in Instruction_t instruction, in bit<32> index, inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     PauseConfig() pause_config;
     PauseClass() pause_class;
@@ -115,23 +115,24 @@ control TellSource(in Tell_t tell, in bit<32> index, inout headers_t hdr, inout 
         pause_config_t config;
         pause_config.apply(config);
         bool by_class = config.by_class == 1;
-        if (tell == Tell_t.STILL && !by_class) {
+        if (instruction == Instruction_t.STAY_STOPPED && !by_class) {
             bit<32> bytes;
             flow_after_stop_bytes.read(bytes, index);
             by_class = bytes > config.obey_bytes;
         }
-        if (tell == Tell_t.NOTHING || (tell == Tell_t.STILL && !by_class) || (by_class && config.quanta == 0)) {
+        if (instruction == Instruction_t.NONE || (instruction == Instruction_t.STAY_STOPPED && !by_class)
+            || (by_class && config.quanta == 0)) {
             mark_to_drop(standard_metadata);  // consumed, not lost
             meta.kind = PacketKind_t.NONE;
         } else {
             if (by_class) {
                 bit<16> quanta = config.quanta;
-                if (tell == Tell_t.GO) {
+                if (instruction == Instruction_t.RESUME) {
                     quanta = 0;
                 }
                 pause_class.apply(quanta, hdr);
             } else {
-                pause_flow.apply(tell, config.credit_bytes, hdr);
+                pause_flow.apply(instruction, config.credit_bytes, hdr);
             }
             hdr.ack.setInvalid();
         }

@@ -11,7 +11,7 @@
 //   RecallPath, RememberPath        state of a path besides its port
 //   LeaveSwitch     in egress: headers that belong to the path
 //
-//   packet-out | admission -> hop limit -> routes -> ECMP choice -> role -> flow table lookup (called probe)
+//   packet-out | admission -> hop limit -> routes -> ECMP choice -> role -> flow table lookup
 //                                            TRACK:    decide -> queue limit -> commit, stamp
 //                                            ACK_HERE: bytes in flight, RTT, drain -> upstream, or XOFF/XON to the source
 //                                            EGRESS:   drop packets that are late after a move -> save data for the ACK
@@ -96,7 +96,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     FlowHash() flow_hash;
     FlowcutRoute() route;
     FindRole() find_role;
-    Probe() find_flow;
+    LookUp() find_flow;
     SamePath() same_path;
     FindNextHops() find_next_hops;
     Decide() decide;
@@ -107,18 +107,18 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     PushShim() push_shim;
     PushStamp() push_stamp;
     SeedAck() seed_ack;
-    TurnAck() turn_ack;
+    SendNewAck() send_new_ack;
     Finish() finish;
 
     apply {
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         flowcut_config_t config;
-        probe_t probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
+        lookup_t lookup = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
         decision_t decision = { Decision_t.NONE, 0, false, false, false, 0, false, 0 };
         next_hops_t next_hops;
         Role_t role = Role_t.PASS_BY;
         bit<32> hash_value = 0;
-        bit<32> load_bytes = 0;
+        bit<32> queue_bytes = 0;
         bit<32> wire_bytes = standard_metadata.packet_length;
         bool handled;
 
@@ -145,38 +145,38 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         }
 
         if (role == Role_t.TRACK || role == Role_t.ACK_HERE) {
-            find_flow.apply(meta.flow, hash_value, now_ticks, config, probe);
+            find_flow.apply(meta.flow, hash_value, now_ticks, config, lookup);
         }
         if (role == Role_t.TRACK) {
-            same_path.apply(meta, probe);
+            same_path.apply(meta, lookup);
             find_next_hops.apply(meta, next_hops);
             bit<1> after_drain = 0;
             if (hdr.shim.isValid() && hdr.shim.stamps != 0) {
                 after_drain = hdr.stamps[0].drained;
             }
-            decide.apply(probe, hash_value, now_ticks, config, next_hops, after_drain, decision, meta,
+            decide.apply(lookup, hash_value, now_ticks, config, next_hops, after_drain, decision, meta,
                          standard_metadata);
         } else if (role == Role_t.ACK_HERE) {
-            ack_here.apply(probe, hash_value, now_ticks, config, hdr, meta, standard_metadata);
-        } else if (role == Role_t.ACK_TURNED) {
-            turn_ack.apply(hdr, meta.ack_seed, standard_metadata.egress_spec, wire_bytes);
+            ack_here.apply(lookup, hash_value, now_ticks, config, hdr, meta, standard_metadata);
+        } else if (role == Role_t.NEW_ACK) {
+            send_new_ack.apply(hdr, meta.ack_seed, standard_metadata.egress_spec, wire_bytes);
         } else if (role == Role_t.EGRESS) {
             keep_order.apply(hash_value, now_ticks, config.age_ticks, hdr, meta, standard_metadata);
             seed_ack.apply(hdr, meta.frame_bytes, standard_metadata.ingress_port, meta.ack_seed);
         }
         if (meta.kind != PacketKind_t.NONE) {
-            queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
+            queue_limit.apply(hdr, meta, standard_metadata, queue_bytes);
         }
         if (meta.kind == PacketKind_t.NONE) {
             exit;
         }
 
         if (role == Role_t.TRACK) {
-            bit<8> left = 0;
+            bit<8> remaining_packets = 0;
             if (hdr.bth.isValid()) {
-                left = (bit<8>)hdr.bth.left;
+                remaining_packets = (bit<8>)hdr.bth.left;
             }
-            commit.apply(decision, probe, now_ticks, meta, left, standard_metadata.ingress_port,
+            commit.apply(decision, lookup, now_ticks, meta, remaining_packets, standard_metadata.ingress_port,
                          standard_metadata.egress_spec);
             if (!hdr.shim.isValid()) {
                 push_shim.apply(hdr);
@@ -191,7 +191,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         if (hdr.shim.isValid() && !meta.route.to_host) {
             hdr.shim.hops = hdr.shim.hops |+| 1;
         }
-        finish.apply(wire_bytes, load_bytes, hdr, meta, standard_metadata);
+        finish.apply(wire_bytes, queue_bytes, hdr, meta, standard_metadata);
     }
 }
 

@@ -4,7 +4,7 @@
 #define FLOWCUT_SIZES_P4
 
 const bit<32> BUCKETS         = 1024;
-const bit<32> WAYS            = 4;      // entries of a bucket; probe.p4 and inspect.p4 handle them one by one
+const bit<32> WAYS            = 4;      // entries of a bucket; lookup.p4 and inspect.p4 handle them one by one
 const bit<32> ENTRIES         = BUCKETS * WAYS;
 const bit<32> UNTRACKED_SLOTS = 65536;  // 64 for each bucket
 const bit<32> HISTORY_SLOTS   = 65536;  // index: 16 bits of the flow's hash

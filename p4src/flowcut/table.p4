@@ -80,16 +80,16 @@ control WriteHistory(in bit<32> flow_hash, in port_t last_port, in port_bits_t d
     }
 }
 
-// Notes the end of a flowcut. `was_bad`: it was drained, or its last ACK would have begun a drain; then its port is
-// marked as congested, else the mark is removed.
-control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
+// Notes the end of a flowcut. `was_congested`: it was drained, or its last ACK would have begun a drain; then its port
+// is marked as congested, else the mark is removed.
+control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_congested) {
     ReadHistory() read_history;
     WriteHistory() write_history;
     apply {
         history_t history;
         read_history.apply(flow_hash, history);
         port_bits_t drained = history.drained & ~PORT_BIT(port);
-        if (was_bad) {
+        if (was_congested) {
             drained = drained | PORT_BIT(port);
         }
         write_history.apply(flow_hash, port, drained);

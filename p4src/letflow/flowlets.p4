@@ -10,20 +10,20 @@
 
 const bit<32> FLOWLET_SLOTS = 65536;
 
-// `begins`: this packet is the first of its flowlet, and path_value is new.
-control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value, out bool begins) {
+// `is_first`: this packet is the first of its flowlet, and path_value is new.
+control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value, out bool is_first) {
     // Index: 16 bits of the flow's hash. Written and read only here.
     @name("flowlet_last_ticks") register<ticks_t>(FLOWLET_SLOTS) last_ticks;    // last packet
     @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, one for each flowlet; 0: none yet
     @name("flowlets_created") counter(1, CounterType.packets) created;
     ticks_t gap_ticks = 0;
-    bool finds = true;
+    bool is_enabled = true;
 
     action set_flowlet_gap(@name("gap_ticks") ticks_t gap) {
         gap_ticks = gap;
     }
     action no_flowlets() {
-        finds = false;
+        is_enabled = false;
     }
     // A packet that follows its predecessor by more than the gap starts a new flowlet.
     @name("flowlet_config")
@@ -38,12 +38,12 @@ control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_va
         ticks_t last;
         flowlet_config.apply();
         path_value = flow_hash;
-        begins = false;
-        if (finds) {
+        is_first = false;
+        if (is_enabled) {
             last_ticks.read(last, index);
             path_values.read(path_value, index);
-            begins = path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks);
-            if (begins) {
+            is_first = path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks);
+            if (is_first) {
                 random(path_value, 32w0, 32w0xFFFFFFFF);
                 path_values.write(index, path_value);
                 created.count(0);

@@ -15,9 +15,9 @@ control LetflowSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t
 
     apply {
         bit<32> value = flow_hash;
-        bool begins;
+        bool is_first;
         if (meta.kind == PacketKind_t.DATA) {
-            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
+            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, is_first);
         }
         slot_of.apply(value, meta.route.group_size, best);
         // The upper half of the value is nearly independent of the value modulo the size.

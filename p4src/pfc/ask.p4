@@ -20,7 +20,7 @@ const bit<32> PFC_FRAME_BYTES = 60;  // Ethernet's minimum, without FCS
 @name("pfc_sent") counter(PORTS, CounterType.packets) pfc_sent;                // pause and resume frames
 @name("pfc_pauses_sent") counter(PORTS, CounterType.packets) pfc_pauses_sent;  // pause frames, repeated ones included
 
-control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     SourceLoad() source_load;
     ticks_t before_ticks = 0;
 
@@ -29,20 +29,20 @@ control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
         pfc_asked_ticks.write((bit<32>)meta.charge.in_port, before_ticks == 0 ? now_ticks : before_ticks);
     }
     apply {
-        asks = false;
+        clones_pause = false;
         if (meta.charge.bytes != 0 && meta.charge.in_port < (port_t)(bit<9>)SpecialPort_t.WAITING) {
             bit<32> bytes;
-            bit<32> most;
+            bit<32> max_bytes;
             source_load.apply(meta.charge.in_port, bytes);
-            pfc_most_bytes.read(most, (bit<32>)meta.charge.in_port);
-            if (bytes > most) {
+            pfc_most_bytes.read(max_bytes, (bit<32>)meta.charge.in_port);
+            if (bytes > max_bytes) {
                 pfc_most_bytes.write((bit<32>)meta.charge.in_port, bytes);
             }
             if (bytes > meta.pfc.config.xoff_bytes) {
                 begin();
-                asks = before_ticks == 0;
+                clones_pause = before_ticks == 0;
             }
-            if (asks) {
+            if (clones_pause) {
                 meta.pfc.ask = { 1, meta.charge.in_port, meta.pfc.config.quanta };
                 clone_preserving_field_list(CloneType.I2E, PAUSE_SESSION, KEEP_FOR_PAUSE);
             }
@@ -51,7 +51,7 @@ control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
 }
 
 // Ends or renews a pause. `port`: ingress port of a packet that has left or is recirculated.
-control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     SourceLoad() source_load;
     ticks_t before_ticks = 0;
 
@@ -61,7 +61,7 @@ control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks,
     }
     apply {
         ticks_t asked_ticks;
-        asks = false;
+        clones_pause = false;
         pfc_asked_ticks.read(asked_ticks, (bit<32>)port);
         if (asked_ticks != 0) {
             bit<32> bytes;
@@ -69,13 +69,13 @@ control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks,
             meta.pfc.ask = { 1, port, 0 };
             if (bytes <= meta.pfc.config.xon_bytes) {
                 set_asked(0);
-                asks = before_ticks != 0;
+                clones_pause = before_ticks != 0;
             } else if (LONG_AGO(now_ticks, asked_ticks, (ticks_t)meta.pfc.config.refresh_ticks)) {
                 set_asked(now_ticks);
                 meta.pfc.ask.quanta = meta.pfc.config.quanta;
-                asks = true;
+                clones_pause = true;
             }
-            if (asks) {
+            if (clones_pause) {
                 clone_preserving_field_list(CloneType.E2E, PAUSE_SESSION, KEEP_FOR_PAUSE);
             }
         }

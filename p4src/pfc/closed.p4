@@ -9,7 +9,7 @@
 
 // Pauses are ignored if the port's length of a quantum is not configured: the length of the pause would be unknown.
 control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metadata_t standard_metadata) {
-    SettleHeld() settle_held;
+    UpdateHeldTime() update_held_time;
     apply {
         bit<32> port = (bit<32>)standard_metadata.ingress_port;
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
@@ -22,7 +22,7 @@ control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metada
             ticks_t length_ticks = (ticks_t)(((bit<64>)pause.quanta_of_data * (bit<64>)limits.quantum + 0xFFFF) >> 16);
             pfc_storm.read(storm, port);
             pfc_closed_until_ticks.read(until_ticks, port);
-            settle_held.apply(standard_metadata.ingress_port, now_ticks, until_ticks, limits.leak, held_ticks);
+            update_held_time.apply(standard_metadata.ingress_port, now_ticks, until_ticks, limits.leak, held_ticks);
             if ((Storm_t)storm == Storm_t.NONE) {
                 ticks_t total_ticks;
                 pfc_closed_ticks.read(total_ticks, port);
@@ -33,9 +33,9 @@ control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metada
                 pfc_closed_ticks.write(port, total_ticks + length_ticks);
             } else {
                 pfc_storm_until_ticks.read(until_ticks, port);
-                ticks_t over_ticks = now_ticks + length_ticks + limits.restore_ticks;
-                if (length_ticks != 0 || over_ticks < until_ticks) {
-                    pfc_storm_until_ticks.write(port, over_ticks);
+                ticks_t storm_end_ticks = now_ticks + length_ticks + limits.restore_ticks;
+                if (length_ticks != 0 || storm_end_ticks < until_ticks) {
+                    pfc_storm_until_ticks.write(port, storm_end_ticks);
                 }
             }
         }

@@ -11,14 +11,14 @@ control LosslessEgress(inout headers_t hdr, inout metadata_t meta, inout standar
     CommonEgress() common_egress;
 
     apply {
-        bool stays;
-        bool asks;
+        bool not_sent;
+        bool clones_pause;
         bool charged = meta.charge.bytes != 0;
-        pfc_gate.apply(hdr, meta, standard_metadata, stays);
-        if (!stays) {
+        pfc_gate.apply(hdr, meta, standard_metadata, not_sent);
+        if (!not_sent) {
             common_egress.apply(hdr, meta, standard_metadata);
         }
-        pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
+        pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, clones_pause);
     }
 }
 

@@ -47,20 +47,20 @@ control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_m
     apply {
         if (standard_metadata.priority == PRIORITY_DATA
             && standard_metadata.egress_spec < (port_t)(bit<9>)SpecialPort_t.WAITING) {
-            bit<32> issued;
-            bit<32> left;
-            bool storms;
-            pfc_all_issued.read(issued, 0);
-            pfc_all_left.read(left, 0);
-            in_storm.apply(standard_metadata.egress_spec, now_ticks, storms);
-            if (storms) {
+            bit<32> all_issued;
+            bit<32> all_left;
+            bool dropped_by_storm;
+            pfc_all_issued.read(all_issued, 0);
+            pfc_all_left.read(all_left, 0);
+            in_storm.apply(standard_metadata.egress_spec, now_ticks, dropped_by_storm);
+            if (dropped_by_storm) {
                 drop.apply(DropReason_t.PFC_STORM, meta, standard_metadata);
-            } else if (issued - left >= meta.pfc.config.room) {
+            } else if (all_issued - all_left >= meta.pfc.config.room) {
                 drop.apply(DropReason_t.NO_WAITING_ROOM, meta, standard_metadata);
             } else {
                 bit<32> number;
                 bit<32> turn;
-                pfc_all_issued.write(0, issued + 1);
+                pfc_all_issued.write(0, all_issued + 1);
                 pfc_issued.read(number, (bit<32>)standard_metadata.egress_spec);
                 pfc_issued.write((bit<32>)standard_metadata.egress_spec, number + 1);
                 pfc_turn.read(turn, (bit<32>)standard_metadata.egress_spec);
@@ -74,16 +74,16 @@ control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_m
     }
 }
 
-// In egress of the packet's port. `leaves`: the packet is sent, else recirculated.
+// In egress of the packet's port. `has_turn`: the packet may leave, else it is recirculated.
 control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit<32> patience_ticks,
-                 out bool leaves) {
+                 out bool has_turn) {
     IsStuck() is_stuck;
 
     // `passed`: how many numbers are done with this packet, skipped ones included.
     @hidden action pass_turn(in bit<32> passed) {
-        bit<32> left;
-        pfc_all_left.read(left, 0);
-        pfc_all_left.write(0, left + passed);
+        bit<32> all_left;
+        pfc_all_left.read(all_left, 0);
+        pfc_all_left.write(0, all_left + passed);
     }
     apply {
         ticks_t closed_until_ticks;
@@ -93,8 +93,8 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
         pfc_turn.read(turn, (bit<32>)port);
         is_stuck.apply(port, closed_until_ticks, now_ticks, patience_ticks, stuck);
         bool late = turn - number < (bit<32>)(1 << 31) && turn != number;
-        leaves = now_ticks >= closed_until_ticks && (number == turn || late || stuck);
-        if (leaves && !late) {
+        has_turn = now_ticks >= closed_until_ticks && (number == turn || late || stuck);
+        if (has_turn && !late) {
             pfc_turn.write((bit<32>)port, number + 1);
             pfc_left_ticks.write((bit<32>)port, now_ticks);
             pass_turn(number - turn + 1);
@@ -103,7 +103,7 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
 }
 
 // In ingress, for a packet that was recirculated.
-control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control AfterRecirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     WatchPauses() watch_pauses;
     IsStuck() is_stuck;
     apply {
@@ -134,7 +134,7 @@ control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_meta
 }
 
 // In egress: recirculates the packet, with the metadata that it needs in ingress.
-control GoRound(in ticks_t now_ticks, inout metadata_t meta) {
+control RecirculateWaiting(in ticks_t now_ticks, inout metadata_t meta) {
     apply {
         meta.pfc.wait.bytes = meta.charge.bytes;
         meta.pfc.wait.in_port = meta.charge.in_port;

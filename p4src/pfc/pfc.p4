@@ -17,7 +17,7 @@
 control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PfcConfig() pfc_config;
     PauseUnit() pause_unit;
-    ComeRound() come_round;
+    AfterRecirculation() after_recirculation;
     apply {
         pfc_config.apply(meta.pfc.config);
         if (meta.pfc.config.room != 0) {
@@ -28,7 +28,7 @@ control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metad
             pause_unit.apply(port, meta.pfc.limits);
         }
         if (meta.pfc.wait.numbered == 1) {
-            come_round.apply(meta, standard_metadata);
+            after_recirculation.apply(meta, standard_metadata);
             exit;
         } else if (meta.pfc.ask.wanted == 1) {
             meta.pfc.becomes_pause = true;
@@ -62,57 +62,57 @@ control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_me
     }
 }
 
-// Applied after the charge. `asks`: the packet was cloned, which is possible only once.
-control PfcAsk(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+// Applied after the charge. `clones_pause`: the packet was cloned, which is possible only once.
+control PfcAsk(inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     AskPause() ask_pause;
     apply {
-        asks = false;
+        clones_pause = false;
         if (meta.pfc.config.room != 0) {
-            ask_pause.apply(meta, now_ticks, asks);
+            ask_pause.apply(meta, now_ticks, clones_pause);
         }
     }
 }
 
-// Applied first in egress. `stays`: the packet is not sent, and only PfcReview is still to be applied.
+// Applied first in egress. `not_sent`: the packet is not sent, and only PfcReview is still to be applied.
 control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                out bool stays) {
+                out bool not_sent) {
     MakePause() make_pause;
     TakeTurn() take_turn;
-    GoRound() go_round;
+    RecirculateWaiting() recirculate_waiting;
     DiscardInStorm() discard;
     apply {
-        stays = false;
+        not_sent = false;
         if (meta.pfc.becomes_pause) {
             make_pause.apply(meta.pfc.ask, meta.pfc.config.station, hdr);
         } else if (standard_metadata.egress_port == (port_t)(bit<9>)SpecialPort_t.PAUSE) {
-            stays = true;
+            not_sent = true;
             recirculate_preserving_field_list(KEEP_FOR_PAUSE);
         } else if (meta.pfc.wait.numbered == 1) {
-            bool leaves = false;
+            bool has_turn = false;
             if (standard_metadata.egress_port != (port_t)(bit<9>)SpecialPort_t.WAITING) {
                 take_turn.apply(standard_metadata.egress_port, standard_metadata.egress_global_timestamp,
-                                meta.pfc.wait.number, meta.pfc.config.patience_ticks, leaves);
-                if (!leaves) {
+                                meta.pfc.wait.number, meta.pfc.config.patience_ticks, has_turn);
+                if (!has_turn) {
                     pfc_waits.count((bit<32>)standard_metadata.egress_port);
                 }
             }
-            if (leaves) {
-                discard.apply(standard_metadata.egress_port, meta, standard_metadata, stays);
+            if (has_turn) {
+                discard.apply(standard_metadata.egress_port, meta, standard_metadata, not_sent);
             } else {
-                stays = true;
-                go_round.apply(standard_metadata.egress_global_timestamp, meta);
+                not_sent = true;
+                recirculate_waiting.apply(standard_metadata.egress_global_timestamp, meta);
             }
         }
     }
 }
 
 // Applied last in egress, after release or recirculation. `charged`: the packet was charged; it came in by `port`.
-control PfcReview(in bool charged, in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+control PfcReview(in bool charged, in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     ReviewPause() review_pause;
     apply {
-        asks = false;
+        clones_pause = false;
         if (meta.pfc.config.room != 0 && charged) {
-            review_pause.apply(port, meta, now_ticks, asks);
+            review_pause.apply(port, meta, now_ticks, clones_pause);
         }
     }
 }

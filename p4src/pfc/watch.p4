@@ -38,7 +38,7 @@ struct pfc_restored_t {
 @name("pfc_storm_drops") counter(PORTS, CounterType.packets) pfc_storm_drops;     // packets
 
 // Updates the held time of a port up to now. It grows while packets wait and the port is closed; otherwise it leaks.
-control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
+control UpdateHeldTime(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
                    out ticks_t held_ticks) {
     apply {
         ticks_t at_ticks;
@@ -79,7 +79,7 @@ control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until
 
 // In ingress, for a recirculated packet: begins a storm of its port if the held time is too long.
 control WatchPauses(in port_t port, in ticks_t now_ticks, in pfc_port_t limits) {
-    SettleHeld() settle_held;
+    UpdateHeldTime() update_held_time;
     apply {
         ticks_t until_ticks;
         ticks_t total_ticks;
@@ -87,7 +87,7 @@ control WatchPauses(in port_t port, in ticks_t now_ticks, in pfc_port_t limits) 
         bit<2> storm;
         pfc_closed_until_ticks.read(until_ticks, (bit<32>)port);
         pfc_storm.read(storm, (bit<32>)port);
-        settle_held.apply(port, now_ticks, until_ticks, limits.leak, held_ticks);
+        update_held_time.apply(port, now_ticks, until_ticks, limits.leak, held_ticks);
         if (limits.detect_ticks != 0 && (Storm_t)storm == Storm_t.NONE && held_ticks >= limits.detect_ticks
             && until_ticks > now_ticks) {
             pfc_storm.write((bit<32>)port, (bit<2>)limits.action_in_storm);

@@ -11,9 +11,9 @@
 #include "rlb/recirculation.p4"
 #include "rlb/warnings.p4"
 
-control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t hdr,
+control RlbPacketOut(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t hdr,
                    inout standard_metadata_t standard_metadata, out bool handled) {
-    Answer() answer;
+    Respond() respond;
     PathRtt() path_rtt;
 
     apply {
@@ -27,7 +27,7 @@ control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t 
             bool overdue;
             path_rtt.apply(index, now_ticks, keep_ticks, hdr.path_state.rtt_ticks, overdue);
             path_rtt_seen_ticks.read(hdr.path_state.rtt_seen_ticks, index);
-            answer.apply(PacketInReason_t.PATH, hdr, standard_metadata);
+            respond.apply(PacketInReason_t.PATH, hdr, standard_metadata);
         } else if (hdr.packet_out.op == PacketOutOp_t.READ_RLB_PORT && index < PORTS) {
             hdr.rlb_port.setValid();
             hdr.rlb_port.now_ticks = now_ticks;
@@ -35,7 +35,7 @@ control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t 
             recirculation_ticks.read(hdr.rlb_port.recirculation_ticks, 0);
             recirculation_seen_ticks.read(hdr.rlb_port.recirculation_seen_ticks, 0);
             recirculating.read(hdr.rlb_port.recirculating, 0);
-            answer.apply(PacketInReason_t.RLB_PORT, hdr, standard_metadata);
+            respond.apply(PacketInReason_t.RLB_PORT, hdr, standard_metadata);
         } else {
             handled = false;
         }

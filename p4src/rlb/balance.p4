@@ -31,31 +31,31 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
         recirculation_config.apply(config);
         failure_config.apply(failures);
         expected_delay.apply(now_ticks, config, delay_ticks);
-        reroute.apply(meta.rlb.kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search, unfinished);
+        reroute.apply(meta.rlb.preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search, unfinished);
         slot = search.path.slot;
         recirculates = false;
-        meta.rlb.kept.searches = (bit<1>)unfinished;
-        meta.rlb.kept.slot = slot;
-        meta.rlb.kept.next = search.next;
-        meta.rlb.kept.left = search.left;
+        meta.rlb.preserved.continues_search = (bit<1>)unfinished;
+        meta.rlb.preserved.search_slot = slot;
+        meta.rlb.preserved.search_next = search.next;
+        meta.rlb.preserved.unexamined = search.unexamined;
         if (search.recirculates) {
-            may_recirculate.apply(meta.rlb.kept, bytes, search.won_ticks, delay_ticks, now_ticks,
+            may_recirculate.apply(meta.rlb.preserved, bytes, search.gain_ticks, delay_ticks, now_ticks,
                                   meta.rlb.warnings.pause_bytes, config, recirculates);
         }
         if (search.recirculates && !recirculates && config.last_open == 1) {
-            meta.rlb.kept.ends = 1;
-            meta.rlb.kept.searches = 1;
+            meta.rlb.preserved.must_end = 1;
+            meta.rlb.preserved.continues_search = 1;
             unfinished = true;
         }
         if (recirculates) {
             port_t port;
             port_of_slot.apply(slot, hops, port);
-            meta.rlb.kept.best = search.path.slot;
-            meta.rlb.kept.second = search.next;
+            meta.rlb.preserved.best = search.path.slot;
+            meta.rlb.preserved.second = search.next;
             // The RTT is known, so port and leaf are within the registers' size.
             note_unanswered.apply(PATH_INDEX(port, leaf), now_ticks);
             if (failures.interval_ticks != 0) {
-                detect_failure.apply(port, meta.rlb.kept.count + 1, delay_ticks, now_ticks, failures, meta);
+                detect_failure.apply(port, meta.rlb.preserved.count + 1, delay_ticks, now_ticks, failures, meta);
             }
         }
     }
@@ -96,27 +96,28 @@ control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in t
         recirculates = false;
         unfinished = false;
         // The controller may have removed paths while the packet was recirculated.
-        if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count || meta.rlb.kept.stride >= hops.around) {
+        if (meta.rlb.preserved.seen_before == 0 || meta.rlb.preserved.best >= hops.count
+            || meta.rlb.preserved.stride >= hops.around) {
             bit<16> best;
             bit<16> second;
             bit<32> order;
             path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second, order);
-            stride_of.apply(order, hops, meta.rlb.kept.stride);
-            meta.rlb.kept.best = best;
-            meta.rlb.kept.second = second;
-            meta.rlb.kept.chosen = best;
-            meta.rlb.kept.searches = 0;
+            stride_of.apply(order, hops, meta.rlb.preserved.stride);
+            meta.rlb.preserved.best = best;
+            meta.rlb.preserved.second = second;
+            meta.rlb.preserved.chosen = best;
+            meta.rlb.preserved.continues_search = 0;
             if (meta.kind == PacketKind_t.DATA && meta.rlb.warnings.stay_ticks != 0) {
-                stay_moved.apply(flow_hash, hops.count, now_ticks, meta.rlb.warnings.stay_ticks, meta.rlb.kept);
+                stay_moved.apply(flow_hash, hops.count, now_ticks, meta.rlb.warnings.stay_ticks, meta.rlb.preserved);
             }
         }
-        meta.rlb.kept.again = 1;
-        slot = meta.rlb.kept.best;
+        meta.rlb.preserved.seen_before = 1;
+        slot = meta.rlb.preserved.best;
         if (meta.kind == PacketKind_t.DATA && slot < hops.count) {
             choose_path.apply(hops, leaf, now_ticks, keep_ticks, standard_metadata.packet_length, meta, slot,
                               recirculates, unfinished);
             if (!recirculates && !unfinished && meta.rlb.warnings.stay_ticks != 0) {
-                note_move.apply(flow_hash, slot, now_ticks, meta.rlb.kept);
+                note_move.apply(flow_hash, slot, now_ticks, meta.rlb.preserved);
             }
         }
 #ifdef SELECTOR_MEMORY

@@ -23,7 +23,7 @@
 #include "rlb/warnings.p4"
 
 const bit<32> CNM_BYTES     = 14 + 1 + 10;
-const bit<8>  CNM_MOST_HOPS = 4;  // links of an up/down path of five switches
+const bit<8>  MAX_CNM_HOPS = 4;  // links of an up/down path of five switches
 const bit<8>  PFC_PRIORITY  = (bit<8>)PRIORITY_DATA;
 const bit<32> LONGEST_VALID_TICKS = 0xFFFFFFFF;
 
@@ -69,11 +69,11 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
     WarnedUntil() warned_until;
     apply {
         if (review.slot < hops.count) {
-            port_t found;
+            port_t hop_port;
             ticks_t until_ticks;
-            port_of_slot.apply(review.slot, hops, found);
-            warned_until.apply(found, leaf, now_ticks, until_ticks);
-            if (found == review.port) {
+            port_of_slot.apply(review.slot, hops, hop_port);
+            warned_until.apply(hop_port, leaf, now_ticks, until_ticks);
+            if (hop_port == review.port) {
                 review.leads_there = 1;
             }
             if (until_ticks == 0) {
@@ -86,13 +86,13 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
     }
 }
 
-// Decides whether a CNM for one leaf is forwarded (`is_news`), after its warning was stored, in a switch that is no leaf.
+// Decides whether a CNM for one leaf is forwarded, after its warning was stored, in a switch that is no leaf.
 // `unfinished`: not all next hops were examined yet.
-control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review, out bool is_news,
-                   out bool unfinished) {
+control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review,
+                   out bool is_forwarded, out bool unfinished) {
     ConsiderHop() consider;
     apply {
-        if (review.goes_on == 0) {
+        if (review.unfinished == 0) {
             review.slot = 0;
             review.leads_there = 0;
             review.is_open = 0;
@@ -107,7 +107,7 @@ control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, i
         consider.apply(hops, cnm.leaf, now_ticks, review);
         consider.apply(hops, cnm.leaf, now_ticks, review);
         unfinished = review.slot < hops.count;
-        is_news = review.leads_there == 1 && (cnm.valid_ticks == 0) == (review.is_open == 1);
+        is_forwarded = review.leads_there == 1 && (cnm.valid_ticks == 0) == (review.is_open == 1);
         if (cnm.valid_ticks != 0) {
             cnm.valid_ticks = review.valid_ticks;
         }
@@ -124,7 +124,7 @@ control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_
     apply {
         port_t port = standard_metadata.ingress_port;
         bit<16> leaf = hdr.cnm.leaf;
-        bool is_new = meta.rlb.kept.again == 0;
+        bool is_new = meta.rlb.preserved.seen_before == 0;
         if (is_new && ((leaf != LEAF_ALL && (bit<32>)leaf >= LEAVES) || (bit<32>)port >= PATH_PORTS)) {
             drop.apply(DropReason_t.MALFORMED, meta, standard_metadata);
         } else {
@@ -137,20 +137,20 @@ control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_
                 }
                 warnings_received.count((bit<32>)port);
                 note_warning.apply(port, leaf, valid_ticks, now_ticks);
-                meta.rlb.kept.again = 1;
+                meta.rlb.preserved.seen_before = 1;
                 meta.rlb.review.port = port;
             }
-            if (config.own_leaf == LEAF_ALL && hdr.cnm.hops < CNM_MOST_HOPS) {
+            if (config.own_leaf == LEAF_ALL && hdr.cnm.hops < MAX_CNM_HOPS) {
                 if (leaf == LEAF_ALL) {
                     standard_metadata.mcast_grp = config.first_relay + (bit<16>)port;
                 } else {
-                    bool is_news;
+                    bool is_forwarded;
                     bool unfinished;
-                    review_hops.apply(hops, now_ticks, hdr.cnm, meta.rlb.review, is_news, unfinished);
-                    meta.rlb.review.goes_on = (bit<1>)unfinished;
+                    review_hops.apply(hops, now_ticks, hdr.cnm, meta.rlb.review, is_forwarded, unfinished);
+                    meta.rlb.review.unfinished = (bit<1>)unfinished;
                     if (unfinished) {
                         resubmit_preserving_field_list(KEEP_FOR_RECIRCULATION);
-                    } else if (is_news) {
+                    } else if (is_forwarded) {
                         hdr.cnm.hops = hdr.cnm.hops + 1;
                         standard_metadata.mcast_grp = config.upstream_group;
                         warnings_passed_on.count(0);
@@ -161,19 +161,19 @@ control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_
     }
 }
 
-// In egress, for a multicast copy of a CNM. `leaves`: it leaves by this port.
-control PassOnCnm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                  out bool leaves) {
+// In egress, for a multicast copy of a CNM. `is_sent`: it leaves by this port.
+control ForwardCnm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                   out bool is_sent) {
     apply {
-        leaves = false;
+        is_sent = false;
         if (standard_metadata.egress_rid != 0) {
             hdr.cnm.leaf = standard_metadata.egress_rid - 1;
-            meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
+            meta.rlb.preserved.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
         } else if (standard_metadata.egress_port == meta.rlb.review.port) {
             mark_to_drop(standard_metadata);  // not back by the port that it came from
         } else {
-            leaves = true;
+            is_sent = true;
         }
     }
 }

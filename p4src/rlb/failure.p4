@@ -76,7 +76,7 @@ control NoteRecirculation(in port_t port, in bit<8> count) {
         bit<32> interval;
         bit<32> noted;
         bit<32> waiting;
-        bit<32> most;
+        bit<32> highest;
         bit<32> total;
         failure_sum.read(total, 0);
         failure_sum.write(0, total + (bit<32>)count);
@@ -91,8 +91,8 @@ control NoteRecirculation(in port_t port, in bit<8> count) {
         waiting = waiting + 1;
         port_interval.write((bit<32>)port, interval);
         port_recirculations.write((bit<32>)port, waiting);
-        failure_most.read(most, 0);
-        if (waiting > most) {
+        failure_most.read(highest, 0);
+        if (waiting > highest) {
             failure_most.write(0, waiting);
             failure_busiest.write(0, (bit<16>)port);
         }

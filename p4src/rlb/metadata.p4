@@ -7,30 +7,30 @@
 #include "rlb/sizes.p4"
 
 // Preserved when a packet is recirculated or resubmitted: the selector is applied only once (common/selector.p4).
-struct kept_t {
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  again;        // it has passed ingress before
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  waits;        // it was sent to the recirculation port
+struct preserved_t {
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  seen_before;       // it has passed ingress before
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  in_recirculation;  // it was sent to the recirculation port
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  from_host;
-    @field_list(KEEP_FOR_RECIRCULATION) port_t  in_port;      // the port by which it arrived
-    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;        // its charge (common/queues.p4)
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;         // p and p_s of Alg. 1, slots of the group
+    @field_list(KEEP_FOR_RECIRCULATION) port_t  in_port;           // the port by which it arrived
+    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;             // its charge (common/queues.p4)
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;              // p and p_s of Alg. 1, slots of the group
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;       // distance between further slots (balance.p4)
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;       // p of the selector, before rlb/stay.p4
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  searches;     // Alg. 1 goes on in the next pass, from
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // this slot as p,
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> next;         // this one as p_s;
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> left;         // slots that were not examined yet
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  ends;         // it may no longer recirculate
-    @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;        // how often it was recirculated
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;  // when it arrived
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;   // when its last recirculation began,
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;   // and when it left the recirculation port's queue
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;            // distance between further slots (balance.p4)
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;            // p of the selector, before rlb/stay.p4
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  continues_search;  // Alg. 1 goes on in the next pass, from
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_slot;       // this slot as p,
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_next;       // this one as p_s;
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> unexamined;        // slots that were not examined yet
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  must_end;          // it may no longer recirculate
+    @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;             // how often it was recirculated
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;       // when it arrived
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;        // when its last recirculation began,
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;        // and when it left the recirculation port's queue
 }
 
 // State of examining the next hops towards a leaf for a CNM, which may take several passes through ingress.
 struct review_t {
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  goes_on;
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  unfinished;   // it goes on in the next pass
     @field_list(KEEP_FOR_RECIRCULATION) port_t  port;         // by which the CNM arrived
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // the next one to examine
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  leads_there;  // the port is one of the next hops so far
@@ -63,7 +63,7 @@ struct warning_config_t {
 }
 
 struct rlb_t {
-    kept_t           kept;
+    preserved_t      preserved;
     review_t         review;
     cnm_seed_t       cnm;
     warning_config_t warnings;

@@ -38,8 +38,8 @@ control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, in
     ChargeQueues() charge_queues;
 
     apply {
-        bit<32> load_bytes;
-        queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
+        bit<32> queue_bytes;
+        queue_limit.apply(hdr, meta, standard_metadata, queue_bytes);
         if (meta.kind != PacketKind_t.NONE) {
             pfc_number.apply(now_ticks, meta, standard_metadata);
         }
@@ -50,8 +50,8 @@ control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, in
                                  now_ticks, meta.kind == PacketKind_t.DATA, hdr);
             }
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            red.apply(load_bytes, hdr.ipv4);
-            charge_queues.apply(standard_metadata.packet_length, meta.rlb.kept.in_port,
+            red.apply(queue_bytes, hdr.ipv4);
+            charge_queues.apply(standard_metadata.packet_length, meta.rlb.preserved.in_port,
                                 standard_metadata.egress_spec, meta.charge);
         }
     }
@@ -64,9 +64,9 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     CountIn() count_in;
     WarningConfig() warning_config;
     IngressTime() ingress_time;
-    ComeBack() come_back;
+    EndRecirculation() end_recirculation;
     PacketOut() controller_packet;
-    RlbAnswers() rlb_answers;
+    RlbPacketOut() rlb_packet_out;
     Admission() admission;
     HopLimit() hop_limit;
     Routes() routes;
@@ -78,7 +78,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     EndProbe() end_probe;
     ReceiveCnm() receive_cnm;
     Balance() balance;
-    Recirculate() send_round;
+    Recirculate() begin_recirculation;
     Leave() leave;
     Predict() predict;
     SeedCnm() seed_cnm;
@@ -86,8 +86,8 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         ticks_t now_ticks;
-        bool again = meta.rlb.kept.again == 1;
-        bool went_round = meta.rlb.kept.count != 0;
+        bool seen_before = meta.rlb.preserved.seen_before == 1;
+        bool was_recirculated = meta.rlb.preserved.count != 0;
         bool recirculates = false;
         bool unfinished = false;
         bool warns = false;
@@ -96,22 +96,22 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         bit<32> hash_value;
         next_hops_t hops;
         probe_config_t probes;
-        bool asks = false;
+        bool clones_pause = false;
         warning_config.apply(meta.rlb.warnings);
         probe_config.apply(probes);
         pfc_enter.apply(meta, standard_metadata);
-        ingress_time.apply(again, standard_metadata.ingress_global_timestamp, meta.rlb.kept, now_ticks);
-        if (meta.rlb.kept.waits == 1) {
-            come_back.apply(now_ticks, meta.rlb.kept);
+        ingress_time.apply(seen_before, standard_metadata.ingress_global_timestamp, meta.rlb.preserved, now_ticks);
+        if (meta.rlb.preserved.in_recirculation == 1) {
+            end_recirculation.apply(now_ticks, meta.rlb.preserved);
         }
-        if (!again) {
+        if (!seen_before) {
             count_in.apply(standard_metadata.ingress_port);
             pfc_receive.apply(hdr, meta, standard_metadata);
         }
         if (hdr.packet_out.isValid()) {
             controller_packet.apply(hdr, meta, standard_metadata, handled);
             if (!handled) {
-                rlb_answers.apply(now_ticks, probes.keep_ticks, hdr, standard_metadata, handled);
+                rlb_packet_out.apply(now_ticks, probes.keep_ticks, hdr, standard_metadata, handled);
             }
             if (!handled) {
                 drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
@@ -120,12 +120,12 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
 
         admission.apply(hdr, meta, standard_metadata);
-        if (again) {
-            meta.from_host = meta.rlb.kept.from_host == 1;
+        if (seen_before) {
+            meta.from_host = meta.rlb.preserved.from_host == 1;
         } else {
-            meta.rlb.kept.in_port = standard_metadata.ingress_port;
-            meta.rlb.kept.from_host = (bit<1>)meta.from_host;
-            meta.rlb.kept.first_ticks = now_ticks;
+            meta.rlb.preserved.in_port = standard_metadata.ingress_port;
+            meta.rlb.preserved.from_host = (bit<1>)meta.from_host;
+            meta.rlb.preserved.first_ticks = now_ticks;
         }
         if (meta.kind == PacketKind_t.CNM) {
             leaf_group.apply(hdr.cnm.leaf, meta.route.group);
@@ -159,17 +159,17 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             end_probe.apply(now_ticks, hdr);
         }
         if (recirculates) {
-            send_round.apply(standard_metadata.packet_length, now_ticks, meta, standard_metadata);
+            begin_recirculation.apply(standard_metadata.packet_length, now_ticks, meta, standard_metadata);
         } else if (meta.kind != PacketKind_t.NONE) {
             leave.apply(leaf, now_ticks, probes.period_ticks, hdr, meta, standard_metadata);
         }
         if (meta.kind != PacketKind_t.NONE) {
-            pfc_ask.apply(meta, now_ticks, asks);
+            pfc_ask.apply(meta, now_ticks, clones_pause);
         }
         // Hosts get no warning, only the pause. A packet can be cloned once, so not if its clone becomes a pause frame.
-        if (!asks && meta.kind != PacketKind_t.NONE && !went_round && !meta.from_host
+        if (!clones_pause && meta.kind != PacketKind_t.NONE && !was_recirculated && !meta.from_host
             && meta.rlb.warnings.dt_ticks != 0) {
-            port_t port = meta.rlb.kept.in_port;
+            port_t port = meta.rlb.preserved.in_port;
             predict.apply(port, now_ticks, meta.rlb.warnings, warns);
             if (warns) {
                 seed_cnm.apply(port, meta.rlb.warnings.valid_ticks, meta.rlb.warnings, meta.rlb.cnm);
@@ -206,35 +206,37 @@ control RlbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     CommonEgress() common_egress;
     CountOut() count_clone;
     MakeCnm() make_cnm;
-    PassOnCnm() pass_on;
+    ForwardCnm() forward_cnm;
     ReviewWarning() review_warning;
     PfcGate() pfc_gate;
     PfcReview() pfc_review;
 
     apply {
-        bool stays;
-        bool asks = false;
+        bool not_sent;
+        bool clones_pause = false;
         bool charged = meta.charge.bytes != 0;
-        pfc_gate.apply(hdr, meta, standard_metadata, stays);
-        if (stays) {
-            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
+        pfc_gate.apply(hdr, meta, standard_metadata, not_sent);
+        if (not_sent) {
+            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp,
+                             clones_pause);
         } else if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE
             || standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             make_cnm.apply(meta.rlb.cnm, hdr);
             count_clone.apply(standard_metadata.egress_port);
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
-            bool leaves;
-            pass_on.apply(hdr, meta, standard_metadata, leaves);
-            if (leaves) {
+            bool is_sent;
+            forward_cnm.apply(hdr, meta, standard_metadata, is_sent);
+            if (is_sent) {
                 count_clone.apply(standard_metadata.egress_port);
             }
-        } else if (meta.rlb.kept.waits == 1) {
-            meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
+        } else if (meta.rlb.preserved.in_recirculation == 1) {
+            meta.rlb.preserved.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
         } else {
             common_egress.apply(hdr, meta, standard_metadata);
-            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
-            if (!asks) {
+            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp,
+                             clones_pause);
+            if (!clones_pause) {
                 review_warning.apply(charged, meta, standard_metadata.egress_global_timestamp);
             }
         }

@@ -41,15 +41,15 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
 
     apply {
         bit<32> bytes;
-        ticks_t then_ticks;
+        ticks_t sampled_ticks;
         source_load.apply(port, bytes);
         warns = config.threshold_alone == 1 && bytes > config.warn_bytes;
-        sample_ticks.read(then_ticks, (bit<32>)port);
-        if (config.threshold_alone == 0 && LONG_AGO(now_ticks, then_ticks, (ticks_t)(config.dt_ticks - 1))) {
+        sample_ticks.read(sampled_ticks, (bit<32>)port);
+        if (config.threshold_alone == 0 && LONG_AGO(now_ticks, sampled_ticks, (ticks_t)(config.dt_ticks - 1))) {
             bit<32> bytes_before;
             bit<32> elapsed_ticks = LONGEST_TICKS;
-            if (now_ticks - then_ticks < (ticks_t)LONGEST_TICKS) {
-                elapsed_ticks = (bit<32>)(now_ticks - then_ticks);
+            if (now_ticks - sampled_ticks < (ticks_t)LONGEST_TICKS) {
+                elapsed_ticks = (bit<32>)(now_ticks - sampled_ticks);
             }
             sample_bytes.read(bytes_before, (bit<32>)port);
             sample_bytes.write((bit<32>)port, bytes);

@@ -30,13 +30,13 @@
 // The time of a packet in ingress. `latest_ticks`: timestamp of the newest packet from a link; ingress only.
 @name("latest_ticks") register<ticks_t>(1) latest_ticks;
 
-control IngressTime(in bool returned, in ticks_t arrived_ticks, in kept_t kept, out ticks_t now_ticks) {
+control IngressTime(in bool returned, in ticks_t arrived_ticks, in preserved_t preserved, out ticks_t now_ticks) {
     apply {
         ticks_t latest;
         now_ticks = arrived_ticks;
         latest_ticks.read(latest, 0);
         if (returned) {
-            now_ticks = kept.left_ticks;
+            now_ticks = preserved.left_ticks;
             if (latest > now_ticks) {
                 now_ticks = latest;
             }
@@ -47,24 +47,24 @@ control IngressTime(in bool returned, in ticks_t arrived_ticks, in kept_t kept, 
 }
 
 // Applied early in ingress, for a recirculated packet.
-control ComeBack(in ticks_t now_ticks, inout kept_t kept) {
+control EndRecirculation(in ticks_t now_ticks, inout preserved_t preserved) {
     @hidden action undo_charge() {
         bit<32> total;
-        enqueued_by_source.read(total, (bit<32>)kept.in_port);
-        enqueued_by_source.write((bit<32>)kept.in_port, total - kept.bytes);
+        enqueued_by_source.read(total, (bit<32>)preserved.in_port);
+        enqueued_by_source.write((bit<32>)preserved.in_port, total - preserved.bytes);
         dequeued_bytes.read(total, (bit<32>)(bit<9>)SpecialPort_t.MIRROR);
-        dequeued_bytes.write((bit<32>)(bit<9>)SpecialPort_t.MIRROR, total + kept.bytes);
+        dequeued_bytes.write((bit<32>)(bit<9>)SpecialPort_t.MIRROR, total + preserved.bytes);
     }
     apply {
-        bit<16> others;
+        bit<16> packets;
         undo_charge();
-        if (now_ticks != kept.sent_ticks) {
-            recirculation_ticks.write(0, (bit<32>)(now_ticks - kept.sent_ticks));
+        if (now_ticks != preserved.sent_ticks) {
+            recirculation_ticks.write(0, (bit<32>)(now_ticks - preserved.sent_ticks));
             recirculation_seen_ticks.write(0, now_ticks);
         }
-        recirculating.read(others, 0);
-        recirculating.write(0, others |-| 1);
-        kept.waits = 0;
+        recirculating.read(packets, 0);
+        recirculating.write(0, packets |-| 1);
+        preserved.in_recirculation = 0;
     }
 }
 
@@ -80,23 +80,24 @@ control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, ou
     }
 }
 
-// `won_ticks`: RTT(p_s) - RTT(p).
-control MayRecirculate(in kept_t kept, in bit<32> bytes, in bit<32> won_ticks, in bit<32> delay_ticks,
-                       in ticks_t now_ticks, in bit<32> pause_bytes, in recirculation_config_t config, out bool may) {
+// `gain_ticks`: RTT(p_s) - RTT(p).
+control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> gain_ticks, in bit<32> delay_ticks,
+                       in ticks_t now_ticks, in bit<32> pause_bytes, in recirculation_config_t config,
+                       out bool may_recirculate) {
     SourceLoad() source_load;
     apply {
-        bit<16> others;
-        recirculating.read(others, 0);
-        may = kept.count < config.most && others < config.room;
+        bit<16> packets;
+        recirculating.read(packets, 0);
+        may_recirculate = preserved.count < config.most && packets < config.room;
         if (config.dynamic == 1) {
             bit<32> queue_bytes;
-            source_load.apply(kept.in_port, queue_bytes);
+            source_load.apply(preserved.in_port, queue_bytes);
             bit<64> inflow_bytes = ((bit<64>)config.inflow * (bit<64>)delay_ticks) >> 16;
             bool fits = (bit<64>)queue_bytes + (bit<64>)bytes + inflow_bytes <= (bit<64>)pause_bytes;
-            bool pays = now_ticks - kept.first_ticks + (ticks_t)delay_ticks <= (ticks_t)won_ticks;
-            may = may && fits && pays;
+            bool pays = now_ticks - preserved.first_ticks + (ticks_t)delay_ticks <= (ticks_t)gain_ticks;
+            may_recirculate = may_recirculate && fits && pays;
         }
-        if (!may) {
+        if (!may_recirculate) {
             recirculations_refused.count(0);
         }
     }
@@ -107,17 +108,17 @@ control Recirculate(in bit<32> bytes, in ticks_t now_ticks, inout metadata_t met
                     inout standard_metadata_t standard_metadata) {
     ChargeQueues() charge_queues;
     apply {
-        bit<16> others;
+        bit<16> packets;
         port_t port = (port_t)(bit<9>)SpecialPort_t.MIRROR;
         standard_metadata.egress_spec = port;
-        charge_queues.apply(bytes, meta.rlb.kept.in_port, port, meta.charge);
-        recirculating.read(others, 0);
-        recirculating.write(0, others + 1);
-        recirculations.count((bit<32>)meta.rlb.kept.count);
-        meta.rlb.kept.waits = 1;
-        meta.rlb.kept.bytes = bytes;
-        meta.rlb.kept.count = meta.rlb.kept.count + 1;
-        meta.rlb.kept.sent_ticks = now_ticks;
+        charge_queues.apply(bytes, meta.rlb.preserved.in_port, port, meta.charge);
+        recirculating.read(packets, 0);
+        recirculating.write(0, packets + 1);
+        recirculations.count((bit<32>)meta.rlb.preserved.count);
+        meta.rlb.preserved.in_recirculation = 1;
+        meta.rlb.preserved.bytes = bytes;
+        meta.rlb.preserved.count = meta.rlb.preserved.count + 1;
+        meta.rlb.preserved.sent_ticks = now_ticks;
     }
 }
 

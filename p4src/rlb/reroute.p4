@@ -54,33 +54,33 @@ struct search_t {
     bool    recirculates;
     path_t  path;        // p
     bit<16> next;        // p_s
-    bit<32> won_ticks;   // RTT(p_s) - RTT(p), if it recirculates
-    bit<16> left;        // number of slots that were not examined yet
+    bit<32> gain_ticks;  // RTT(p_s) - RTT(p), if it recirculates
+    bit<16> unexamined;  // number of slots that were not examined yet
 }
 
 // Lines 3-8 for one p_s; then advances p_s.
-control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
-                   in bit<32> delay_ticks, inout search_t search) {
+control SearchStep(in preserved_t preserved, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks,
+                   in bit<32> keep_ticks, in bit<32> delay_ticks, inout search_t search) {
     ReadPath() read_path;
     apply {
-        if (!search.ended && search.path.warned && search.left != 0) {
+        if (!search.ended && search.path.warned && search.unexamined != 0) {
             // The prime may exceed the group's size: skip numbers that are no slots.
-            if (search.next < hops.count && search.next != kept.best) {
+            if (search.next < hops.count && search.next != preserved.best) {
                 path_t other;
                 read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
-                if (kept.ends == 0 && search.path.rtt_ticks != 0 && !search.path.overdue
+                if (preserved.must_end == 0 && search.path.rtt_ticks != 0 && !search.path.overdue
                     && other.rtt_ticks > search.path.rtt_ticks
                     && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
                     search.ended = true;
                     search.recirculates = true;
-                    search.won_ticks = other.rtt_ticks - search.path.rtt_ticks;
+                    search.gain_ticks = other.rtt_ticks - search.path.rtt_ticks;
                 } else {
                     search.path = other;
-                    search.left = search.left - 1;
+                    search.unexamined = search.unexamined - 1;
                 }
             }
             if (!search.recirculates) {
-                search.next = search.next + kept.stride;
+                search.next = search.next + preserved.stride;
                 if (search.next >= hops.around) {
                     search.next = search.next - hops.around;
                 }
@@ -91,39 +91,40 @@ control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in tick
     }
 }
 
-// `kept` has p and p_s (slots of the group), and where a search continues. `unfinished`: not all next hops were examined
-// yet, and all examined ones have warnings.
-control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
-                in bit<32> delay_ticks, out search_t search, out bool unfinished) {
+// `preserved` has p and p_s (slots of the group), and where a search continues. `unfinished`: not all next hops were
+// examined yet, and all examined ones have warnings.
+control Reroute(in preserved_t preserved, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks,
+                in bit<32> keep_ticks, in bit<32> delay_ticks, out search_t search, out bool unfinished) {
     ReadPath() read_path;
     SearchStep() search_step;
     apply {
-        bit<16> slot = kept.best;
+        bit<16> slot = preserved.best;
         search.ended = false;
         search.recirculates = false;
-        search.next = kept.second;
-        search.won_ticks = 0;
-        search.left = hops.count - 1;
-        if (kept.searches == 1 && kept.left < hops.count && kept.slot < hops.count) {
-            slot = kept.slot;
-            search.next = kept.next;
-            search.left = kept.left;
+        search.next = preserved.second;
+        search.gain_ticks = 0;
+        search.unexamined = hops.count - 1;
+        if (preserved.continues_search == 1 && preserved.unexamined < hops.count
+            && preserved.search_slot < hops.count) {
+            slot = preserved.search_slot;
+            search.next = preserved.search_next;
+            search.unexamined = preserved.unexamined;
         }
         if (search.next >= hops.around) {
             search.next = 0;
         }
         read_path.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
         // with the first one these are eight next hops, if the prime equals the number of slots
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        unfinished = !search.ended && search.path.warned && search.left != 0;
-        if (search.path.warned && search.left == 0 && !search.recirculates && kept.chosen < hops.count) {
-            search.path.slot = kept.chosen;
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        unfinished = !search.ended && search.path.warned && search.unexamined != 0;
+        if (search.path.warned && search.unexamined == 0 && !search.recirculates && preserved.chosen < hops.count) {
+            search.path.slot = preserved.chosen;
         }
     }
 }

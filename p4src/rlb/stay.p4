@@ -17,28 +17,29 @@
 const bit<32> MOVED_FLOWS = 16384;
 @name("moved_flows") register<bit<64>>(MOVED_FLOWS) moved_flows;
 
-// Replaces p by the slot to which the flow was moved. `kept`: p and p_s of the selector; `count`: number of next hops.
+// Replaces p by the slot to which the flow was moved. `preserved`: p and p_s of the selector; `count`:
+// number of next hops.
 control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, in bit<32> stay_ticks,
-                  inout kept_t kept) {
+                  inout preserved_t preserved) {
     apply {
         bit<64> moved;
         moved_flows.read(moved, (bit<32>)flow_hash[13:0]);
-        if (moved[63:48] == kept.best + 1 && moved[47:32] < count
+        if (moved[63:48] == preserved.best + 1 && moved[47:32] < count
             && now_ticks[31:0] - moved[31:0] <= stay_ticks) {
-            if (kept.second == moved[47:32]) {
-                kept.second = kept.best;
+            if (preserved.second == moved[47:32]) {
+                preserved.second = preserved.best;
             }
-            kept.best = moved[47:32];
+            preserved.best = moved[47:32];
         }
     }
 }
 
 // Notes the slot by which the packet leaves, if it is not the selector's p.
-control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in kept_t kept) {
+control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in preserved_t preserved) {
     apply {
-        if (slot != kept.chosen) {
-            moved_flows.write((bit<32>)flow_hash[13:0], (kept.chosen + 1) ++ slot ++ now_ticks[31:0]);
-        } else if (kept.best != kept.chosen) {
+        if (slot != preserved.chosen) {
+            moved_flows.write((bit<32>)flow_hash[13:0], (preserved.chosen + 1) ++ slot ++ now_ticks[31:0]);
+        } else if (preserved.best != preserved.chosen) {
             moved_flows.write((bit<32>)flow_hash[13:0], 0);
         }
     }

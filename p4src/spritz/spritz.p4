@@ -27,7 +27,7 @@ control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, 
                         inout standard_metadata_t standard_metadata) {
     Admission() admission;
     HostMarks() host_marks;
-    TrimmedGoFirst() trimmed_go_first;
+    PrioritiseTrimmed() prioritise_trimmed;
     HopLimit() hop_limit;
     Routes() routes;
     Drop() drop;
@@ -41,7 +41,7 @@ control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, 
             host_marks.apply(may_tag, may_mark, hdr);
         }
         if (meta.kind != PacketKind_t.NONE) {
-            trimmed_go_first.apply(hdr, meta, standard_metadata);
+            prioritise_trimmed.apply(hdr, meta, standard_metadata);
             hop_limit.apply(hdr, meta, standard_metadata);
         }
         if (meta.kind != PacketKind_t.NONE) {
@@ -59,11 +59,11 @@ control SpritzTransmit(in TagOp_t tag_op, inout headers_t hdr, inout metadata_t 
 
     apply {
         bit<32> wire_bytes = standard_metadata.packet_length;
-        bit<32> load_bytes = 0;
+        bit<32> queue_bytes = 0;
         write_tag.apply(tag_op, hdr, wire_bytes);
-        trim_at_limit.apply(hdr, meta, standard_metadata, wire_bytes, load_bytes);
+        trim_at_limit.apply(hdr, meta, standard_metadata, wire_bytes, queue_bytes);
         if (meta.kind != PacketKind_t.NONE) {
-            finish.apply(wire_bytes, load_bytes, hdr, meta, standard_metadata);
+            finish.apply(wire_bytes, queue_bytes, hdr, meta, standard_metadata);
         }
     }
 }

@@ -60,7 +60,7 @@ enum bit<8> Rule_t {
     NEXT_HOPS     = 1,  // ECMP over the route's next hops
     BY_EV         = 2,
     BY_HASH       = 3,
-    DRAWN         = 4,
+    AT_RANDOM     = 4,
     BY_QUEUES     = 5
 }
 
@@ -76,12 +76,12 @@ control ChooseRule(in headers_t hdr, in Role_t role, in SpritzMode_t mode, out R
             if (mode == SpritzMode_t.STEERED || IS_STEERED(hdr.ipv4.dscp)) {
                 rule = Rule_t.BY_EV;
             } else if (mode == SpritzMode_t.RANDOM) {
-                rule = Rule_t.DRAWN;
+                rule = Rule_t.AT_RANDOM;
             } else if (mode == SpritzMode_t.UGAL_L) {
                 if (role == Role_t.FIRST) {
                     rule = Rule_t.BY_QUEUES;
                 } else if (hdr.vlan.isValid() && hdr.vlan.vid == VlanId_t.NONMINIMAL) {
-                    rule = Rule_t.DRAWN;
+                    rule = Rule_t.AT_RANDOM;
                 }
             } else if (mode == SpritzMode_t.CLASS && hdr.vlan.isValid()) {
                 vlan_class.apply(hdr.vlan, known, path_class);
@@ -111,10 +111,10 @@ control PathValue(in Rule_t rule, in Role_t role, in bit<16> entropy, in bit<32>
     }
 }
 
-// Selects a link of the list; not `found`: no list, or the default table is to be used; `broken`: the slot is empty.
+// Selects a link of the list; not `found`: no list, or the default table is to be used.
 control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in destination_t destination,
                    in bit<16> entropy, in bit<32> flow_hash, in port_t ingress_port, out choice_t link,
-                   out bool broken) {
+                   out bool slot_is_empty) {
     PathList() path_list;
     PathValue() path_value;
     PathSlot() path_slot;
@@ -124,12 +124,12 @@ control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in
         path_list_t list_info;
         bit<32> value;
         link = { false, false, 0, 0 };
-        broken = false;
+        slot_is_empty = false;
         path_list.apply(role, destination.near, path_class, list_info);
         if (list_info.size != 0) {
             path_value.apply(rule, role, entropy, flow_hash, value);
             path_slot.apply(list_info, value, link);
-            broken = !link.found;
+            slot_is_empty = !link.found;
             if (rule == Rule_t.BY_QUEUES) {
                 ugal_l.apply(destination.port, destination.links, link.port, link.links, link.found);
             } else if (role == Role_t.SECOND && link.port == ingress_port) {
@@ -152,15 +152,15 @@ control Steer(in Role_t role, in SpritzMode_t mode, in bit<32> flow_hash, inout 
         Rule_t rule;
         PathClass_t path_class;
         choice_t link = { false, false, 0, 0 };
-        bool broken = false;
+        bool slot_is_empty = false;
         tag_op = TagOp_t.CLEAR;
         destinations.apply(hdr.ipv4.dst, destination);
         choose_rule.apply(hdr, role, mode, rule, path_class);
         if (rule != Rule_t.DEFAULT_TABLE && rule != Rule_t.NEXT_HOPS) {
             chosen_link.apply(rule, role, path_class, destination, meta.flow.sport, flow_hash,
-                              standard_metadata.ingress_port, link, broken);
+                              standard_metadata.ingress_port, link, slot_is_empty);
         }
-        if (!destination.known || broken) {
+        if (!destination.known || slot_is_empty) {
             drop_unrouted.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
         } else if (rule == Rule_t.NEXT_HOPS) {
             select_ecmp.apply(flow_hash, meta, standard_metadata);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The age of what is in flight (flowcut/probe.p4, inspect.p4), to the tick, in virtual time."""
+"""The age of what is in flight (flowcut/lookup.p4, inspect.p4), to the tick, in virtual time."""
 
 from __future__ import annotations
 
