@@ -214,7 +214,7 @@ def test_large_requests_are_few_at_a_time() -> None:
         tasks[0].cancel()
         await asyncio.sleep(0.01)
         assert entered == list(range(requests.MAX_LARGE + 2))
-        async with admission.admit(bytes(requests.LARGE)):
+        async with admission.admit(bytes(requests.LARGE_OCTETS)):
             end.set()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert len(entered) == len(tasks)
