@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -154,6 +156,23 @@ def test_a_full_table_refuses_and_a_freed_place_is_used_again() -> None:
         assert caught.value.code == "full"
         switch.table_delete(0, 17)
         assert 17 == switch.table_insert(0, packed((1, 1)), b"\xff" * 3, target=call)
+
+
+def test_deleted_entries_leave_no_memory() -> None:
+    """A hundred thousand of them, one after the other: they would take 10 MB."""
+    p = program("exact")
+    call = ActionCall(p.model.action("found").index, (1,))
+    with V1ModelSwitch(p) as switch:
+        for number in range(100_000):
+            handle = switch.table_insert(0, packed((0, 1)), b"\xff" * 3, target=call)
+            switch.table_delete(0, handle)
+            if number == 10_000:
+                before = resident_bytes()
+        assert resident_bytes() < before + (4 << 20)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_bad_control_calls_name_what_is_wrong() -> None:
