@@ -79,8 +79,8 @@ class ControlMaker:
         self.info = program.p4info
         self.pools = pools
         self.rng = random.Random(f"{seed}:{program.name}:plan")
-        kept = program.kept
-        self.tables = {t.preamble.id: t for t in self.info.tables if t.preamble.name in kept}
+        in_json = program.names_in_json
+        self.tables = {t.preamble.id: t for t in self.info.tables if t.preamble.name in in_json}
         self.profiles = {profile.preamble.id: profile for profile in self.info.action_profiles}
         self.actions = {action.preamble.id: action for action in self.info.actions}
         self.json_tables: dict[str, Json] = {
@@ -268,7 +268,7 @@ class ControlMaker:
     def _meters(self) -> Iterator[p4r.Entity]:
         for meter in self.info.meters:
             meter_id, name = meter.preamble.id, meter.preamble.name
-            for i in range(meter.size) if name in self.program.kept else ():
+            for i in range(meter.size) if name in self.program.names_in_json else ():
                 cell = p4r.MeterEntry(meter_id=meter_id, index=p4r.Index(index=i), config=self._rates(name))
                 yield p4r.Entity(meter_entry=cell)
 

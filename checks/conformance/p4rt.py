@@ -101,7 +101,7 @@ class SwitchUnderTest(ABC):
         """Every cell of every indirect counter."""
         cells: Cells = {}
         for counter in self.program.p4info.counters:
-            if counter.preamble.name not in self.program.kept:
+            if counter.preamble.name not in self.program.names_in_json:
                 continue
             entities = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
             entries = sorted((e.counter_entry for e in entities), key=lambda entry: entry.index.index)
@@ -115,7 +115,7 @@ class SwitchUnderTest(ABC):
         cells: Cells = {}
         for direct in self.program.p4info.direct_counters:
             table_id, unit = direct.direct_table_id, direct.spec.unit
-            if names[table_id] not in self.program.kept:
+            if names[table_id] not in self.program.names_in_json:
                 continue
             every = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table_id))
             entities = self.read(p4r.Entity(direct_counter_entry=every))

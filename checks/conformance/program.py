@@ -92,7 +92,7 @@ class CompiledProgram:
         return hashlib.sha256(self.json_bytes).hexdigest()
 
     @property
-    def kept(self) -> set[str]:
+    def names_in_json(self) -> set[str]:
         """Names of the tables, counters and meters in the JSON; P4Info also has those that p4c removed."""
         tables = [table for pipeline in self.json["pipelines"] for table in pipeline["tables"]]
         return {item["name"] for item in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}

@@ -20,7 +20,7 @@ from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import ElectionError, NoResponseError, NotOfferedError
+from tailrace.p4rt.errors import ElectionError, NoResponseError, UnsupportedError
 
 OPS = "PacketOutOp_t"
 REASONS = "PacketInReason_t"
@@ -52,10 +52,10 @@ class QueryClient(Protocol):
 
 
 def require_op(program: ProgramNames, switch: str, title: str, op: str) -> int:
-    """The enum value of an operation. Raises NotOfferedError if the program does not support it."""
+    """The enum value of an operation. Raises UnsupportedError if the program does not support it."""
     value = program.enum_value(OPS, op)
     if value is None or program.enum_value(REASONS, REASON_OF[op]) is None:
-        raise NotOfferedError(switch, f"{title} does not answer {op} packets")
+        raise UnsupportedError(switch, f"{title} does not answer {op} packets")
     return value
 
 

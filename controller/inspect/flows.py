@@ -14,7 +14,7 @@ from tailrace.controller.inband.responses import RTT_ONE, Bucket, FlowFields, pa
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.p4rt.errors import NotOfferedError
+from tailrace.p4rt.errors import UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
@@ -67,11 +67,11 @@ def read_flows(node: InspectedSwitch, queries: QueryClient) -> Listing:
     """Flows that the switch tracks now.
 
     Raises:
-        NotOfferedError: the program keeps no flow table.
+        UnsupportedError: the program keeps no flow table.
         SwitchError: the switch cannot be read.
     """
     if not keeps_flows(node):
-        raise NotOfferedError(node.name, f"{node.title} has no flow table")
+        raise UnsupportedError(node.name, f"{node.title} has no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
     responses = query_all(queries, node.name, _OP, _occupied(node, queries, buckets))
@@ -110,7 +110,7 @@ def _config(node: InspectedSwitch) -> tuple[int, int]:
         match limits:
             case [int(mask), int(age_ticks)]:
                 return mask + 1, age_ticks
-    raise NotOfferedError(node.name, f"{_CONFIG} has no entry with {_MASK} and {_AGE}")
+    raise UnsupportedError(node.name, f"{_CONFIG} has no entry with {_MASK} and {_AGE}")
 
 
 def _rows(node: InspectedSwitch, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:

@@ -19,7 +19,7 @@ from ipaddress import IPv4Address, IPv4Network
 from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
-from tailrace.p4rt.errors import NotOfferedError
+from tailrace.p4rt.errors import SwitchError, UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
@@ -61,7 +61,7 @@ class Router:
         tables = [table for table in node.program.tables.values() if table.name == _ROUTES]
         names = {table.name for table in node.program.tables.values()}
         if not tables:
-            raise NotOfferedError(node.name, f"{node.title} has no table {_ROUTES}")
+            raise UnsupportedError(node.name, f"{node.title} has no table {_ROUTES}")
         self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
         self._groups: dict[Value, list[SwitchPort]] = {}
         for table in group_tables(node):
@@ -71,14 +71,14 @@ class Router:
             for row in read_groups(node).rows:
                 ports_of_row = row["ports"]
                 if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
-                    onward_ports = [port for port in ports_of_row if isinstance(port, SwitchPort)]
-                    self._groups.setdefault(row["group"], []).extend(onward_ports)
+                    member_ports = [port for port in ports_of_row if isinstance(port, SwitchPort)]
+                    self._groups.setdefault(row["group"], []).extend(member_ports)
         self.has_onward = _ONWARD in names
         """Whether next hops depend on where a packet came from."""
         self._onward = self._read_onward() if self.has_onward else {}
 
     def _read_onward(self) -> dict[Value, Value]:
-        """ECMP groups for packets from the same Dragonfly group, by the ECMP group for other packets."""
+        """By ECMP group of a route: the group to use instead for packets from the same Dragonfly group."""
         values: dict[Value, Value] = {}
         for row in read_tables(self.node, frozenset({_ONWARD})).rows:
             match, params = row["match"], row["params"]
@@ -112,7 +112,7 @@ class Router:
 
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
-    """Whether the switch's program is like the schemes': it has the annotation @switch and that table."""
+    """Whether the switch's program is like the schemes': an annotation @switch, and a table ipv4_routes."""
     return bool(node.program.constants) and node.program.has_table(_ROUTES)
 
 
@@ -181,7 +181,7 @@ class Walker:
     def _router(self, name: str) -> Router:
         if name not in self._routers:
             if name not in self._nodes:
-                raise NotOfferedError(name, "not among the switches that can be read")
+                raise SwitchError(name, "not among the switches that can be read")
             self._routers[name] = Router(self._nodes[name])
         return self._routers[name]
 

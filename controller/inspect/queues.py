@@ -17,7 +17,7 @@ from tailrace.controller.inspect.pfc import COLUMNS as PFC_COLUMNS
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.p4rt.errors import NotOfferedError
+from tailrace.p4rt.errors import UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
@@ -51,7 +51,7 @@ def read_queues(node: InspectedSwitch, queries: QueryClient) -> Listing:
     """Bytes that wait to leave by each port, and bytes in the switch that came in by it, with PFC and RLB.
 
     Raises:
-        NotOfferedError: the program does not answer this query, or no ports are known.
+        UnsupportedError: the program does not answer this query, or no ports are known.
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
@@ -111,5 +111,5 @@ def known_ports(node: InspectedSwitch) -> list[int]:
                 numbers |= {value.number for value in cell.values() if isinstance(value, SwitchPort)}
     ports = sorted(numbers - set(special) - {0})
     if not ports:
-        raise NotOfferedError(node.name, "no table names a port; give --topology to name them")
+        raise UnsupportedError(node.name, "no table names a port; give --topology to name them")
     return ports

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from finsy.proto import p4d, p4i, p4r, p4t
 
 from tailrace.controller.inspect.node import InspectedSwitch
-from tailrace.p4rt.errors import NotOfferedError, RefusedError
+from tailrace.p4rt.errors import RefusedError, UnsupportedError
 from tailrace.p4rt.fields import data_field, original
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
@@ -35,12 +35,12 @@ def read_registers(
         zeros: include cells that hold 0.
 
     Raises:
-        NotOfferedError: the program has no registers, or the target does not show them.
+        UnsupportedError: the program has no registers, or the target does not show them.
         SwitchError: the switch cannot be read.
     """
     registers = node.program.info.registers
     if not registers:
-        raise NotOfferedError(node.name, f"{node.title} has no registers")
+        raise UnsupportedError(node.name, f"{node.title} has no registers")
     shown = node.program.registers.shown
     chosen = [register for register in registers if not only or shown(register.preamble.id) in only]
     rows = [row for register in chosen for row in _rows(node, register, zeros)]
@@ -68,7 +68,7 @@ def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterato
         entities = node.connection.read([p4r.Entity(register_entry=pattern)])
     except RefusedError as error:
         if error.code == Code.UNIMPLEMENTED.name:
-            raise NotOfferedError(
+            raise UnsupportedError(
                 node.name,
                 "this switch shows no registers over P4Runtime (BMv2 refuses them);"
                 " `tailrace flows` and `tailrace queues` read state by packets",

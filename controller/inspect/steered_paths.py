@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.p4rt.errors import NotOfferedError
+from tailrace.p4rt.errors import SwitchError, UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
@@ -139,7 +139,7 @@ def walker_of(topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> EvWal
 
     def read(name: str) -> SteeredTables:
         if name not in nodes:
-            raise NotOfferedError(name, "not among the switches that can be read")
+            raise SwitchError(name, "not among the switches that can be read")
         return read_steered(nodes[name])
 
     return EvWalker(topology, read)
@@ -149,7 +149,7 @@ def read_steered(node: InspectedSwitch) -> SteeredTables:
     """The entries of a switch that decide where an EV leads. Raises SwitchError."""
     names = {table.name for table in node.program.tables.values()}
     if not names.issuperset(TABLES):
-        raise NotOfferedError(node.name, f"{node.title} does not steer packets by an EV")
+        raise UnsupportedError(node.name, f"{node.title} does not steer packets by an EV")
     tables = SteeredTables()
     for row in read_tables(node, frozenset(TABLES)).rows:
         match, params = row["match"], row["params"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Base = Experiment | str | os.PathLike[str] | None
 """The experiment that keyword arguments change: an Experiment, a TOML file, or the name of a preset."""
 
-_STRUCTS: Mapping[str, Registry[Any]] = {
+_REGISTRIES: Mapping[str, Registry[Any]] = {
     "scheme": SCHEMES,
     "topology": FAMILIES,
     "workload": WORKLOADS,
@@ -41,8 +41,8 @@ _STRUCTS: Mapping[str, Registry[Any]] = {
 class Keys(TypedDict, total=False):
     """The keys of an experiment, as in an experiment file; docs/experiments.md describes them.
 
-    A scheme, topology, workload or fault is given by its spec, such as `flowcut:variant=nic`, or as a
-    registered struct, such as one that was registered by `register_topology`.
+    A scheme, topology, workload or fault is given by its spec, such as `flowcut:variant=nic`, or as an
+    instance of a registered class, such as one that was registered by `register_topology`.
     """
 
     scheme: str | SchemeConfig
@@ -88,13 +88,13 @@ def as_spec(key: str, value: Any) -> Any:
     """A key's value, converted to types of TOML.
 
     Raises:
-        SpecError: a struct that no spec describes.
+        SpecError: an object that no spec describes.
     """
     if key == "fault" and isinstance(value, list | tuple):
         return [FAULTS.spec_of(each) for each in value]
-    if key in _STRUCTS:
-        return _STRUCTS[key].spec_of(value)
+    if key in _REGISTRIES:
+        return _REGISTRIES[key].spec_of(value)
     if not isinstance(value, tuple | range):
         return value
-    # of too many seeds, one more than allowed is enough for the error
+    # at most MOST_SEEDS + 1 are read: enough to report that they are too many
     return list(itertools.islice(value, MOST_SEEDS + 1) if key == "seed" else value)

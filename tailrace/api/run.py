@@ -389,5 +389,5 @@ def _output_folder(out: Folder | None) -> Iterator[Path | None]:
 def _captures(folder: Path | None, pcap: bool) -> Path | None:
     """The folder for captures; None if links are not captured."""
     if pcap and folder is None:
-        raise SpecError("pcap: captures need a folder; give out")
+        raise SpecError("pcap: captures need a folder; give `out`")
     return folder / PCAP if pcap and folder is not None else None

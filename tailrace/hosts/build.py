@@ -52,25 +52,25 @@ def build(cache: Path | None = None) -> Path:
         BuildError: a tool is missing or failed, or the cache cannot be written.
     """
     folder = compiled.folder(cache or root())
-    version, kept, name = tools_version(), open_folder(folder.parent), folder.name
-    if not _is_made(kept, name, version):
+    version, cache_folder, name = tools_version(), open_folder(folder.parent), folder.name
+    if not _is_made(cache_folder, name, version):
         compiler()
-        with kept.builder(name) as scratch:
-            if not _is_made(kept, name, version):
-                made = _compile(kept, scratch)
+        with cache_folder.builder(name) as scratch:
+            if not _is_made(cache_folder, name, version):
+                made = _compile(cache_folder, scratch)
                 (made / STAMP).write_text(version)
                 # mypyc's packages look for their modules below a folder that has the name of the package
                 (made / _PACKAGE.parent).mkdir()
                 (made / _PACKAGE).symlink_to("..")
-                kept.put(name, made)
+                cache_folder.put(name, made)
     return folder
 
 
-def _is_made(kept: Folder, name: str, version: str) -> bool:
-    return kept.is_intact(name) and (kept.path / name / STAMP).read_text() == version
+def _is_made(cache_folder: Folder, name: str, version: str) -> bool:
+    return cache_folder.is_intact(name) and (cache_folder.path / name / STAMP).read_text() == version
 
 
-def _compile(kept: Folder, scratch: Path) -> Path:
+def _compile(cache_folder: Folder, scratch: Path) -> Path:
     """Runs mypyc in a process of its own, because it needs much memory; returns the folder of its output."""
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
     command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
@@ -84,7 +84,7 @@ def _compile(kept: Folder, scratch: Path) -> Path:
     read = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
     run = confined.run(command, scratch, read, cwd=project, more_environment=more)
     if run.status != 0:
-        raise failure("mypyc", "the NICs", kept, run)
+        raise failure("mypyc", "the NICs", cache_folder, run)
     return scratch / "lib" / _PACKAGE
 
 

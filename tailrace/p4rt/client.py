@@ -25,11 +25,11 @@ from tailrace.p4rt.channel import Channel, LoopChannel, MessageStream, StreamEnd
 from tailrace.p4rt.errors import (
     ElectionError,
     NoResponseError,
-    NotOfferedError,
     ReadError,
     RefusedError,
     SwitchError,
     UnreachableError,
+    UnsupportedError,
     WriteError,
 )
 from tailrace.p4rt.programs import P4Program
@@ -104,7 +104,7 @@ class Client:
             responses = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
-                raise NotOfferedError(self._name, _NO_PIPELINE) from error
+                raise UnsupportedError(self._name, _NO_PIPELINE) from error
             raise self._failure(error, "read", ReadError) from error
         return [entity for response in responses for entity in response.entities]
 
@@ -152,13 +152,13 @@ class Client:
         """The program's P4Info.
 
         Raises:
-            NotOfferedError: no program is loaded.
+            UnsupportedError: no program is loaded.
             SwitchError: the switch is unreachable.
         """
         wanted = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
         info = (await self._pipeline("program's P4Info", wanted)).p4info
         if not info.ByteSize():
-            raise NotOfferedError(self._name, _NO_PIPELINE)
+            raise UnsupportedError(self._name, _NO_PIPELINE)
         return info
 
     async def push(self, program: P4Program) -> None:

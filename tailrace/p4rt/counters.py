@@ -43,7 +43,7 @@ def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
 
 
 def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
-    """Packets by counter name, without drop reasons of 0. Cells without packets may be missing."""
+    """Packets by counter name; of the drop reasons those with packets. `counted` may lack empty cells."""
     aliases = [counter.preamble.alias for counter in program.p4info.counters]
     packets_by_name = {name: 0 for name in aliases if name != DROPS}
     if RECIRCULATIONS in packets_by_name:

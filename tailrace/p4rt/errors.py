@@ -10,7 +10,7 @@ ControllerError          a run fails (exit status 1)
     ├── RefusedError         the switch responds with an error
     │   ├── ReadError        to a read
     │   └── WriteError       to some updates
-    ├── NotOfferedError      the program or the target does not support it (registers on BMv2, no flow table)
+    ├── UnsupportedError     the program or the target does not support it (registers on BMv2, no flow table)
     ├── NoResponseError      no response to an in-band query, or on the stream, before the timeout
     └── ReconcileError       the switch does not keep the entities that are written
 """
@@ -74,7 +74,7 @@ class WriteError(RefusedError):
     """Updates were rejected: those in `failures`, if it has any, else all."""
 
 
-class NotOfferedError(SwitchError):
+class UnsupportedError(SwitchError):
     """The program or its target does not support the request."""
 
 

@@ -16,9 +16,10 @@ CONTROLLER = "controller"
 class Event:
     """An event.
 
-    kind: switch-ready, switch-lost, backup, link-down, link-up, late (link probes of a switch or the
-        controller are late), miswired, relay (in-band queries cannot be relayed), digest, failure-alert (RLB
-        §IV-B.2), path-out or path-back, pfc-storm or pfc-restored (a port is paused for too long), deadlock
+    kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch's link probes are
+        overdue, or the controller itself runs late), miswired, relay (in-band queries cannot be relayed),
+        digest, failure-alert (RLB §IV-B.2), path-out (a faulty path is taken out of the groups) or path-back
+        (it is used again), pfc-storm or pfc-restored (a port is paused for too long), deadlock
         (a cycle of paused switches)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
     text: one line

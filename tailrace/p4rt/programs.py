@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.p4rt.errors import P4ProgramError
 from tailrace.spec import plugins
-from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
+from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
@@ -179,7 +179,7 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
     """The schema of P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out,
     as finsy needs the first table of each. If aliases are not unique, which finsy rejects, the schema has no
-    tables and actions: `encoding` then works without it.
+    tables and actions: the module p4rt.encoding then takes these from P4Info itself.
 
     Raises:
         LookupError, ValueError: an id in P4Info is missing.
@@ -212,7 +212,7 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
     """
     info = p4i.P4Info()
     try:
-        data = unmarked(data)
+        data = without_bom(data)
         text_format.Parse(data, info)
     except UnicodeDecodeError as error:
         raise ValueError(f"not P4Info: {error.reason}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from finsy import GRPCCredentialsTLS
 
 from tailrace.p4rt.errors import TlsError
-from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.files import read_bytes, without_bom
 
 _MOST_BYTES = 1 << 20
 """The largest file of a certificate chain or key."""
@@ -42,7 +42,7 @@ def _read(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        text = unmarked(read_bytes(path, _MOST_BYTES))
+        text = without_bom(read_bytes(path, _MOST_BYTES))
     except OSError as error:
         raise TlsError(f"TLS: {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -72,7 +72,7 @@ def render(collected: Collected, title: str) -> str:
                 document=document,
                 pictures=lambda document: draw(_paper_figures(document)),
                 verdict=_badge,
-                right=":",
+                align_right=":",
                 most_rows=_MOST_ROWS,
                 shared=(),
             )

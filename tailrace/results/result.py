@@ -31,7 +31,7 @@ from tailrace.results.summary import FORMAT, Summary
 from tailrace.sim.pfc import waiting_line
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.files import read_bytes, without_bom
 from tailrace.spec.units import format_time
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace 
         FileError: it cannot be read, or does not have this shape; the message then begins with `otherwise`.
     """
     try:
-        return msgspec.json.decode(unmarked(read_bytes(path)), type=shape)
+        return msgspec.json.decode(without_bom(read_bytes(path)), type=shape)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -56,7 +56,7 @@ _OTHER_MARKS = {
 """Byte order marks of other encodings; that of UTF-32 begins with that of UTF-16."""
 
 
-def unmarked(data: bytes) -> bytes:
+def without_bom(data: bytes) -> bytes:
     """UTF-8 text without the byte order mark with which some editors and spreadsheets begin a file.
 
     Raises:
@@ -76,7 +76,7 @@ def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
         UnicodeDecodeError: it is not UTF-8; `reason` is text for the user.
     """
     try:
-        return unmarked(read_bytes(path, most)).decode()
+        return without_bom(read_bytes(path, most)).decode()
     except UnicodeDecodeError as error:
         if not error.reason.startswith("not UTF-8"):
             error.reason = "not UTF-8 text"

@@ -55,8 +55,8 @@ class Trimmer:
         self._times = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def freed(self) -> None:
-        """Reports that much memory was freed. To be called in an event loop."""
+    def trim_soon(self) -> None:
+        """To be called after much memory was freed, in an event loop."""
         self._times = 2
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SOON_S, self._trim)

@@ -82,7 +82,7 @@ def run_all(
     if pcap and (where.workers > 1 or where.cluster is not None):
         raise SpecError("--pcap: links are captured with one worker only")
     if pcap and root is None:
-        raise SpecError("pcap: captures need a folder: out")
+        raise SpecError("pcap: captures need a folder; give `out`")
     outcomes: TaskOutcomes = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}

@@ -19,9 +19,9 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import (
     ElectionError,
     NoResponseError,
-    NotOfferedError,
     ReadError,
     UnreachableError,
+    UnsupportedError,
     WriteError,
 )
 from tailrace.p4rt.grpc_in_memory import InMemoryGrpc
@@ -131,7 +131,7 @@ def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> N
     async def body(open_client: Open) -> None:
         client, program = await open_client(address_of(switch)), programs.load("ecmp")
         assert await client.cookie() is None
-        with pytest.raises(NotOfferedError, match="no program is loaded"):
+        with pytest.raises(UnsupportedError, match="no program is loaded"):
             await client.p4info()
         await client.become_primary(7)
         await client.push(program)

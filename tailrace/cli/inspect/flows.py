@@ -20,7 +20,7 @@ def flows(args: Namespace) -> None:
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
     from tailrace.controller.inspect.node import InspectedSwitch
-    from tailrace.p4rt.errors import NotOfferedError
+    from tailrace.p4rt.errors import UnsupportedError
     from tailrace.tables.listing import Listing, merge
 
     def read(network: InspectedNetwork) -> Listing:
@@ -31,7 +31,7 @@ def flows(args: Namespace) -> None:
         nodes = network.select(args.switches)
         keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
         if not keeping:
-            raise NotOfferedError(nodes[0].name, f"{nodes[0].title} has no flow table; flowcut has one")
+            raise UnsupportedError(nodes[0].name, f"{nodes[0].title} has no flow table; flowcut has one")
         nothing = f"{len(keeping)} switches track no flow now"
         return merge("flows", COLUMNS, each(keeping, flows_of), nothing=nothing)
 

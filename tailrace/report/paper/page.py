@@ -39,7 +39,7 @@ PICTURE = ".svg"
 NUMBERS = ".json"
 TRACES = "traces.csv"
 _HOUR_S = 3600
-_COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")
+_COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")  # words: the options of `tailrace run`
 
 
 def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
@@ -119,14 +119,14 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         pictures=lambda document: _pictures(document, folder),
         shared=_shared(documents),
         verdict=_verdict,
-        right="",
+        align_right="",  # separator rows of tables have no mark of alignment
         most_rows=math.inf,
         ratio=partial(ratio_of, documents),
     )
 
 
 def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
-    """The ratio of the first drawn metric of a cell to that of the base, for sentences in templates.
+    """The first metric that the figure plots, as its ratio to the baseline scheme's, for text in templates.
 
     Args:
         figure: the document's name, or the paper's name of the figure if all documents are of one paper.

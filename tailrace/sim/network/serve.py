@@ -60,14 +60,14 @@ class FabricService:
     """The P4Runtime service for many devices: forwards each call to the device that it names."""
 
     def __init__(
-        self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
+        self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, on_freed: Callable[[], None]
     ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
         self._pending = PendingRequests()
         for endpoint in endpoints:
             plane = _CpuPlane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
-            service.freed = freed
+            service.on_freed = on_freed
             plane.deliver = service.deliver_events
             self._services[endpoint.device_id] = service
 
@@ -139,10 +139,10 @@ async def serving(network: Network, address: str, tls: ServerTls | None = None) 
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server(len(endpoints))
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
-    freed = heap.Trimmer().freed
-    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, freed)
-    handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
-    server.add_generic_rpc_handlers((DeadlineHandler(handlers, freed),))
+    on_freed = heap.Trimmer().trim_soon
+    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, on_freed)
+    handlers = (rpc_handler(FabricService(endpoints, executor, on_freed)), counts, traces.handler())
+    server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

@@ -24,7 +24,7 @@ from tailrace.results.summary import FORMAT
 from tailrace.sim.errors import RunError
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.files import read_bytes, without_bom
 from tailrace.study.store.record import Record, joined
 
 MOST_LINE_BYTES = 256 << 10
@@ -70,7 +70,7 @@ def read_lines(path: Path) -> tuple[StoredLines, list[FileError]]:
         FileError: the file cannot be read, or has too many lines.
     """
     try:
-        content = unmarked(read_bytes(path))
+        content = without_bom(read_bytes(path))
     except FileNotFoundError:
         return {}, []
     except OSError as error:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.spec import heap
 from tailrace.spec.errors import Error
-from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
+from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line, printable
 from tailrace.switch.daemon.command_line import PROGRAM, make_parser, parse_options
 from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_configs
@@ -239,12 +239,12 @@ async def _serve_grpc(
     ended = signals.end_event()
     if report is not None:
         signals.report_with(report)
-    packets = None
+    data_plane = None
     if options.packets_address is not None:
         service = DataplaneService(loop, options.device_id, lambda port, up: device.port_changed(port, up=up))
-        packets = options.packets_address, service.handler()
+        data_plane = options.packets_address, service.handler()
     ports = options.interfaces
-    await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, packets)
+    await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, data_plane)
 
 
 def _reporter(options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop) -> Callable[[], None] | None:
@@ -288,7 +288,7 @@ def _load(path: Path | None) -> SwitchProgram | None:
 
 def _read(path: Path) -> bytes:
     try:
-        return unmarked(read_bytes(path, MOST_TEXT_BYTES))
+        return without_bom(read_bytes(path, MOST_TEXT_BYTES))
     except OSError as error:
         raise StartError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

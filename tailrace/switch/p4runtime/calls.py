@@ -210,11 +210,13 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # gene
     """Adds the deadline of requests to other handlers; their methods must be coroutines that take octets."""
 
     def __init__(
-        self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
+        self,
+        handlers: Sequence[grpc.GenericRpcHandler[Any, Any]],
+        on_freed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`freed` is called after much memory may have been freed: see spec.heap.Trimmer."""
+        """`on_freed` is called after much memory may have been freed: see spec.heap.Trimmer."""
         self._handlers = handlers
-        self._freed = freed
+        self._on_freed = on_freed
         self._pending = PendingRequests()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
@@ -247,7 +249,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # gene
             try:
                 octets = await self._pending.first(shielded(context.read()))
             except P4RtError as error:
-                self._freed()
+                self._on_freed()
                 set_status(context, without_frames(error))
                 return b""
             if octets is _EOF:
@@ -260,6 +262,6 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # gene
                 return await handled
             finally:
                 if large:
-                    self._freed()
+                    self._on_freed()
 
         return handle

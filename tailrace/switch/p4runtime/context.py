@@ -40,7 +40,7 @@ SKIPPED = 1
 ENTITY = 8
 """The units of work of reading or writing an entity."""
 COPIES_PER_WORK = 8
-"""Changed copies of action profile members per unit of work."""
+"""Changes of copies of action profile members that count as one unit of work."""
 TOKENS_PER_WORK = 40
 """Evaluated tokens of constraints per unit of work."""
 
@@ -91,7 +91,7 @@ class Undo(list[Callable[[], None]]):
     MOST_CELLS = 1 << 16
     """Array cells whose old values one batch may log."""
     MOST_COPIES = 1 << 17
-    """Copies of members that one batch may change (see Context.copies): packets may wait for all of them."""
+    """Changes of members' copies (Context.copy_changes) in one batch: packets may wait for all of them."""
     MOST_TOKENS = 1 << 21
     """Tokens of constraints that one batch may evaluate: packets may wait for all of them."""
 
@@ -196,8 +196,8 @@ class Context:
     `switch` is replaced when the pipeline becomes live. `lenient`: also accepts requests that
     simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
     packets wait. `selector_sizes`: P4Info's size of an action selector limits the sum of its groups' sizes.
-    `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copies`: counts copies of
-    action profile members that were made, changed, deleted or put into groups.
+    `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copy_changes`: counts how
+    often a copy of an action profile member was made, changed, deleted, put into a group or taken out of it.
     """
 
     switch: V1ModelSwitch
@@ -210,7 +210,7 @@ class Context:
     selector_sizes: bool = False
     references: ReferenceIndex | None = None
     port_names: SdnStrings | None = None
-    copies: int = 0
+    copy_changes: int = 0
 
     def port(self, data: bytes, what: str) -> tuple[int, bytes]:
         """The port number that a bytestring encodes, and its canonical bytestring.

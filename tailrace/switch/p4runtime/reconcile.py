@@ -39,14 +39,14 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     if references is not None:
         references.deferred = True  # references may be written before their targets
     for update in _updates(old):
-        copies = new.context.copies
+        changes_before = new.context.copy_changes
         if update is not None and _belongs(update, new):
             error = new.apply(update, None)
             if error is not None:
                 raise error
         constraints = new.schema.constraints
         evaluation = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
-        yield ENTITY + evaluation + (new.context.copies - copies) // COPIES_PER_WORK
+        yield ENTITY + evaluation + (new.context.copy_changes - changes_before) // COPIES_PER_WORK
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():

@@ -41,9 +41,10 @@ MAX_METADATA_BYTES = 1 << 20
 MAX_CALLS = 128
 """Concurrent calls of one connection to one device; further ones wait. HTTP/2 recommends 100 or more."""
 MAX_CONNECTIONS = 1024
-"""Connections for one device; further ones are closed at once. It is several times the number of streams, so
-that a client above the limit of streams gets an error on its stream. Each connection takes a file descriptor;
-half of the process's descriptors are reserved for other uses.
+"""Connections for one device; further ones are closed at once. It is several times
+DeviceSettings.max_streams, so that a client beyond that limit can connect and gets an error on its
+StreamChannel. Each connection takes a file descriptor; half of the process's descriptors are reserved for
+other uses.
 """
 IDLE_S = 5
 """A connection is closed after this time without a call, or without an HTTP/2 handshake."""
@@ -138,12 +139,12 @@ class Server:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
-        freed = self.service.freed = heap.Trimmer().freed
+        on_freed = self.service.on_freed = heap.Trimmer().trim_soon
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
-        self._traces = TraceService({device.settings.device_id: device}, self._tracer, freed)
+        self._traces = TraceService({device.settings.device_id: device}, self._tracer, on_freed)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
-        self._server.add_generic_rpc_handlers((DeadlineHandler(handlers, freed),))
+        self._server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: ServerTls | None = None) -> int:
@@ -189,7 +190,7 @@ class Server:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
         self._executor.shutdown(wait=False, cancel_futures=True)
-        # traces must end before the switch is closed, and may ask this loop for names
+        # traces must end before the switch is closed; until then they look up P4 names in this event loop
         await asyncio.to_thread(self._traces.stop)
         await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
 
@@ -208,12 +209,13 @@ async def serve(
     ports: Iterable[int],
     on_ready: Callable[[int], None],
     ended: asyncio.Event,
-    packets: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
+    data_plane: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
 ) -> None:
     """Serves until `ended` is set; calls `on_ready` with the port when clients can connect.
 
     Args:
-        packets: address and handler of the gRPC data plane; None: the switch has no gRPC data plane.
+        data_plane: address and handler of the gRPC service by which clients send and receive frames of the
+            ports; None: there is no such service.
 
     Raises:
         ServerError: the server cannot start.
@@ -223,8 +225,8 @@ async def serve(
     packet_server = new_server()
     try:
         port = await server.start(address, tls)
-        if packets is not None:
-            packet_address, handler = packets
+        if data_plane is not None:
+            packet_address, handler = data_plane
             packet_server.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
             listen(packet_server, packet_address, tls)
             await packet_server.start()

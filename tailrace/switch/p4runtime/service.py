@@ -121,7 +121,7 @@ class P4RuntimeService:
         self._frames: deque[bytes] = deque()
         self._free_tasks: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
-        self.freed: Callable[[], None] = lambda: None
+        self.on_freed: Callable[[], None] = lambda: None
         """Called after much memory may have been freed, to return it to the system."""
 
     # ---- unary calls ----
@@ -130,7 +130,7 @@ class P4RuntimeService:
         """Write (specification 12)."""
         results, term = self._results(), self.device.write_term(request)
         if len(request.updates) > MANY_UPDATES:
-            self.freed()
+            self.on_freed()
         self._writes[request.role] += 1
         try:
             async with self._lock.hold():
@@ -164,7 +164,7 @@ class P4RuntimeService:
                 await self._make_responses(self.device.read_steps(request, results), responses)
             del request
             if len(responses) > 1:
-                self.freed()
+                self.on_freed()
             while responses:
                 # a stalled client must not count among MAX_READS for ever
                 timer = loop.call_later(STALLED_S, task.cancel)
@@ -247,7 +247,7 @@ class P4RuntimeService:
         """Frees a pipeline in the background: it may hold a million entries."""
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._scheduler.run(pipeline.forget())
-        self.freed()
+        self.on_freed()
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
         """GetForwardingPipelineConfig (specification 15); its response counts towards MAX_RESPONSE_BYTES."""
@@ -307,7 +307,7 @@ class P4RuntimeService:
             del self.streams[stream.client]
             self._notify(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
-            self.freed()
+            self.on_freed()
 
     def _begin(self, stream: ClientStream) -> asyncio.TimerHandle:
         """Adds a stream; returns the timer that terminates it unless an arbitration update arrives."""

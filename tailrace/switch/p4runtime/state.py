@@ -350,7 +350,7 @@ class ForwardingState:
         The work of the update is added to `_work`.
         """
         context, constraints, strings = self.context, self.schema.constraints, self._strings
-        copies = context.copies
+        changes_before = context.copy_changes
         if constraints is not None:
             constraints.evaluated = 0
         mark = None if strings is None else strings.begin()
@@ -359,12 +359,12 @@ class ForwardingState:
         try:
             steps = self._dispatch(update.type, update.entity, undo, role)
             if undo is not None:
-                undo.count_copies(context.copies - copies)
+                undo.count_copies(context.copy_changes - changes_before)
                 if constraints is not None:
                     undo.count_tokens(constraints.evaluated)
         except (P4RtError, StateError) as error:
             result = self._rejected(error, mark)
-        self._work += ENTITY + (context.copies - copies) // COPIES_PER_WORK
+        self._work += ENTITY + (context.copy_changes - changes_before) // COPIES_PER_WORK
         if constraints is not None:
             self._work += constraints.evaluated // TOKENS_PER_WORK
         if strings is not None and result is None:

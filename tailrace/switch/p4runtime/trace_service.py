@@ -49,15 +49,15 @@ class TraceService:
     """The trace service of one or several devices."""
 
     def __init__(
-        self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
+        self, devices: Mapping[int, Device], executor: Executor, on_freed: Callable[[], None] = lambda: None
     ) -> None:
         """Args:
         devices: by device id.
         executor: one thread, for dry runs.
-        freed: called after much memory may have been freed.
+        on_freed: called after much memory may have been freed.
         """
         self._devices = devices
-        self._freed = freed
+        self._on_freed = on_freed
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
@@ -110,7 +110,7 @@ class TraceService:
         finally:
             self.under_way -= 1
             self._sent -= request.send
-            self._freed()
+            self._on_freed()
         if pending is not None:
             await pending  # the status can only be sent after the pending write
             message = f"the client has read no trace for {STALLED_S:g} s"

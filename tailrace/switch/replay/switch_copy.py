@@ -15,7 +15,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import NotOfferedError, RefusedError
+from tailrace.p4rt.errors import RefusedError, UnsupportedError
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import CompilerError
@@ -51,7 +51,7 @@ class SwitchCopy(LocalSwitch):
         self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
         config = run_at_once(connection.client.config())
         if not config.p4_device_config or not config.p4info.ByteSize():
-            raise NotOfferedError(self.name, "its program cannot be read, so dry runs are not possible")
+            raise UnsupportedError(self.name, "its program cannot be read, so dry runs are not possible")
         self._info = config.p4info
         try:
             super().__init__(SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))

@@ -10,7 +10,7 @@ import msgspec
 
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import Error
-from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.files import read_bytes, without_bom
 from tailrace.spec.text import printable
 from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.program import SwitchProgram
@@ -85,7 +85,7 @@ def read(path: Path) -> list[Coverage]:
         CoverageError: it cannot be read, or is no coverage file.
     """
     try:
-        return msgspec.json.decode(unmarked(read_bytes(path, MOST_BYTES)), type=list[Coverage])
+        return msgspec.json.decode(without_bom(read_bytes(path, MOST_BYTES)), type=list[Coverage])
     except OSError as error:
         raise CoverageError(f"{path}: {error.strerror or error}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

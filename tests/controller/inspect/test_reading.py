@@ -31,7 +31,7 @@ from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import ElectionError, NotOfferedError, RefusedError
+from tailrace.p4rt.errors import ElectionError, RefusedError, UnsupportedError
 from tailrace.p4rt.fields import FieldKind
 from tailrace.p4rt.values import json_of, text_of
 from tailrace.spec import SpecError
@@ -196,7 +196,7 @@ def test_what_a_target_does_not_offer() -> None:
     def refusing(entity: str, code: str = "UNIMPLEMENTED") -> InspectedSwitch:
         return InspectedSwitch("b1", Refusing(info, entity, code))
 
-    with pytest.raises(NotOfferedError, match="shows no registers"):
+    with pytest.raises(UnsupportedError, match="shows no registers"):
         read_registers(refusing("register_entry"))
     assert read_groups(refusing("packet_replication_engine_entry")).rows == ()
     assert read_counters(refusing("direct_counter_entry")).rows == ()

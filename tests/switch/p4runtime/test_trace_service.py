@@ -70,7 +70,7 @@ def test_a_client_that_takes_no_trace(rig: Rig, monkeypatch: pytest.MonkeyPatch)
 def test_memory_of_traces_is_given_back(rig: Rig) -> None:
     """A trace of many copies has some 10 MB, of a request that has hardly any."""
     freed = threading.Event()
-    rig.in_server(lambda: setattr(rig.server._traces, "_freed", freed.set))
+    rig.in_server(lambda: setattr(rig.server._traces, "_on_freed", freed.set))
     with client(rig) as ask:
         assert list(ask(ONE, timeout=LONG_S))
     assert freed.wait(LONG_S)

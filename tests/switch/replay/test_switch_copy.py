@@ -17,7 +17,7 @@ from tailrace.bmv2.dataplane import Dataplane
 from tailrace.bmv2.process import DEVICE_ID, Bmv2Process, available
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
+from tailrace.p4rt.errors import ReadError, UnsupportedError, WriteError
 from tailrace.switch.replay.document import outcome
 from tailrace.switch.replay.switch_copy import SwitchCopy
 from tailrace.switch.trace import TraceError
@@ -157,7 +157,7 @@ def test_no_program_and_a_bad_one() -> None:
     with closing(Source("basic_l3", seed=1)) as source:
         connection = Reads(source)
         connection.pipeline = p4r.ForwardingPipelineConfig()
-        with pytest.raises(NotOfferedError, match="s1: its program cannot be read"), copied(connection):
+        with pytest.raises(UnsupportedError, match="s1: its program cannot be read"), copied(connection):
             pass
         connection.pipeline = p4r.ForwardingPipelineConfig(p4info=source.p4info, p4_device_config=b"{}")
         refusal = pytest.raises(TraceError, match="s1: cannot be copied for a dry run: program: ")

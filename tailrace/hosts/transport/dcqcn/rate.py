@@ -15,9 +15,9 @@
 
 There is no slow start: a flow begins at line rate, and timer and counter start at its first CNP.
 
-Assumptions where the description leaves a choice: alpha is 1 at the first CNP, at any time. Neither rate
-exceeds the line rate. At line rate timer and counter stop, while alpha continues to decrease. With F = 5
-there are five halvings, as the paper says, if either the timer or the counter causes all of them.
+Assumptions where the description leaves a choice: alpha is 1 at the first CNP, however late it comes.
+Neither rate exceeds the line rate. At line rate timer and counter stop, while alpha continues to decrease.
+With F = 5 there are five halvings, as the paper says, if the timer alone or the counter alone causes them.
 
 Rates are integers in bit/s: a decrease is rounded down, a halving up, so that RC reaches RT. alpha is an
 integer in units of 2^-30. So all numbers are the same on every machine.
@@ -100,6 +100,7 @@ class DcqcnRate:
         if self.cuts:
             self._decay(now_ns)
         alpha = self.alpha
+        # without clamp only the first CNP after a rise sets RT
         if self._clamp or self._rises_by_timer or self._rises_by_counter:
             self.target_bps = self.rate_bps
         cut_bps = self.rate_bps - (self.rate_bps * alpha >> ALPHA_BITS + 1)

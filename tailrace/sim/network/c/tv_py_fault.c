@@ -46,8 +46,9 @@ static PyObject *set_up(tv_object *self, PyObject *args)
 /* drop(wire, threshold, all, random state, from_ps, until_ps, other_types,
  * subtypes, UDP port or 0, test or None): adds a tv_drop, which loses matching
  * frames from from_ps to until_ps with probability threshold / 2^64, or each of
- * them if `all` is true. The next three arguments are those of tv_match; if
- * `test` is given, it decides instead: test(frame) -> whether it matches. */
+ * them if `all` is true. other_types, subtypes and UDP port are the fields of a
+ * tv_match, which says what frames match. If `test` is given, it decides
+ * instead: test(frame) -> whether the frame matches. */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
     unsigned wire, udp_port;

@@ -45,11 +45,16 @@ class WeightedMember:
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member; `handles`: its copies in the core; `uses`: how many groups need a given number of copies."""
+    """A member.
+
+    handles: its copies in the core
+    groups_by_copies: by number of copies: how many groups have the member so many times
+    references: number of table entries that refer to it
+    """
 
     action: ActionSpec
     handles: list[int]
-    uses: Counter[int] = field(default_factory=Counter)
+    groups_by_copies: Counter[int] = field(default_factory=Counter)
     references: int = 0
 
 

@@ -46,7 +46,7 @@ class ProfileState:
         self.groups: dict[int, StoredGroup] = {}
         self.one_shots: dict[int, OneShotSpec] = {}
         self._what = f"action profile '{plan.name}'"
-        self.in_groups = 0  # number of groups plus number of their members
+        self.groups_and_members = 0  # the number of groups plus the number of members in them
         self._size = 0  # sum of the sizes of all groups and one-shots
         self._context = context
 
@@ -204,7 +204,7 @@ class ProfileState:
             raise not_found(f"{self._what} has no member {member_id}")
         before = member.action
         if kind == DELETE:
-            if member.references or member.uses:
+            if member.references or member.groups_by_copies:
                 raise P4RtError(Code.FAILED_PRECONDITION, f"{self._what}: member {member_id} is in use")
             self._remove_member(member_id)
             if undo is not None:
@@ -220,51 +220,52 @@ class ProfileState:
             raise invalid(f"{self._what}: a member needs an action")
         action = parse_action(message.action, self.plan.actions, self._what)
         if self._context.references is not None:
-            self._context.references.check(self._needs(action), self._what)
+            self._context.references.check(self._references_of(action), self._what)
         return action
 
-    def _needs(self, action: ActionSpec) -> References:
+    def _references_of(self, action: ActionSpec) -> References:
+        """What the action's parameters refer to by @refers_to."""
         references = self._context.references
         return () if references is None else references.plan.of_action(action)
 
-    def _refer(self, before: References, after: References) -> None:
-        """Replaces references in the index, when a member's action changes."""
+    def _update_references(self, before: References, after: References) -> None:
+        """Replaces the references of a member (@refers_to) in the index, as its action changes."""
         if self._context.references is not None:
             self._context.references.remove((), before)
             self._context.references.add((), after)
 
     def _add_member(self, member_id: int, action: ActionSpec) -> None:
-        needs = self._needs(action)
-        size = memory.MEMBER + memory.reference_bytes(needs)
+        refers_to = self._references_of(action)
+        size = memory.MEMBER + memory.reference_bytes(refers_to)
         self._context.memory.reserve(size, self._what)
         try:
             self.members[member_id] = StoredMember(action, self._new_copies(action, 1))
         except P4RtError:
             self._context.memory.release(size)
             raise
-        self._refer((), needs)
+        self._update_references((), refers_to)
 
     def _remove_member(self, member_id: int) -> None:
         member = self.members.pop(member_id)
         self._drop_copies(member.handles)
-        needs = self._needs(member.action)
-        self._refer(needs, ())
-        self._context.memory.release(memory.MEMBER + memory.reference_bytes(needs))
+        refers_to = self._references_of(member.action)
+        self._update_references(refers_to, ())
+        self._context.memory.release(memory.MEMBER + memory.reference_bytes(refers_to))
 
     def _set_action(self, member: StoredMember, action: ActionSpec) -> None:
-        before, after = self._needs(member.action), self._needs(action)
+        before, after = self._references_of(member.action), self._references_of(action)
         self._context.memory.reserve(
             memory.reference_bytes(after) - memory.reference_bytes(before), self._what
         )
         self._switch.members_modify(self.plan.index, member.handles, action.call)
-        self._context.copies += len(member.handles)
+        self._context.copy_changes += len(member.handles)
         member.action = action
-        self._refer(before, after)
+        self._update_references(before, after)
 
     def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
         """Makes copies of a member with an action in the core; returns their handles. Makes all or none."""
         self._context.memory.reserve(memory.COPY * count, self._what)
-        self._context.copies += count
+        self._context.copy_changes += count
         try:
             return self._switch.members_add(self.plan.index, action.call, count)
         except StateError as error:
@@ -274,7 +275,7 @@ class ProfileState:
     def _drop_copies(self, handles: Sequence[int]) -> None:
         for handle in handles:
             self._switch.member_delete(self.plan.index, handle)
-        self._context.copies += len(handles)
+        self._context.copy_changes += len(handles)
         self._context.memory.release(memory.COPY * len(handles))
 
     def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
@@ -410,7 +411,7 @@ class ProfileState:
             self._context.memory.release(memory.GROUP)
             raise
         self.groups[group_id] = group
-        self.in_groups += 1
+        self.groups_and_members += 1
 
     def _remove_group(self, group_id: int) -> None:
         group = self.groups.pop(group_id)
@@ -419,7 +420,7 @@ class ProfileState:
         self._purge(group.members)
         self._size -= self._size_of(group.members)
         self._context.memory.release(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
-        self.in_groups -= 1 + len(group.members)
+        self.groups_and_members -= 1 + len(group.members)
 
     def _set_members(self, group: StoredGroup, members: dict[int, WeightedMember]) -> None:
         """Replaces the members of a group.
@@ -436,7 +437,7 @@ class ProfileState:
                 missing = weighted.copies - len(member.handles)
                 if missing > 0:
                     member.handles += self._new_copies(member.action, missing)
-                member.uses[weighted.copies] += 1
+                member.groups_by_copies[weighted.copies] += 1
                 used[member_id] = weighted
             group.members = members
             self._apply(group)
@@ -446,15 +447,15 @@ class ProfileState:
             self._purge(members)
             self._context.memory.release(memory.GROUP_MEMBER * more)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
-        self.in_groups += more
+        self.groups_and_members += more
         self._size += self._size_of(members) - self._size_of(before)
         self._drop_uses(before)
         self._purge(sorted({*before, *members}))
 
     def _drop_uses(self, members: dict[int, WeightedMember]) -> None:
-        self._context.copies += len(members)
+        self._context.copy_changes += len(members)
         for member_id, weighted in members.items():
-            uses = self.members[member_id].uses
+            uses = self.members[member_id].groups_by_copies
             uses[weighted.copies] -= 1
             if not uses[weighted.copies]:
                 del uses[weighted.copies]
@@ -463,7 +464,7 @@ class ProfileState:
         """Deletes those copies of the members that no group needs."""
         for member_id in member_ids:
             member = self.members[member_id]
-            needed = max(member.uses, default=1)
+            needed = max(member.groups_by_copies, default=1)
             self._drop_copies(member.handles[: needed - 1 : -1])
             del member.handles[needed:]
 
@@ -479,7 +480,7 @@ class ProfileState:
 
     def _apply(self, group: StoredGroup) -> None:
         order = tuple(sorted(self._alive(group)))
-        self._context.copies += len(order)
+        self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)
         group.order = order
 
@@ -491,7 +492,7 @@ class ProfileState:
             for handle in handles
         )
         order = sorted(alive)
-        self._context.copies += len(order)
+        self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, target.handle, order)
 
     def port_changed(self, port: int) -> None:

@@ -201,7 +201,7 @@ def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfi
     """The number of groups that a read request may return, plus their members."""
     named = _known(profiles, message.action_profile_id)
     if not message.group_id:
-        return sum(profile.in_groups for profile in named)
+        return sum(profile.groups_and_members for profile in named)
     groups = (profile.groups.get(message.group_id) for profile in named)
     return sum(1 + len(group.members) for group in groups if group is not None)
 
