@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Python parses this file (cbuild/headers.py), so it may contain only
-  * declarations and #define NAME NUMBER.
+ * declarations and #define NAME NUMBER.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -34,18 +34,18 @@ typedef struct bench_load {
     const uint8_t *headers;   /* HEADER_BYTES for each flow */
     uint32_t flows;           /* number of flows, used in turn */
     uint32_t frame_bytes;     /* from HEADER_BYTES + 16 to 1514 */
-    uint32_t window;          /* packets in flight */
-    uint64_t warm_up_ns;      /* not counted */
-    uint64_t measure_ns;
-    uint64_t *bins;           /* out: packets per latency bin */
+    uint32_t window;          /* packets kept in flight */
+    uint64_t warm_up_ns;      /* time before the measurement */
+    uint64_t measure_ns;      /* duration of the measurement */
+    uint64_t *bins;           /* written: packets by latency bin */
     uint32_t n_bins;          /* the last bin also counts longer latencies */
 } bench_load;
 
 /* The outcome; error is the errno of the call that failed, else 0. */
 typedef struct bench_result {
-    uint64_t packets;         /* received while measuring */
+    uint64_t packets;         /* packets received while measuring */
     uint64_t elapsed_ns;
-    uint64_t lost;            /* packets */
+    uint64_t lost;            /* packets lost */
     uint64_t error;
 } bench_result;
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * For files that define _GNU_SOURCE. Frames are received in a ring shared
-  * with the kernel, so that a frame costs next to nothing.
+ * with the kernel, so that a frame costs next to nothing.
  */
 #ifndef PACKET_RING_H
 #define PACKET_RING_H

@@ -68,8 +68,8 @@ typedef struct tc_layout {
 
 typedef struct tc_codec {
     tc_layout at;
-    uint32_t headers_bytes;          /* IPv4, UDP and BTH */
-    uint32_t icrc_start;             /* the CRC register before these */
+    uint32_t headers_bytes;          /* length of IPv4, UDP and BTH headers */
+    uint32_t icrc_start;             /* the CRC register before these headers */
     uint8_t icrc_mask[TC_HEADERS_MAX]; /* 255: the ICRC takes it for 255 */
     uint8_t opcodes[256];            /* enum tc_opcode */
 } tc_codec;
@@ -84,18 +84,20 @@ enum tc_kind { TC_DISCARD, TC_DATA, TC_TRIMMED, TC_ACK, TC_CNP, TC_NIC_ACK,
 typedef struct tc_packet {
     uint32_t kind;       /* enum tc_kind */
     uint32_t reason;     /* TC_DISCARD: index into calls.DISCARD_REASONS */
-    uint32_t src, dst;   /* of IPv4; TC_FLOW_PAUSE: of the flow */
+    uint32_t src, dst;   /* IPv4 addresses; TC_FLOW_PAUSE: the flow's */
     uint32_t qpn, psn;
-    uint32_t wire_sport; /* TC_DATA, TC_TRIMMED, TC_ACK: of UDP */
-    uint32_t sport;      /* TC_DATA: original port of the flow; TC_NIC_ACK,
-                            TC_FLOW_PAUSE: of the acknowledged, paused flow */
+    uint32_t wire_sport; /* TC_DATA, TC_TRIMMED, TC_ACK: the UDP source port */
+    uint32_t sport;      /* TC_DATA: the flow's original source port;
+                            TC_NIC_ACK: the acknowledged flow's;
+                            TC_FLOW_PAUSE: the paused flow's */
     uint32_t dport, protocol, op, credit_bytes; /* TC_FLOW_PAUSE */
     uint32_t aeth;       /* TC_ACK: syndrome and MSN */
     uint32_t becn;       /* TC_ACK, TC_CNP: 0 or 1 */
-    uint32_t count;      /* TC_NIC_ACK: data bytes and hops */
-    int64_t ticks;       /* TC_DATA: -1 without shim; TC_NIC_ACK */
+    uint32_t count;      /* TC_NIC_ACK: data bytes and hops in one integer */
+    int64_t ticks;       /* TC_DATA (-1: without NIC shim), TC_NIC_ACK: time
+                            stamp in ns modulo 2^32 */
     uint64_t data_fields; /* TC_DATA, TC_TRIMMED: see tailrace.codec.calls */
-    int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: -1: not enabled */
+    int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: pause times; -1: none */
 } tc_packet;
 
 /* Names of the fields of tc_layout, in order, NULL at the end. */
@@ -136,9 +138,10 @@ uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
                        uint32_t ticks, uint8_t *frame,
                        uint32_t *virt);
 
-/* Data with a real payload of the length in data_fields: the bytes before it
- * are written to `frame`, padding and ICRC to `tail`, which has TC_TAIL_MAX
- * bytes. Returns the length of `frame`, or 0 if the packet would be too long,
+/* Builds data with a real payload of the length in data_fields: the bytes
+ * before it are written to `frame`, padding and ICRC to `tail`, which has
+ * TC_TAIL_MAX bytes. Returns the length of `frame`, or 0 if the packet would be
+ * too long,
  * and writes the length of `tail` to *tail_bytes. */
 #define TC_TAIL_MAX 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,

@@ -40,8 +40,8 @@ struct tc_nic {
     PyObject *calls[CALLS];        /* bound methods; NULL: not defined */
     uint32_t address;              /* IPv4, of the host; unset with on_frame */
     uint64_t now_ns;
-    PyObject *now;                 /* now_ns as an object; NULL: not made yet */
-    tc_cached_template **templates; /* by slot of a flow's end, and kind */
+    PyObject *now;                 /* now_ns as a Python int, or NULL */
+    tc_cached_template **templates; /* by slot of a flow's end, then kind */
     uint64_t template_count;
     PyObject *sent;                /* owns the bytes that were sent last */
     Py_buffer buffer;              /* of `sent`, if buffer.obj */

@@ -34,7 +34,7 @@ typedef struct tv_host tv_host;
 
 /* ---- receiving ---- */
 
-/* Arrival time of the next frame in ps; TC_NEVER: none is under way. */
+/* When the next frame arrives, in ps; TC_NEVER: none is under way. */
 uint64_t tv_wire_next(const tv_wire *w);
 /* Removes the next frame, whatever the time is (the caller keeps the order of
  * times). 1: delivered (hashed, tapped, counted); 0: lost to a fault, and only
@@ -50,7 +50,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out);
 int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
                  const uint8_t *head, uint32_t head_len, const uint8_t *tail,
                  uint32_t tail_len, uint32_t virt);
-/* The wire's rate and delay now; faults change the rate only between two
+/* The wire's present rate and delay; faults change the rate only between two
  * windows. */
 uint64_t tv_wire_rate_bps(const tv_wire *w);
 uint64_t tv_wire_delay_ps(const tv_wire *w);

@@ -23,7 +23,7 @@
 #include "tr_switch.h"
 #include "tv_trace.h"
 
-/* Bytes; used only to prefetch. */
+/* Bytes of a cache line; used only to prefetch. */
 #define TV_CACHE_LINE 64u
 
 /* What became of a frame that did not arrive. */
@@ -48,7 +48,8 @@ typedef struct tv_sampler tv_sampler;
 typedef struct tv_ranks tv_ranks;
 typedef struct tv_log tv_log;
 
-/* Frames, and bytes of virtual payload (of which only the length exists). */
+/* Counts of frames, and of their bytes of virtual payload (which is not
+ * stored). */
 typedef struct tv_count {
     uint64_t frames, virt;
 } tv_count;
@@ -65,7 +66,8 @@ typedef struct tv_kinds {
  * by their destination port, all others by `other_types`.
  * Headers of the subtypes in tv_formats.skipped are skipped. */
 typedef struct tv_match {
-    uint64_t subtypes;        /* bit per subtype below 64 that matches */
+    uint64_t subtypes;        /* a bit is set for each subtype below 64 that
+                               * matches */
     uint32_t udp_port;        /* IPv4/UDP to this port matches; 0: none */
     uint8_t other_types;      /* frames of other EtherTypes match */
 } tv_match;
@@ -90,12 +92,15 @@ typedef struct tv_bth {
 
 typedef struct tv_formats {
     uint32_t local_type;      /* the EtherType that a subtype follows */
-    uint32_t skipped;         /* bit per subtype that tv_match skips */
+    uint32_t skipped;         /* a bit is set for each subtype that tv_match
+                               * skips */
     tv_shim shim[TV_SHIMS];   /* by subtype */
     tv_bth bth[TV_BTHS];
-    uint64_t trimmed;         /* bit per DSCP of frames without payload */
+    uint64_t trimmed;         /* a bit is set for each DSCP that switches give
+                               * to frames whose payload they cut off */
 } tv_formats;
 
+/* Whether a frame matches. */
 int tv_match_frame(const tv_formats *f, const tv_match *m,
                    const uint8_t *data, uint32_t len);
 /* The IPv4 header of a frame after Ethernet, VLAN tags and shims; NULL if there
@@ -112,35 +117,39 @@ void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
  * its own. */
 typedef struct tv_drop {
     struct tv_drop *next;
-    uint64_t threshold;       /* lost if the random number is below it */
-    uint8_t all;              /* every matching frame is lost */
+    uint64_t threshold;       /* a frame is lost if its random number is below
+                               * this */
+    uint8_t all;              /* 1: every matching frame is lost */
     uint64_t random;          /* state of SplitMix64 */
     uint64_t from_ps, until_ps;
     tv_match match;
-    PyObject *test;           /* NULL: `match` decides */
+    PyObject *test;           /* Python function that decides what matches;
+                               * NULL: `match` decides */
 } tv_drop;
 
 struct tv_wire {
     /* frames under way: a ring of bytes, each frame contiguous */
-    uint64_t *next_ps;        /* first arrival; in in_next of the target */
+    uint64_t *next_ps;        /* time of the first arrival: the element of the
+                               * target node's in_next */
     uint8_t *ring;
     uint32_t cap, head, tail; /* size; offsets of first frame, of free space */
     uint32_t wrap;            /* end of the upper part when tail < head */
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
-    uint8_t checked;          /* has a tap, capture, log, drop or cut */
+    uint8_t checked;          /* it has a tap, capture, log, drop or cut */
     uint8_t reports_sends;    /* a tap or log records sent frames */
     uint8_t logged;           /* enum tv_logged */
-    uint8_t downward;         /* from a switch to a host, which runs later */
+    uint8_t downward;         /* it leads from a switch to a host, which runs
+                               * later */
     uint8_t absent;           /* its target belongs to another rank */
     uint32_t cuts;            /* how often the link went down */
-    uint64_t last_ps;         /* arrival of the last frame sent */
+    uint64_t last_ps;         /* when the last frame sent arrives */
     tv_net *net;
     tv_mix mix;
     tv_count sent, received, lost[TV_LOSS_COUNT];
-    tv_kinds gone;            /* lost data frames */
-    uint32_t index, target;   /* of the wire; of the node where it ends */
+    tv_kinds gone;            /* data frames that were lost */
+    uint32_t index, target;   /* index of the wire; of the node where it ends */
     uint32_t source, source_port, target_port;
     uint64_t rate_bps, delay_ps;
     tv_drop *drops;
@@ -178,9 +187,10 @@ uint64_t tv_random(uint64_t *state);
 typedef struct tv_blackhole {
     struct tv_blackhole *next;
     uint64_t from_ps, until_ps;
-    uint64_t *pairs;          /* src << 32 | dst, open addressing */
+    uint64_t *pairs;          /* hash table of src << 32 | dst, with open
+                               * addressing */
     uint8_t *used;
-    uint32_t mask;            /* slots - 1 */
+    uint32_t mask;            /* number of slots - 1 */
 } tv_blackhole;
 
 /* A frame for the CPU port. */
@@ -207,18 +217,19 @@ struct tv_node {
     /* a switch */
     tr_switch *core;          /* NULL: a host */
     uint64_t core_next_ps;
-    tv_wire **out;            /* by port; TR_MAX_PORTS */
+    tv_wire **out;            /* wire at each of TR_MAX_PORTS ports, or NULL */
     uint32_t cpu_port;        /* UINT32_MAX: none */
     tv_count entered;         /* handed to the core, packet-outs included */
     tv_count unwired, to_cpu, swallowed, packet_outs;
-    tv_kinds dropped, gone;   /* lost in the switch; to a blackhole */
+    tv_kinds dropped, gone;   /* data frames that the switch dropped; that a
+                               * blackhole discarded */
     tv_cpu_frame *cpu_first, *cpu_last;
     uint32_t cpu_waiting;
     tv_blackhole *blackholes;
     /* a host */
     tv_host *host;
     tv_wire *host_out;
-    uint8_t attached;         /* has a NIC */
+    uint8_t attached;         /* 1: it has a NIC */
     uint32_t rank;            /* a node of another rank has no other state */
 };
 
@@ -253,7 +264,7 @@ int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
 /* Times of the next events of all nodes, and the least of each block of 64. */
 typedef struct tv_schedule {
     uint64_t *next;
-    uint64_t *least;          /* by block; where stale, a lower bound */
+    uint64_t *least;          /* by block; a lower bound if stale[block] */
     uint8_t *stale;
     uint32_t n, blocks, cap;
 } tv_schedule;
@@ -279,11 +290,12 @@ struct tv_net {
     uint64_t under_way;       /* frames on wires */
     uint32_t awake;           /* switches whose core has a next event */
     uint64_t now_ps;          /* start of the window while one runs */
-    uint64_t last_ps;         /* of the last event with a frame */
-    uint64_t events;
-    uint64_t seen;            /* sequence number of the next sight */
+    uint64_t last_ps;         /* time of the last event with a frame */
+    uint64_t events;          /* number of events handled */
+    uint64_t seen;            /* sequence number of the next tv_sight */
     uint64_t limit_ps;        /* the run ends before it */
-    uint64_t least_arrival_ps; /* earliest allowed for a frame sent now */
+    uint64_t least_arrival_ps; /* earliest arrival that is allowed for a frame
+                                * sent now */
     tv_formats formats;
     tv_capture *captures;
     tv_watch *watches;
@@ -302,7 +314,7 @@ enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
 /* 1: no frame is under way and every NIC is idle; 0: not so; -1: exception. */
 int tv_net_at_rest(tv_net *net);
 void tv_net_clear(tv_net *net);
-/* A node has an event at time_ps. */
+/* Notes that a node has an event at time_ps. */
 void tv_schedule_lower(tv_schedule *s, uint32_t node, uint64_t time_ps);
 /* Sets the exception NetworkError; returns -1. */
 int tv_net_error(const char *format, ...);
@@ -313,21 +325,21 @@ int tv_net_error(const char *format, ...);
 typedef struct tv_state {
     uint64_t first_ps;        /* earliest event */
     uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
-    uint64_t last_ps;         /* of the last event with a frame */
-    uint32_t busy;            /* not at rest */
-    uint32_t mark;            /* rank 0 has reached its mark of events */
+    uint64_t last_ps;         /* time of the last event with a frame */
+    uint32_t busy;            /* 1: the rank is not at rest */
+    uint32_t mark;            /* 1: rank 0 has reached its mark of events */
 } tv_state;
 
-/* Message exchanges of a rank since the start. */
+/* Counts of a rank's message exchanges since the start. */
 typedef struct tv_rank_counts {
     uint64_t meetings;
-    uint64_t frames;          /* sent by this rank to others */
-    uint64_t bytes;           /* of all its messages, with their headers */
+    uint64_t frames;          /* frames sent to other ranks */
+    uint64_t bytes;           /* bytes of all messages sent, with headers */
 } tv_rank_counts;
 
-/* Rank `rank` of `count`. The ranks exchange messages by the transport's method
- * exchange(messages) -> messages, both lists of bytes objects by rank. NULL
- * with an exception. */
+/* Makes rank `rank` of `count`. The ranks exchange messages by the transport's
+ * method exchange(messages) -> messages, both lists of bytes objects by rank.
+ * NULL with an exception. */
 tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count);
 void tv_ranks_free(tv_ranks *r);
 /* The index of this rank; 0 if r is NULL. */
@@ -365,8 +377,9 @@ struct tv_log {
 /* Adds an event, if the frame belongs to the log; 0, -1. */
 int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f);
 void tv_log_free(tv_log *l);
-/* tv_capture.c: pcapng files of frames that arrive on wires. A failed write
- * raises NetworkError (NULL, -1). Only the first of several ranks writes. */
+/* tv_capture.c: writes pcapng files of frames that arrive on wires. A failed
+ * write raises NetworkError (NULL, -1). Only the first of several ranks writes.
+ */
 tv_capture *tv_capture_new(tv_net *net, const char *path);
 int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name);
 int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f);
@@ -382,9 +395,9 @@ void tv_capture_take(tv_net *net, uint8_t *to);
 /* Adds the frames that another rank has gathered; 0, -1. */
 int tv_capture_join(tv_net *net, const uint8_t *from, size_t size);
 void tv_captured_free(tv_captured *c);
-/* tv_watch.c: arrivals of a flow's packets at switches. */
+/* tv_watch.c: records the arrivals of a flow's packets at switches. */
 typedef struct tv_sight {
-    uint64_t time_ps, number; /* number: order of recording */
+    uint64_t time_ps, number; /* time; number in the order of recording */
     uint32_t node, port, psn; /* psn UINT32_MAX: none */
 } tv_sight;
 struct tv_watch {
@@ -396,15 +409,16 @@ struct tv_watch {
 };
 int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f);
 void tv_watch_free(tv_watch *w);
-/* tv_sample.c: periodic samples of ports. */
+/* tv_sample.c: takes periodic samples of ports. */
 struct tv_sampler {
     uint64_t period_ps, next_ps;
-    tv_wire **wires;          /* from switches */
+    tv_wire **wires;          /* wires that begin at the sampled ports */
     uint64_t *tx_before;      /* tx_bytes of each port at the last sample */
     uint32_t n;
     size_t rows, cap;
-    uint64_t *time_ps;        /* by row */
-    uint32_t *queue_bytes, *tx_bytes; /* by row, then port */
+    uint64_t *time_ps;        /* time of each row; a row is one sample */
+    /* by row, then port: */
+    uint32_t *queue_bytes, *tx_bytes;
     uint8_t *paused;
 };
 /* When the next sample is due, or TC_NEVER; tv_sample_take takes it: 0, -1. */

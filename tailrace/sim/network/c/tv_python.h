@@ -11,8 +11,8 @@ typedef struct tv_object {
     tv_net net;
 } tv_object;
 
-/* The switch, host or wire with an index. NULL with an exception: there is
- * none, or the network is closed. */
+/* Return the switch, host or wire with an index; NULL with an exception if
+ * there is none, or the network is closed. */
 tv_node *tv_py_switch(tv_object *self, unsigned node);
 tv_node *tv_py_host(tv_object *self, unsigned node);
 tv_wire *tv_py_wire(tv_object *self, unsigned wire);
@@ -25,7 +25,8 @@ tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks);
 PyObject *tv_shared_exchange(PyObject *module, PyObject *args);
 
-/* Methods by file: assembly, faults, observation, accounts. */
+/* The methods of Net, by the file that defines them: assembly of the network,
+ * faults, observation, accounts. */
 extern PyMethodDef tv_py_build_methods[];
 extern PyMethodDef tv_py_fault_methods[];
 extern PyMethodDef tv_py_observe_methods[];

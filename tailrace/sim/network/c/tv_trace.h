@@ -40,7 +40,7 @@ static inline uint64_t tv_load_few(const uint8_t *p, uint32_t len)
     return x;
 }
 
-/* XOR of both halves of the product. */
+/* The XOR of both halves of the product. */
 static inline uint64_t tv_fold(uint64_t x, uint64_t y)
 {
     unsigned __int128 product = (unsigned __int128)x * y;

@@ -112,7 +112,7 @@ static void discharge(tr_switch *s, tr_pkt *p)
     uint64_t shared = p->charged_bytes, head = 0;
     if (p->charge == TR_CHARGE_OWN) {
         s->ports[p->pfc_port]->own_bytes -= shared;
-        s->buffer.from_ports -= shared;
+        s->buffer.in_reserves -= shared;
         shared = 0;
     } else if (p->charge == TR_CHARGE_LOSSLESS) {
         head = release(state_of(s, p), shared);
@@ -148,7 +148,7 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
         return TR_DROP_COUNT;
     if (t && t->own_bytes + bytes <= b->cfg.port_bytes) {
         t->own_bytes += bytes;
-        b->from_ports += bytes;
+        b->in_reserves += bytes;
         p->charge = TR_CHARGE_OWN;
     } else if (bytes <= free_shared(b)) {
         occupy(b, bytes, 0);
@@ -247,7 +247,7 @@ void tr_buffer_reserve(tr_switch *s)
 
 void tr_buffer_clear(tr_switch *s)
 {
-    s->buffer.shared = s->buffer.head = s->buffer.from_ports = 0;
+    s->buffer.shared = s->buffer.head = s->buffer.in_reserves = 0;
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i]) {
             s->ports[i]->own_bytes = 0;
@@ -290,7 +290,7 @@ void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out)
         .shared_most_bytes = b->shared_most,
         .headroom_bytes = b->head,
         .headroom_most_bytes = b->head_most,
-        .own_bytes = b->from_ports,
+        .own_bytes = b->in_reserves,
         .held_bytes = charged_in_list(s->resubmitted.head) +
                       charged_in_list(s->recirculated.head),
     };

@@ -45,13 +45,14 @@ enum tr_instance {
 
 #define TR_CLONE_VALID 0x8000u
 
-/* To what a waiting packet's bytes are charged (tr_buffer.c). */
+/* The part of the packet buffer to which a waiting packet's bytes are charged
+ * (tr_buffer.c). */
 enum tr_charge {
-    TR_CHARGE_NONE,
+    TR_CHARGE_NONE,          /* the packet has no space in the buffer */
     TR_CHARGE_OWN,           /* the reserve of its ingress port */
     TR_CHARGE_SHARED,        /* the shared part of the buffer */
-    TR_CHARGE_LOSSLESS       /* shared part or headroom, counted by ingress
-                              * port and priority for PFC */
+    TR_CHARGE_LOSSLESS       /* the shared part or the headroom; PFC counts
+                              * these bytes by ingress port and priority */
 };
 
 /* A packet in the switch: bookkeeping, then the PHV, then the frame's bytes.
@@ -67,9 +68,11 @@ typedef struct tr_pkt {
     uint32_t off, len;       /* offset and length of the frame in buf */
     uint32_t virt;           /* virtual payload: bytes counted, not stored */
     uint32_t parsed;         /* bytes that the parser has extracted */
-    uint32_t in_len;         /* length for counters and byte meters */
-    uint32_t plen;           /* packet_length, updated with the headers */
-    uint32_t trunc;          /* length to truncate to, UINT32_MAX: none */
+    uint32_t in_len;         /* length with which counters and byte meters
+                              * count the packet */
+    uint32_t plen;           /* standard_metadata.packet_length: changes with
+                              * the headers */
+    uint32_t trunc;          /* length to truncate to; UINT32_MAX: do not */
     uint32_t ingress_port;
     uint32_t egress_port;
     uint32_t charged_bytes;  /* bytes in the packet buffer (tr_buffer.c) */
@@ -78,20 +81,24 @@ typedef struct tr_pkt {
     uint8_t size_class;      /* index of its free list; from TR_SIZE_CLASSES
                               * on for packed packets (tr_pack.c) */
     uint8_t exit;            /* `exit` was executed in this control */
-    uint8_t failed;          /* tr_drop + 1 when an assert or loop failed */
+    uint8_t failed;          /* 1 + enum tr_drop after a failed assert or an
+                              * endless loop; else 0 */
     uint16_t clone_session;  /* session id | TR_CLONE_VALID; 0: no clone */
-    /* other requests of the program: a field list, or an id; 0: none */
+    /* other requests of the program, each a field list or an id; 0: none */
     uint16_t clone_fields, digest, resubmit, recirculate;
     uint32_t generation;     /* tr_switch.generation when it was allocated */
     uint32_t size;           /* bytes of the block with this struct */
-    uint8_t charge;          /* enum tr_charge: what charged_bytes occupy */
-    uint8_t pfc_class;       /* TR_CHARGE_LOSSLESS: priority charged */
+    uint8_t charge;          /* enum tr_charge: where charged_bytes are */
+    uint8_t pfc_class;       /* TR_CHARGE_LOSSLESS: the priority whose bytes
+                              * PFC counts */
     uint8_t copy;            /* it is a clone or a multicast copy */
     uint32_t mark;           /* its number while a tracer records it
                               * (tr_tracer.h), else 0 */
-    uint32_t origin;         /* tr_origin of the received frame */
-    uint64_t ready_ps;       /* in a re-entry queue: when it may enter */
-    uint64_t order;          /* order of arrival over both re-entry queues */
+    uint32_t origin;         /* the caller's id of the received frame from
+                              * which this packet comes (tr_origin); 0: none */
+    uint64_t ready_ps;       /* in a re-entry queue: when ingress may start */
+    uint64_t order;          /* number of its arrival, counted over both
+                              * re-entry queues */
     alignas(16) uint8_t phv[];
 } tr_pkt;
 
@@ -103,8 +110,8 @@ typedef struct tr_counter_cell {
 
 enum tr_meter_mode {
     TR_METER_UNSET,           /* every packet is green */
-    TR_METER_TWO_RATES,
-    TR_METER_ONE_RATE         /* with an excess burst */
+    TR_METER_TWO_RATES,       /* RFC 2698 */
+    TR_METER_ONE_RATE         /* one rate and an excess burst (RFC 2697) */
 };
 
 /* A meter occupies two cache lines. Without rates it uses only the first; for a
@@ -112,11 +119,12 @@ enum tr_meter_mode {
 typedef struct tr_meter {
     uint8_t mode;             /* enum tr_meter_mode */
     uint64_t last_ps;
-    uint64_t c_tokens, p_tokens;  /* committed; peak or excess burst */
-    uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-12 */
+    uint64_t c_tokens, p_tokens;  /* tokens in the committed bucket; in the
+                                   * peak or excess bucket */
+    uint64_t c_frac, p_frac;  /* fractions of a token, in units of 1e-12 */
     tr_counter_cell counts[TR_COLOURS];
     uint64_t cir, cburst, pir;
-    uint64_t pburst;          /* with one rate: the excess burst */
+    uint64_t pburst;          /* TR_METER_ONE_RATE: the excess burst */
 } tr_meter;
 
 /* A table entry. Its hash table's slot has a copy of what packets need, if that
@@ -164,8 +172,9 @@ TR_INLINE int tr_entry_wins(const tr_entry *e, const tr_entry *other)
  * used. A hit reads one cache line if key and action data are short: a large
  * network has more entries than fit into the processor's caches.
  *
- *   words: the masked key (key_words long), then the action data; instead of
- *          these a pointer to the entry if packets need more (desc->entries) */
+ *   words: the masked key (key_words long), then the action data. If packets
+ *          need more of the entry (desc->entries), a pointer to the entry
+ *          replaces the action data. */
 typedef struct tr_slot {
     uint32_t id;              /* action index */
     uint32_t taken;           /* the entry's handle + 1; 0: the slot is free */
@@ -176,12 +185,13 @@ typedef struct tr_slot {
  * space search). */
 typedef struct tr_tuple {
     uint8_t *slots;
-    uint64_t seed;            /* of the hash, from tr_seed */
+    uint64_t seed;            /* seed of the hash, from tr_seed */
     uint64_t mask_word;       /* the first word of mask */
     uint8_t *mask;
     uint32_t n_slots;         /* a power of two */
     int32_t top_priority;     /* at least the priority of every entry */
-    uint32_t count;           /* keys; a key's slot has its best entry */
+    uint32_t count;           /* number of keys; the slot of a key has the
+                               * key's best entry */
 } tr_tuple;
 
 /* Allocator of handles: it gives out the smallest free one. */
@@ -201,8 +211,8 @@ typedef struct tr_key_field {
 typedef struct tr_table_desc {
     const char *name;
     uint8_t match;            /* enum tr_match */
-    uint16_t key_bytes;       /* without padding */
-    uint16_t key_words;       /* padded with zeros to 8-byte words */
+    uint16_t key_bytes;       /* length of the key without padding */
+    uint16_t key_words;       /* 8-byte words of the key, padded with zeros */
     uint32_t max_size;
     uint32_t data_limbs;
     uint8_t indirect;         /* entries refer to members or groups ... */
@@ -218,13 +228,15 @@ typedef struct tr_vectors tr_vectors;
 
 typedef struct tr_table {
     const tr_table_desc *desc;
-    tr_tuple *tuples;         /* by top_priority, highest first */
+    tr_tuple *tuples;         /* sorted by top_priority, the highest first */
     uint32_t n_tuples;
-    tr_vectors *vectors;      /* ranges, many masks (tr_vectors.c); or NULL */
+    tr_vectors *vectors;      /* bit vectors, for range fields and for many
+                               * masks (tr_vectors.c); NULL: not used */
     uint32_t vectored;        /* vectors have the entries below this handle */
     int by_vectors;           /* lookups use vectors; there are no tuples */
-    tr_entry **index;         /* ternary, range: hash table of the best entry
-                               * of each key and mask (tr_index.c) */
+    tr_entry **index;         /* ternary and range tables: a hash table of
+                               * the best entry of each key and mask
+                               * (tr_index.c) */
     uint32_t n_index, n_keys; /* buckets and keys of the index */
     tr_entry **by_handle;
     uint32_t n_handles, count, next_seq, max_size;
@@ -261,7 +273,8 @@ _Static_assert(sizeof(tr_counter_cell) == 2 * sizeof(uint64_t),
 typedef struct tr_array_desc {
     const char *name;
     uint64_t size;
-    uint32_t bits;            /* registers: width; meters: 1 = bytes */
+    uint32_t bits;            /* registers: width in bits; meters: 1: it
+                               * counts bytes, 0: packets */
     uint32_t cell_bytes;      /* registers: storage of one cell */
     uint32_t block, offset;   /* registers: block and offset of cell 0 */
     uint32_t stride;          /* registers: bytes from cell to cell */
@@ -270,7 +283,7 @@ typedef struct tr_array_desc {
 /* Registers of the same size are interleaved in a block: the cells of one index
  * are adjacent, because programs use them together as a record. */
 typedef struct tr_block_desc {
-    uint64_t size;            /* records */
+    uint64_t size;            /* number of records */
     uint32_t stride;
 } tr_block_desc;
 
@@ -286,8 +299,9 @@ struct tr_program {
     uint32_t phv_carried;     /* leading bytes of the PHV that egress needs */
     const char *name;
     uint32_t n_tables, n_profiles, n_counters, n_registers, n_meters, n_vsets;
-    uint32_t n_blocks;        /* of registers */
-    uint32_t digest_limbs;    /* longest digest record; 0: no digests */
+    uint32_t n_blocks;        /* number of register blocks */
+    uint32_t digest_limbs;    /* limbs of the longest digest message; 0: the
+                               * program has no digests */
     const tr_table_desc *tables;
     const tr_profile_desc *profiles;
     const tr_array_desc *counters, *registers, *meters, *vsets;
@@ -315,8 +329,10 @@ typedef struct tr_queue {
     tr_pkt *head, *tail;
     uint32_t packets, max_packets;
     uint64_t bytes, max_bytes;
-    uint64_t pps, next_ps;    /* packets/s limit; when the next may leave */
-    uint64_t pause_until_ps;  /* PFC received */
+    uint64_t pps, next_ps;    /* limit in packets/s; when the next packet may
+                               * leave */
+    uint64_t pause_until_ps;  /* end of the pause that received PFC frames
+                               * requested */
 } tr_queue;
 
 /* PFC of one port and priority. As ingress it pauses the sender; as egress its
@@ -330,34 +346,40 @@ typedef struct tr_pfc_state {
     uint64_t paused_from_ps;  /* egress: when its last pause began */
     uint64_t asked_until_ps;  /* when the requested pause ends, even if it is
                                * ignored in a storm */
-    uint64_t paused_ps;       /* the watchdog's leaky bucket (tr_watch.c) ... */
-    uint64_t updated_ps;      /* ... at this time */
-    uint64_t storm_from_ps;
+    uint64_t paused_ps;       /* level of the watchdog's leaky bucket, which
+                               * fills during pauses (tr_watch.c) */
+    uint64_t updated_ps;      /* when paused_ps was computed */
+    uint64_t storm_from_ps;   /* when the present storm began */
     uint8_t blocked;          /* 1: at updated_ps packets waited for the end of
                                * a pause */
     uint8_t paused;           /* ingress: the sender is paused */
-    tr_pfc_stats stats;       /* up to the last change */
+    tr_pfc_stats stats;       /* counts up to the last change of state */
 } tr_pfc_state;
 
 /* The packet buffer: memory for packets that wait (tr_buffer.c). */
 typedef struct tr_buffer {
     tr_buffer_config cfg;
-    uint64_t reserved;        /* headrooms and port reserves, of ports in use */
+    uint64_t reserved;        /* bytes reserved for ports in use: headrooms and
+                               * port reserves */
     /* occupied bytes of the shared part, of the headrooms, and of the ports'
      * reserves; "most": the maximum so far */
-    uint64_t shared, shared_most, head, head_most, from_ports;
+    uint64_t shared, shared_most, head, head_most, in_reserves;
 } tr_buffer;
 
 /* Ordered by use: the fields that every frame uses are in two cache lines. */
 typedef struct tr_port {
-    uint8_t down, blocked;
-    uint8_t waiting;          /* bit per priority: its queue is not empty */
-    uint8_t watched;          /* ... the watchdog has to check it */
-    uint8_t dropping;         /* ... it has a storm and drops its packets */
+    uint8_t down;
+    uint8_t blocked;          /* the caller takes no more frames of this port
+                               * for now (tr_port_block) */
+    /* a bit per priority, which is set if its queue ... */
+    uint8_t waiting;          /* ... is not empty */
+    uint8_t watched;          /* ... has to be checked by the watchdog */
+    uint8_t dropping;         /* ... has a PFC storm and drops its packets */
     uint16_t heap_at;         /* index in tr_switch.heap, or TR_NO_PLACE */
     uint64_t rate_bps, delay_ps;
-    uint64_t busy_until_ps, frac;  /* end of serialisation; its remainder,
-                                    * in bits * 1e12 */
+    uint64_t busy_until_ps;   /* end of the serialisation of the last frame */
+    uint64_t frac;            /* remainder of that time's division by the rate,
+                               * in bits * 1e12 */
     tr_pfc_state *pfc_state;  /* per priority; NULL: PFC off */
     alignas(64) tr_port_stats stats;
     tr_queue queue[TR_MAX_PRIORITIES];
@@ -398,26 +420,30 @@ struct tr_switch {
     tr_table *tables;
     tr_profile *profiles;
     tr_counter_cell **counters;
-    uint8_t **registers;      /* address of cell 0 of each */
+    uint8_t **registers;      /* address of each register's cell 0 */
     void **blocks;            /* memory of the registers, as allocated */
     tr_meter **meters;
     tr_vset *vsets;
     tr_replicas **groups[TR_PRE_PAGES], **sessions[TR_PRE_PAGES];
 
     tr_switch_config cfg;
-    tr_pfc_config pfc;        /* for ports not used yet */
+    tr_pfc_config pfc;        /* PFC settings of ports not used yet */
     tr_buffer buffer;
     tr_port *ports[TR_MAX_PORTS];
-    uint64_t due[TR_MAX_PORTS / 64];  /* bit per port to serve (tr_loop.c) */
-    uint8_t due_words;        /* bit per word of due that is not 0 */
+    uint64_t due[TR_MAX_PORTS / 64];  /* a bit is set for each port that has
+                                       * to be served (tr_loop.c) */
+    uint8_t due_words;        /* a bit is set for each word of due that is
+                               * not 0 */
     uint32_t n_heap;
     tr_wait heap[TR_MAX_PORTS];  /* ports with a later event, a binary heap */
     tr_reentry resubmitted, recirculated;
-    uint64_t reentries;       /* packets ever resubmitted or recirculated */
-    uint64_t recirc_busy_ps;
-    uint8_t refusing;         /* a packet not admitted is in egress (tr_tm.c) */
+    uint64_t reentries;       /* packets resubmitted or recirculated so far */
+    uint64_t recirc_busy_ps;  /* until when the recirculation port sends */
+    uint8_t refusing;         /* egress runs for a lossless packet that will
+                               * be dropped, only so that the program can
+                               * subtract its bytes (tr_tm.c) */
     tr_pkt *out_head, *out_tail;  /* sent frames, for tr_pop */
-    uint64_t out_bytes;       /* memory of these */
+    uint64_t out_bytes;       /* memory of the sent frames */
     uint64_t now_ps, next_event_ps;
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
     tr_clock_fn clock;        /* tr_set_clock; NULL: time is now_ps */
@@ -431,24 +457,28 @@ struct tr_switch {
 
     tr_pkt *free_pkts[TR_SIZE_CLASSES + TR_PACKED_LINES];
     uint64_t packet_bytes;    /* memory of all packets, free ones included */
-    uint32_t steps;           /* passes and copies at one time (tr_loop.c) */
+    uint32_t steps;           /* passes and copies at now_ps in this call of
+                               * tr_run, which limits them (tr_loop.c) */
     uint32_t generation;      /* counts program loads: PHV sizes differ */
-    uint64_t *digests;        /* ring of records: index, time, limbs */
+    uint64_t *digests;        /* ring of digest messages: each is the digest's
+                               * index, a time, and limbs */
     uint32_t digest_head, digest_count;
 
     tr_log_fn log;
     void *log_arg;
     tr_lost_fn lost;
     void *lost_arg;
-    uint32_t origin;          /* id for received frames (tr_origin) */
+    uint32_t origin;          /* the id that received frames get (tr_origin) */
     struct tr_tracer *tracer; /* records what happens to marked packets */
     uint32_t marked;          /* last number given by earlier tracers, whose
                                * packets may still be in the switch */
-    const tr_program *regular; /* the regular build, while prog is tracing */
+    const tr_program *regular; /* the regular build, while prog is the tracing
+                                * build of the program */
     const tr_pkt *traced_pkt; /* the packet in the present stage */
-    uint64_t *coverage;       /* coverage counts, while prog is tracing */
+    uint64_t *coverage;       /* coverage counts, while prog is the tracing
+                               * build */
     pthread_mutex_t lock;
-    atomic_int waiting;
+    atomic_int waiting;       /* number of threads that wait for the lock */
 };
 
 #define TR_DIGEST_RING 1024u

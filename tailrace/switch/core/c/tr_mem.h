@@ -12,14 +12,14 @@
 
 #include <stddef.h>
 
-/* A block of zeros, NULL when out of memory. */
+/* Allocates a block of zeros; NULL: no memory. */
 void *tr_mem_new(size_t size);
 /* Frees a block of this size; block may be NULL. */
 void tr_mem_free(void *block, size_t size);
 
-/* An array of zeros of this size, NULL when out of memory. Pages that are never
- * written use no memory. calloc does not promise that: it may reuse a large
- * freed block, and then clears it byte by byte. */
+/* Allocates an array of zeros of this size; NULL: no memory. Pages that are
+ * never written use no memory. calloc does not promise that: it may reuse a
+ * large freed block, and then clears it byte by byte. */
 void *tr_mem_array(size_t size);
 void tr_mem_array_free(void *array, size_t size);
 

@@ -78,13 +78,13 @@ enum tr_drop {
 typedef struct tr_pfc_limits {
     uint64_t xoff_bytes;      /* pause the sender above this many bytes */
     uint64_t xon_bytes;       /* resume it at or below this many bytes */
-    uint64_t headroom_bytes;  /* accepted above xoff before dropping */
+    uint64_t headroom_bytes;  /* accept this many bytes above xoff, then drop */
 } tr_pfc_limits;
 
 /* PFC watchdog: detects queues that are paused for too long (tr_watch.c). */
 typedef struct tr_pfc_watchdog {
     uint64_t detect_ps;       /* a pause this long is a storm; 0: no watchdog */
-    uint64_t restore_ps;      /* time from the last pause to a storm's end */
+    uint64_t restore_ps;      /* a storm ends this long after the last pause */
     uint32_t share_ppm;       /* share of the time that a queue may be paused
                                * without a storm; 1000000: any share, as long
                                * as pauses are interrupted */
@@ -94,8 +94,10 @@ typedef struct tr_pfc_watchdog {
 
 /* PFC of one port and all its priorities (RLB §II-A, IEEE 802.1Qbb). */
 typedef struct tr_pfc_config {
-    uint8_t enabled;          /* bit per priority that is lossless; 0: off */
-    uint16_t quanta;          /* pause time to request, in 512 bit times */
+    uint8_t enabled;          /* a bit is set for each lossless priority; 0: PFC
+                               * is off */
+    uint16_t quanta;          /* duration of the pauses that this port requests,
+                               * in units of 512 bit times */
     tr_pfc_limits limits[TR_MAX_PRIORITIES];
     tr_pfc_watchdog watchdog;
     uint8_t rise;             /* packets received here are queued this many
@@ -104,8 +106,9 @@ typedef struct tr_pfc_config {
 
 /* The memory that all ports of a switch share (tr_buffer.c). */
 typedef struct tr_buffer_config {
-    uint64_t bytes;           /* size, reserves included; 0: no limit */
-    uint64_t port_bytes;      /* reserve of each port for lossy packets */
+    uint64_t bytes;           /* size including the reserves; 0: no limit */
+    uint64_t port_bytes;      /* each port has a reserve of this size for lossy
+                               * packets */
     /* dynamic thresholds: xoff is at most alpha times the free bytes;
      * alpha_num 0: static thresholds */
     uint32_t alpha_num, alpha_den;
@@ -114,18 +117,21 @@ typedef struct tr_buffer_config {
 typedef struct tr_buffer_state_t {
     uint64_t bytes;           /* size, as configured */
     uint64_t reserved_bytes;  /* headrooms and reserves of ports in use */
-    uint64_t shared_bytes, shared_most_bytes;  /* occupied; maximum so far */
+    /* occupied bytes of the shared part and of the headrooms: now, and at most
+     * so far */
+    uint64_t shared_bytes, shared_most_bytes;
     uint64_t headroom_bytes, headroom_most_bytes;
-    uint64_t own_bytes;       /* occupied in ports' reserves */
-    uint64_t held_bytes;      /* counted packet by packet: must equal
-                               * shared_bytes + headroom_bytes + own_bytes */
+    uint64_t own_bytes;       /* occupied bytes of the ports' reserves */
+    uint64_t held_bytes;      /* the same three, summed packet by packet: must
+                               * equal shared_bytes + headroom_bytes + own_bytes
+                               */
 } tr_buffer_state_t;
 
 /* The bytes of a paused queue that were received on one port with one
  * priority. */
 typedef struct tr_paused_queue {
-    uint32_t port, priority;  /* of the queue */
-    uint32_t from_port, from_priority;
+    uint32_t port, priority;  /* port and priority of the queue */
+    uint32_t from_port, from_priority;  /* those of the received bytes */
     uint64_t bytes;
     uint64_t xon_bytes;       /* the sender is resumed when all queues together
                                * have at most this many bytes from it */
@@ -156,10 +162,11 @@ typedef struct tr_switch_config {
     uint64_t port_rate_bps;   /* default port rate, 0: infinitely fast */
     uint64_t port_delay_ps;   /* default delay after serialisation */
     uint64_t recirc_rate_bps; /* rate of the recirculation port, 0: infinite */
-    uint64_t seed;            /* of the random extern */
-    uint64_t packet_bytes;    /* memory for packets, 0: no limit; received
-                               * packets and copies may use half of it, packets
-                               * that leave their queues all */
+    uint64_t seed;            /* seed of the extern function random */
+    uint64_t packet_bytes;    /* bytes of memory for packets; 0: no limit. Only
+                               * half of it is available to received packets
+                               * and copies, all of it to packets that leave
+                               * their queues */
 } tr_switch_config;
 
 /* A frame to send. data stays valid until tr_release(slot). */
@@ -167,8 +174,9 @@ typedef struct tr_out {
     uint32_t port;
     uint32_t len;             /* number of bytes at data */
     uint32_t virt;            /* virtual payload bytes after these */
-    uint32_t origin;          /* id of the received frame (tr_origin) */
-    uint64_t time_ps;         /* when the last bit has left (may be future) */
+    uint32_t origin;          /* id of the received frame that this frame comes
+                               * from (tr_origin) */
+    uint64_t time_ps;         /* when the last bit leaves, perhaps later */
     const uint8_t *data;
     void *slot;
 } tr_out;
@@ -188,10 +196,10 @@ typedef struct tr_port_stats {
  * Held frames (in the switch) are counted by a walk over its lists, all others
  * by counters. */
 typedef struct tr_account {
-    uint64_t rx_frames;       /* received */
+    uint64_t rx_frames;       /* received frames */
     uint64_t made_frames;     /* clones, multicast copies, pause frames */
     uint64_t tx_frames;       /* taken out by tr_pop */
-    uint64_t dropped_frames;  /* for any reason of tr_drops_read */
+    uint64_t dropped_frames;  /* dropped, for any reason */
     uint64_t held_frames;     /* in queues, re-entry and the output list */
     uint64_t rx_virt, made_virt, tx_virt, dropped_virt;
     uint64_t cut_virt;        /* cut off by truncate */
@@ -204,16 +212,17 @@ typedef struct tr_account {
 typedef struct tr_lost {
     const uint8_t *data;      /* NULL: its bytes are no longer available */
     uint32_t len, virt;
-    uint8_t copy;             /* a clone or multicast copy */
-    uint8_t cut;              /* truncate would have cut its payload off */
+    uint8_t copy;             /* 1: it is a clone or multicast copy */
+    uint8_t cut;              /* 1: truncate would have cut its payload off */
 } tr_lost;
 
 /* State of a port at one time. */
 typedef struct tr_port_state_t {
     uint64_t rate_bps, delay_ps;
-    uint64_t queue_packets, queue_bytes;  /* of all priorities */
+    uint64_t queue_packets, queue_bytes;  /* in the queues of all priorities */
     uint64_t tx_bytes;
-    uint8_t paused;           /* bit per priority that is paused by PFC */
+    uint8_t paused;           /* a bit is set for each priority that PFC has
+                               * paused */
 } tr_port_state_t;
 
 /* What a table entry refers to. Limbs are 64-bit words, the least significant
@@ -240,10 +249,11 @@ typedef struct tr_replica {
     uint32_t instance;
 } tr_replica;
 
-/* level: 1 info, 2 warning, 3 error */
+/* Called with a line of log text. level: 1 info, 2 warning, 3 error */
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
+/* Called with each frame that is dropped. */
 typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
-/* The time, in ps. */
+/* Returns the present time in ps. */
 typedef uint64_t (*tr_clock_fn)(void *arg);
 
 /* Creates a switch; NULL when out of memory, the settings are invalid or the
@@ -254,9 +264,9 @@ void tr_switch_free(tr_switch *s);
  * packets in flight. Ports keep their settings. prog must outlive the switch.
  */
 int tr_switch_load(tr_switch *s, const tr_program *prog);
-/* Exchanges program and state of s and other; other must not have received a
- * packet. Drops the packets in flight; ports keep their settings. Cannot fail.
- * Other threads may use s meanwhile, but not other. */
+/* Exchanges the programs and states of s and other; other must not have
+ * received a packet. Drops the packets in flight; ports keep their settings.
+ * Cannot fail. Other threads may use s meanwhile, but not other. */
 void tr_switch_exchange(tr_switch *s, tr_switch *other);
 /* Advances the time for entries and meters created from now on. */
 void tr_switch_clock(tr_switch *s, uint64_t now_ps);
@@ -288,8 +298,10 @@ uint64_t tr_next(const tr_switch *s);
  * an invalid port number; zeros for a port that was never used. */
 int tr_port_state(const tr_switch *s, uint32_t port, uint64_t at_ps,
                   tr_port_state_t *out);
+/* Takes the next sent frame out of the switch: 1, or 0 if there is none. */
 int tr_pop(tr_switch *s, tr_out *out);
 void tr_release(tr_switch *s, void *slot);
+/* Sets whether a port's packets have to stay in its queues for now. */
 void tr_port_block(tr_switch *s, uint32_t port, int blocked);
 void tr_port_up(tr_switch *s, uint32_t port, int up);
 int tr_digest_pending(const tr_switch *s);
@@ -297,7 +309,7 @@ int tr_digest_pending(const tr_switch *s);
 /* Ports and queues. */
 int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps);
 int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ps);
-/* port TR_MAX_PORTS: all ports, also those not used yet */
+/* Sets PFC of a port; port TR_MAX_PORTS: of all, also those not used yet. */
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Durations count up to at_ps, or the switch's time if that is later. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
@@ -312,7 +324,8 @@ int tr_paused_queues(tr_switch *s, uint64_t at_ps, tr_paused_queue *out,
 int tr_pfc_storm_digests(tr_switch *s, int begin, int end);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out);
-/* prio TR_MAX_PRIORITIES: all queues of the port */
+/* Sets the depth of a queue in packets and bytes; prio TR_MAX_PRIORITIES: of
+ * all queues of the port. */
 int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
                    uint32_t packets, uint64_t bytes);
 int tr_queue_rate_pps(tr_switch *s, uint32_t port, uint32_t prio,
@@ -323,14 +336,14 @@ int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out);
 void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT]);
 void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
-/* Registers fn for log_msg and for errors. */
+/* Makes the switch call fn for each log_msg and for errors. */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
 /* Sets the clock for the packets' timestamps (ingress, enqueue, egress). It
  * must be the clock from which the caller takes the times that it passes; these
  * are the same for a whole batch of packets. NULL: timestamps are the switch's
  * time, that of the last event. */
 void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
-/* Registers fn for every frame that is dropped; NULL: none. */
+/* Makes the switch call fn for every frame that it drops; NULL: no calls. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 
 /* Tables. Handles are >= 0; handle -1 is the default entry. An insertion uses
@@ -394,7 +407,7 @@ int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                      uint64_t *limbs);
 int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       const uint64_t *limbs);
-/* configured[i]: whether the cell has rates */
+/* Reads the rates of n cells; configured[i]: whether cell first + i has any. */
 int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                   tr_meter_rates *rates, uint8_t *configured);
 /* Sets the rates of n cells; NULL: none. A cell that has these rates already
@@ -407,7 +420,8 @@ int tr_colours_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                     uint64_t *bytes_packets);
 int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                      const uint64_t *bytes_packets);
-/* values and masks: n byte strings each, of the set's key length */
+/* Replaces a value set. values and masks are n byte strings each, of the length
+ * of the set's key. */
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
                   const uint8_t *masks, uint32_t n);
 

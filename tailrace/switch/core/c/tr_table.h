@@ -32,14 +32,14 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
 int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target);
 int tr_table_remove(tr_table *t, int handle);
 int tr_table_set_default(tr_table *t, const tr_target *target);
-/* handle -1: the default entry; NULL when there is none */
+/* The entry with this handle (-1: the default entry); NULL: there is none. */
 tr_entry *tr_table_entry(const tr_table *t, int handle);
 
 /* ---- bit vectors (tr_vectors.c) ---- */
 
-/* Memory of the vectors for this many entries. */
+/* The memory in bytes that the vectors of this many entries take. */
 size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries);
-/* NULL: no memory. */
+/* Makes empty vectors; NULL: no memory. */
 tr_vectors *tr_vectors_new(const tr_table_desc *d);
 void tr_vectors_free(tr_vectors *v);
 /* Adds an entry. Needs memory (TR_ENOMEM) only for handles not used before. */
@@ -48,7 +48,7 @@ void tr_vectors_remove(const tr_table *t, const tr_entry *e);
 
 /* ---- index of entries, for updates (tr_index.c) ---- */
 
-/* Seed of hashes: a secret of the process. */
+/* The seed of all hashes: a secret of the process. */
 uint64_t tr_seed(void);
 
 /* Whether a table has an index: a ternary or a range table. */

@@ -25,7 +25,7 @@
 int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
                uint32_t virt, uint64_t now_ps);
 uint64_t tr_data_run(tr_switch *s, uint64_t now_ps);
-/* Bytes with which p counts in a queue. */
+/* The length in bytes with which p counts in a queue. */
 TR_INLINE uint32_t tr_pkt_bytes(const tr_pkt *p)
 {
     uint32_t bytes = p->len + p->virt;

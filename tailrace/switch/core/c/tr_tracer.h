@@ -29,11 +29,11 @@ enum tr_record_kind {
     TR_RECORD_ENTER,     /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_STAGE,     /* enum tr_stage, length, bytes of the PHV; locals
                           * begin as zeros */
-    TR_RECORD_STATE,     /* parser state */
+    TR_RECORD_STATE,     /* index of the parser state */
     TR_RECORD_EXTRACT,   /* offset in the packet, length */
     TR_RECORD_SELECT,    /* index of the case (default: the count of cases),
                           * limbs of the key */
-    TR_RECORD_ERROR,     /* parser error */
+    TR_RECORD_ERROR,     /* number of the parser error */
     TR_RECORD_STEP,      /* enum tr_owner, index of that owner, index of the
                           * step in its code */
     TR_RECORD_CHANGE,    /* 0 (PHV) or 1 (locals), offset, length, bytes */
@@ -52,8 +52,8 @@ enum tr_record_kind {
                           * correct */
     TR_RECORD_CLONE,     /* session, 1 if the session exists */
     TR_RECORD_DIGEST,    /* digest, limbs */
-    TR_RECORD_RESUBMIT,
-    TR_RECORD_RECIRCULATE,
+    TR_RECORD_RESUBMIT,    /* no fields */
+    TR_RECORD_RECIRCULATE, /* no fields */
     TR_RECORD_MULTICAST, /* group, count of replicas */
     TR_RECORD_COPY,      /* packet number of the copy, port, instance */
     TR_RECORD_QUEUE,     /* port, priority, packets and bytes in the queue, ps
@@ -64,7 +64,7 @@ enum tr_record_kind {
     TR_RECORD_DROP,      /* enum tr_drop */
     TR_RECORD_TEXT,      /* level, length, bytes of the text */
     TR_RECORD_CHOICE,    /* enum tr_choice, count of outcomes, outcome taken */
-    TR_RECORD_KINDS
+    TR_RECORD_KINDS      /* number of kinds */
 };
 
 enum tr_stage {

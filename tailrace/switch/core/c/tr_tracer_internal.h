@@ -8,7 +8,8 @@
 
 typedef struct undo_entry {
     void *address;
-    uint32_t len, at;         /* old bytes: length, offset in `bytes` */
+    uint32_t len, at;         /* the old content: its length, and its offset in
+                               * tr_tracer.bytes */
 } undo_entry;
 
 typedef struct arrival {
@@ -18,12 +19,12 @@ typedef struct arrival {
 
 struct tr_tracer {
     uint64_t *records;
-    uint32_t n, capacity;     /* fields in `records`: stored, and at most */
+    uint32_t n, capacity;     /* fields stored in `records`; most fields */
     uint32_t cut;             /* a record did not fit: no more are added */
     uint32_t packets;         /* last packet number given */
-    uint32_t missed;          /* packets that found records half full */
-    int recording;            /* received packets are marked */
-    arrival *selected;        /* packets traced in full, NULL: all */
+    uint32_t missed;          /* packets not marked: `records` was half full */
+    int recording;            /* 1: received packets are marked */
+    arrival *selected;        /* arrivals traced in full; NULL: all */
     uint32_t n_selected;
     uint64_t *coverage;
     uint32_t points, tables;
@@ -34,14 +35,14 @@ struct tr_tracer {
     /* of a dry run: */
     int dry_run;
     tr_pkt *head, *tail;      /* its waiting packets */
-    uint32_t pkt_bytes;       /* memory of these */
-    int full;                 /* it makes no more copies */
-    undo_entry *undo;
+    uint32_t pkt_bytes;       /* memory of the waiting packets */
+    int full;                 /* 1: it makes no more copies */
+    undo_entry *undo;         /* undo log of the switch's state */
     uint32_t n_undo, undo_capacity;
-    uint8_t *bytes;
+    uint8_t *bytes;           /* the old contents that the undo log needs */
     uint32_t n_bytes, bytes_capacity;
     const uint64_t *choices;
-    uint32_t n_choices, chosen;
+    uint32_t n_choices, chosen; /* number of choices given; used so far */
 };
 
 /* Grows a list to at least `want` items of `item` bytes; new items are zeros.

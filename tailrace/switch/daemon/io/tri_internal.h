@@ -68,8 +68,9 @@ static inline uint64_t tri_get(const tri_counter *c)
 /* Why a port waits before it sends. */
 typedef enum tri_wait {
     TRI_WAIT_NOT,             /* it does not wait */
-    TRI_WAIT_SOCKET,          /* send buffer full: until EPOLLOUT */
-    TRI_WAIT_RETRY            /* refused below the socket: until retry_ns */
+    TRI_WAIT_SOCKET,          /* the send buffer is full: waits for EPOLLOUT */
+    TRI_WAIT_RETRY            /* the driver or the peer refused a frame: waits
+                               * until tri_port.retry_ns */
 } tri_wait;
 
 /* A frame as the kernel delivers it, with offloads not yet completed. */
@@ -79,19 +80,20 @@ typedef struct tri_rx_frame {
     uint32_t len;             /* may be 0 */
     uint16_t tpid, tci;
     bool tagged;              /* the kernel has removed its VLAN tag */
-    bool outgoing;            /* sent by this host */
-    bool queued;              /* truncated: complete in the socket's queue */
-    bool lost, too_long;      /* incomplete, and to be dropped, because it was
-                               * lost or is too long */
-    bool skip;                /* to be ignored: its complete copy was lost */
-    bool super_frame;         /* to be cut into segments */
+    bool outgoing;            /* this host sent it */
+    bool queued;              /* it is truncated here; the socket's queue has
+                               * a complete copy */
+    bool lost, too_long;      /* it is incomplete and will be dropped, because
+                               * it was lost or is too long */
+    bool skip;                /* it is ignored, as its complete copy was lost */
+    bool super_frame;         /* it must be cut into segments */
 } tri_rx_frame;
 
 /* Receive ring shared with the kernel; memory NULL: no ring, frames are read by
  * system calls. */
 typedef struct tri_ring {
     uint8_t *memory;
-    uint32_t slots, at;       /* at: index of the oldest frame's slot */
+    uint32_t slots, at;       /* number of slots; index of the oldest frame's */
 } tri_ring;
 
 typedef struct tri_port {
@@ -100,19 +102,19 @@ typedef struct tri_port {
     char name[IFNAMSIZ];
     tri_link link;
     int rx_fd, tx_fd;         /* -1: closed */
-    tri_ring ring;            /* of rx_fd */
+    tri_ring ring;            /* receive ring of rx_fd */
     tri_pcap *rx_pcap, *tx_pcap;
     tri_counter info[TRI_FIELDS];
     /* Frames to send, in order: a ring buffer; its size is a power of two. */
     tr_out *fifo;
     uint32_t fifo_size, fifo_head, fifo_count;
-    bool active;              /* listed in tri_loop.active */
+    bool active;              /* it is listed in tri_loop.active */
     bool for_client;          /* it has no interface (tri_hand.c) */
     tri_wait wait;
     uint64_t retry_ns;        /* when to try again (TRI_WAIT_RETRY) */
-    uint32_t retries;         /* of the frame at the head */
+    uint32_t retries;         /* number of retries of the frame at the head */
     uint32_t refused_bytes;   /* frames of this length or more were refused;
-                               * 0: none */
+                               * 0: none were */
     uint64_t refused_ns;      /* when a frame was last refused for good */
 } tri_port;
 
@@ -142,37 +144,38 @@ typedef struct tri_rx {
 struct tri_loop {
     tr_switch *core;
     uint32_t cpu_port;
-    uint32_t ring_slots;      /* of each port */
+    uint32_t ring_slots;      /* slots of each port's receive ring */
     char *pcap_dir;
     uint64_t epoch_ns;        /* CLOCK_MONOTONIC at tri_new */
     int epoll_fd, timer_fd, wake_fd, link_fd;
     pthread_t thread;
     bool running;
     atomic_bool stop;
-    tri_port *ports[TR_MAX_PORTS];    /* by number */
+    tri_port *ports[TR_MAX_PORTS];    /* by port number; NULL: no such port */
     tri_port *list[TR_MAX_PORTS];     /* all ports, without gaps */
     uint32_t n_ports;
     tri_port *active[TR_MAX_PORTS];   /* ports with frames to send */
     uint32_t n_active;
     uint64_t core_next_ns;    /* time of the core's next event */
-    uint64_t armed_ns;        /* time of the timer; TR_NEVER: off */
-    bool spin;                /* poll instead of sleeping next time */
-    bool may_spin;            /* there is a second processor */
-    bool again;               /* do not sleep: the core has work now */
+    uint64_t armed_ns;        /* when the timer expires; TR_NEVER: it is off */
+    bool spin;                /* the loop polls next time and does not sleep */
+    bool may_spin;            /* spinning is allowed: there is a second
+                               * processor */
+    bool again;               /* the core has work now: do not sleep */
     void **done;              /* slots (tr_out.slot) to release to the core */
     uint32_t n_done, done_size;
     tri_rx rx;
     struct mmsghdr tx_msgs[TRI_BATCH];
     struct iovec tx_iov[TRI_BATCH];
     tri_box cpu;              /* packet-ins; its fd signals digests, too */
-    tri_counter cpu_drops;
+    tri_counter cpu_drops;    /* packet-ins dropped as the box was full */
     tri_box client_box;       /* frames sent by ports without interfaces */
     atomic_bool client_listens; /* a client takes the frames of client_box */
     atomic_uint client_frames;  /* frames in the rings of such ports */
 };
 
-/* Data of an epoll event: its kind in the upper 32 bits, the port number in the
- * lower. */
+/* The data of an epoll event has its kind in the upper 32 bits, and the port
+ * number in the lower. */
 enum { TRI_EV_WAKE, TRI_EV_TIMER, TRI_EV_LINK, TRI_EV_RX, TRI_EV_TX };
 #define TRI_EV(kind, number) ((uint64_t)(kind) << 32 | (number))
 
@@ -186,7 +189,8 @@ tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
  * header; -1 if that fails: p is unchanged. */
 int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex);
 void tri_port_close(tri_port *p);
-/* Writes "<what> <name>: <reason of the errno value error>" to err. */
+/* Writes the line "WHAT NAME: MESSAGE" to err, with the message of the errno
+ * value `error`. */
 void tri_fail(char *err, const char *what, const char *name, int error);
 
 /* tri_rx.c */
@@ -213,7 +217,7 @@ void tri_ring_release(tri_ring *r, uint32_t n);
 
 /* tri_tx.c */
 
-/* "Lock held": the caller has the core's lock. */
+/* "Lock held" at the end of a comment: the caller has the core's lock. */
 
 /* Queues a frame of the core to be sent at o->time_ps. Lock held. */
 void tri_tx_put(tri_loop *l, const tr_out *o);
@@ -242,10 +246,11 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
 /* Returns -1 with errno on failure; tri_box_free must be called also then. */
 int tri_box_init(tri_box *b);
 void tri_box_free(tri_box *b);
-/* Drops all frames. */
+/* Drops all frames of the box. */
 void tri_box_empty(tri_box *b);
 /* Adds a copy of a frame; false: the box is full or there is no memory. */
 bool tri_box_put(tri_box *b, const tr_out *o);
+/* The number of frames in the box. */
 uint32_t tri_box_count(tri_box *b);
 /* Removes the oldest frame; arguments and result as for tri_client_take. */
 int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,

@@ -39,15 +39,16 @@ typedef struct tri_loop tri_loop;
 
 /* State and counters of one port; every counter only grows. */
 typedef struct tri_port_info {
-    uint64_t up;              /* 1: administratively up and with carrier */
+    uint64_t up;              /* 1: it is administratively up and has carrier */
     uint64_t deleted;         /* 1: the interface no longer exists */
-    uint64_t blocked;         /* 1: waiting for the socket to take frames */
+    uint64_t blocked;         /* 1: it waits until the socket accepts frames */
     uint64_t rx_packets;      /* frames delivered to the core */
     uint64_t rx_bytes;
     uint64_t tx_packets;      /* frames that the kernel accepted */
     uint64_t tx_bytes;
-    uint64_t rx_kernel_drops; /* socket buffer full: the loop was too slow */
-    uint64_t rx_own;          /* frames sent by this host, ignored */
+    uint64_t rx_kernel_drops; /* dropped: the socket buffer was full, as the
+                               * loop was too slow */
+    uint64_t rx_own;          /* ignored: frames that this host sent */
     uint64_t rx_too_long;     /* dropped: longer than TR_MAX_FRAME */
     uint64_t rx_offload;      /* dropped: offload that software cannot undo */
     uint64_t rx_refused;      /* dropped: the core did not accept it */
@@ -59,7 +60,7 @@ typedef struct tri_port_info {
     uint64_t tx_invalid;      /* dropped: shorter than the link header */
     uint64_t tx_refused;      /* dropped: driver or peer refuses such frames */
     uint64_t tx_errors;       /* dropped: any other error of the kernel */
-    uint64_t tx_waits;        /* times that the port had to wait */
+    uint64_t tx_waits;        /* how often the port had to wait */
     uint64_t pcap_errors;     /* errors of capture files; a failed write ends
                                * the capture */
 } tri_port_info;
@@ -79,26 +80,29 @@ int tri_start(tri_loop *l, char *err);
 /* Stops the thread and releases all frames to the core, unsent. Does nothing if
  * the loop does not run. */
 void tri_stop(tri_loop *l);
-/* Stops, closes every socket and file, frees l. The core stays. */
+/* Stops the loop, closes all sockets and files, and frees l, but not the core.
+ */
 void tri_free(tri_loop *l);
 
+/* The present time in ns since tri_new. */
 uint64_t tri_now(const tri_loop *l);
 /* Delivers a frame to the core as received on port now. Returns the core's
  * result (TR_OK or a negative error). */
 int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len);
-/* eventfd, readable while packet-ins or digests may be pending. */
+/* An eventfd that is readable while packet-ins or digests may be pending. */
 int tri_events_fd(const tri_loop *l);
 /* Makes tri_events_fd unreadable until the next packet-in or digest. */
 void tri_events_clear(tri_loop *l);
 /* Removes the oldest frame that the core sent to the CPU port: copies at most
  * cap bytes to buf and returns the frame's length; -1 when there is none. */
 int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap);
-/* Frames for the CPU port that were dropped as too many waited. */
+/* The number of frames for the CPU port that were dropped, because too many
+ * frames or bytes waited (TRI_BOX_FRAMES, TRI_BOX_BYTES). */
 uint64_t tri_packet_in_drops(tri_loop *l);
 /* Reads state and counters of a port; -1 when it was not added. */
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
 
-/* Ports without interfaces. */
+/* Ports without interfaces ("such ports" below). */
 
 /* Delivers a frame to the core as received now on such a port, which drops it
  * while it is down, or on the CPU port. origin: id of the frame and of all
@@ -109,7 +113,7 @@ int tri_client_give(tri_loop *l, uint32_t port, const uint8_t *data,
 /* Sets whether the frames that such ports send wait for tri_client_take (on) or
  * are dropped. Drops the frames that wait now. */
 void tri_client_listen(tri_loop *l, int on);
-/* eventfd, readable while frames may wait for tri_client_take. */
+/* An eventfd that is readable while frames may wait for tri_client_take. */
 int tri_client_fd(const tri_loop *l);
 /* Makes tri_client_fd unreadable until the next frame. */
 void tri_client_clear(tri_loop *l);
