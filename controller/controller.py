@@ -112,7 +112,7 @@ class Controller:
 
         Args:
             switches: the address of each switch of the topology.
-            timing: intervals and timeouts.
+            timing: the controller's intervals and timeouts.
             election_id: the first election id to announce; the same for all controllers of a network.
             relay: path of the socket through which inspection commands query switches; None: no socket.
             registers: reads a register for these commands, where a P4Runtime server refuses to.

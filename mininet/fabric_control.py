@@ -56,10 +56,10 @@ class ControllerProcess:
         """Starts it.
 
         Args:
-            job_file: the job.
+            job_file: the file of the run's job.
             plan: the fabric, with the addresses of its switches.
             run_dir: folder for the file of these addresses and for its relay socket.
-            logs: folder for its log.
+            logs: folder for the controller's log.
         """
         switches = {switch.name: SwitchAddress(switch.address, switch.device_id) for switch in plan.switches}
         file = run_dir / "switches.json"

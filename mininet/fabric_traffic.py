@@ -107,7 +107,7 @@ class FabricTraffic:
         """Runs all flows to their end, with the steps at their times; returns the driver's result.
 
         Args:
-            poll: called often.
+            poll: called repeatedly while traffic runs.
 
         Raises:
             FabricError: a process of the run has ended, or a step cannot be done.

@@ -94,8 +94,8 @@ class RelayServer:
         Args:
             path: where the socket will be; its folder must exist.
             ask: sends one in-band query to a switch.
-            down: both ends of every link that is down, as (switch, port).
-            suppressed: the suppressed paths.
+            down: returns both ends of every link that is down, as (switch, port).
+            suppressed: returns the paths that RLB has suppressed.
             registers: reads a register of a switch whose P4Runtime server refuses to; None: not possible.
         """
         self.path = path
@@ -235,7 +235,7 @@ class RelayClient:
         Args:
             switch: its name in the topology.
             op: one of READ_OPS.
-            indices: buckets or ports.
+            indices: the buckets or ports to query.
 
         Yields:
             (index, payload) in the order in which the responses arrive.

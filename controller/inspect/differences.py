@@ -36,7 +36,7 @@ def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
 
     Args:
         node: the switch, reached by gRPC.
-        intent: what it should hold.
+        intent: the entities that the switch should have.
 
     Raises:
         ControllerError: it cannot be read, or the intended program is missing.

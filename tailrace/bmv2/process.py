@@ -64,7 +64,7 @@ class Bmv2Process:
 
     address: of its P4Runtime server, HOST:PORT
     dataplane: of its gRPC data plane, HOST:PORT
-    command: its command line
+    command: command line of the process
     """
 
     def __init__(self, log: IO[bytes], **options: int) -> None:

@@ -59,7 +59,7 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     Args:
         filters: KEY=SPEC, as study/store/find.py parses them.
         folder: folder of finished runs; None: docs/results of this checkout.
-        view: how they are shown.
+        view: how the results are shown.
         over_seeds: whether all seeds share one row, with means.
 
     Raises:

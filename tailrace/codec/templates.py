@@ -171,7 +171,7 @@ def cnp_frame(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.DE
     Args:
         address: from the receiver of marked packets to their source.
         sport: UDP source port.
-        qpn: queue pair at the source.
+        qpn: queue pair number at the CNP's destination, the data's source.
         dscp: class of the packet, as in `codec.layers.dscp`.
     """
     headers = ROCE.fill(

@@ -300,7 +300,7 @@ async def connect(
 
     Args:
         name: the switch's name, for messages.
-        address: its address and device id.
+        address: the switch's address and device id.
         tls: TLS files; None: not encrypted.
         calls: makes the channel: grpc.aio, or p4rt.grpc_in_memory.InMemoryGrpc.
         call_s: timeout of a call in seconds; `push_s`: that of a call that sets a program.

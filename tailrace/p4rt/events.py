@@ -22,7 +22,7 @@ class Event:
         (it is used again), pfc-storm or pfc-restored (a port is paused for too long), deadlock
         (a cycle of paused switches)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
-    text: one line
+    text: the event as one line for people
     facts: values of the text by name, as in JSON; names have units
     """
 

@@ -151,7 +151,7 @@ def make_field(
 
     Args:
         name: the field's name in P4Info, with or without the headers before it.
-        width: in bits.
+        width: width of the field in bits.
         annotations: the field's annotations in P4Info, as text.
         type_name: name of the P4 type, if it has one.
         types: P4Info's types.

@@ -28,7 +28,7 @@ and `TraceNeeds` on request. Only native switches have it.
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request to trace a packet that a port receives.
 
-    frame: in hexadecimal
+    frame: the frame's bytes in hexadecimal
     every: whether to trace all possible outcomes
     needs: whether to also return the state that the packet reads, if the trace is complete
     send: whether to really inject the packet, instead of a dry run; excludes the two above

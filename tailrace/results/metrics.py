@@ -56,7 +56,7 @@ class Metric:
 
     title: the title of its column or axis
     unit: the unit in which it is shown, one of units.py
-    definition: one sentence
+    definition: one sentence that defines the metric
     source: the paper or standard that defines it; empty if it is defined here
     better: whether `less` or `more` is better; empty if neither
     by_class: whether it is also computed for each class of flows

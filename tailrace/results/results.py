@@ -59,10 +59,10 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Run:
     """A run of a grid.
 
-    settings: its value on each axis
+    settings: the run's value on each axis of the sweep
     folder: the folder of its files, relative to that of the results
     result: None if the run failed
-    failed: why it failed
+    failed: why the run failed
     """
 
     settings: Mapping[str, Setting]

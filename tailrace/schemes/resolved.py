@@ -45,7 +45,7 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     room_bytes: queue size that holds all bytes that can be in flight at once
     ack_ratio: ACKs per byte, relative to packets of the usual size; at least 1
     slowest: the least share of its rate at which a link may run
-    transport: its name; empty: unknown
+    transport: name of the transport; empty: unknown
     fastest_bps: rate of the fastest link, before time scaling
     pause_bytes: length of an ingress queue at which PFC, by its spec, pauses the sender
     marks: whether hosts may mark packets to be forwarded by their entropy value (EV), as flows choose paths
@@ -99,7 +99,7 @@ class PathTable(Protocol):
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=True):
     """A scheme resolved for a network: every parameter has a value.
 
-    name: of the scheme
+    name: the scheme's name
     program: name of the P4 program that the switches run
     frame_bytes: size of a full frame, with all headers and trailers
     queue_limit_bytes: limit of each egress queue at which the program drops data; 0: no limit
@@ -192,7 +192,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
         Args:
             topology: the network.
-            program: that of the switches.
+            program: the P4 program of the switches.
             target: what runs the switches.
             down: dead links, by (switch, port) of either end.
             suppressed: (switch, port) that the switch does not use as a next hop if it has others.

@@ -20,7 +20,7 @@ class VirtualFaults:
         self, network: Network, topology: Topology, flows: Iterable[FlowSpec], control: ControlPlane
     ) -> None:
         """Args:
-        network: not running yet.
+        network: the network, which must not run yet.
         topology: already scaled to the run's time scale.
         flows: all flows of the run; a blackhole may swallow packets of both directions of a flow.
         control: the controller, which is notified of link and switch failures.

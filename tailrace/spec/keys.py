@@ -62,7 +62,7 @@ class Key:
     """One key.
 
     name: as it is written in specs
-    help: what it means, for people
+    help: what the key means, for people
     values: how a value is written, such as `size` or `on|off`
     parse: converts and checks a string; raises ExpectedError, or another SpecError that says what is wrong
     show: formats a value for people

@@ -61,7 +61,7 @@ def check_name(what: str, name: str) -> None:
 class Registry(Generic[T]):
     """All registered structs of one kind, such as schemes, by name.
 
-    what: the kind, for messages
+    what: the kind of its classes, for messages
     also: structs with further keys that every name has; they are read elsewhere
     files: form of a file name that may be given instead of a spec, such as `FILE.csv`
     methods: methods that each struct must have, with their number of arguments without `self`
@@ -192,7 +192,7 @@ def load_folder(package: str, inner: str = "") -> None:
     """Imports every module of a package, so that everything defined there is registered.
 
     Args:
-        package: its name.
+        package: name of the package.
         inner: for each subpackage, only its module of this name is imported, if it exists.
     """
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):

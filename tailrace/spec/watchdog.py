@@ -97,7 +97,7 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
     Args:
         rate_bps: rate of the port; 0: no rate limit.
         xoff_bytes: bytes from one port that may wait before that port is paused.
-        action: as in Watchdog.
+        action: see Watchdog.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
     fill_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)

@@ -36,7 +36,7 @@ def in_processes(
     """Each task with its result or failure, in the order of completion.
 
     Args:
-        tasks: at least one.
+        tasks: the tasks to run, at least one.
         workers: the number of processes.
         run: runs a task; a function of a module, so that it can be pickled.
         warn: is called with a line if tasks are run again.

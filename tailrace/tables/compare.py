@@ -40,7 +40,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     """Whether a value passes a test.
 
     Args:
-        value: from a row.
+        value: a value from a row.
         op: ==, !=, <, <=, >, >=, ~, in, has.
         operands: one; `in` may have several.
 

@@ -16,7 +16,7 @@ Row = Mapping[str, Value]
 class Column:
     """A column.
 
-    name: in data and for --columns
+    name: the column's name in data and for --columns
     key: whether it identifies rows, together with the other key columns
     grows: whether it is a running count, of which a rate can be computed
     is_time: whether it has times in ns, which text tables show in a common unit

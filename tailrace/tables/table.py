@@ -72,7 +72,7 @@ class TextTable:
         """Lays the table out.
 
         Args:
-            listing: with at least one row.
+            listing: a listing with at least one row.
             width: width of the terminal in characters; None: unlimited.
             widths: widths of the columns when the table was drawn last; they are updated.
         """

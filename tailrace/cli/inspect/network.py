@@ -78,7 +78,7 @@ class InspectedNetwork:
             names: the objects of this kind.
 
         Raises:
-            SpecError: always.
+            SpecError: in every case.
         """
         if not kind or close(argument, self.nodes):
             raise SpecError(f"no switch {argument!r}; {expected(argument, self.nodes)}")
@@ -168,7 +168,7 @@ def read_named(
     an object: its alias, its full name, or the end of the full name after a dot.
 
     Args:
-        network: the switches.
+        network: the switches to read.
         arguments: names and patterns of switches, names of objects.
         kind: what the objects are: table, counter or register.
         read: reads the objects of a switch with the given aliases; all if no alias is given.

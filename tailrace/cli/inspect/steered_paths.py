@@ -73,7 +73,7 @@ class SteeredPaths:
         differ from the lists.
 
         Args:
-            pairs: of hosts.
+            pairs: pairs of hosts to check.
             sample: walk only this number of paths; None: all.
 
         Raises:

@@ -141,8 +141,7 @@ uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
 /* Builds data with a real payload of the length in data_fields: the bytes
  * before it are written to `frame`, padding and ICRC to `tail`, which has
  * TC_TAIL_MAX bytes. Returns the length of `frame`, or 0 if the packet would be
- * too long,
- * and writes the length of `tail` to *tail_bytes. */
+ * too long, and writes the length of `tail` to *tail_bytes. */
 #define TC_TAIL_MAX 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t psn_fields, uint64_t data_fields,

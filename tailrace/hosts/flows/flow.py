@@ -84,13 +84,13 @@ class FlowRecord:
     ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
     path_changes: first transmissions whose path tag differs from the previous packet's, see hosts.nic.order.
     drains: number of times the flow was paused so that it might change its path.
-    drained_ns: total time it was paused.
+    drained_ns: total time for which the flow was paused.
     received: data packets that arrived at the receiver, duplicates included.
     first_received: first transmissions among them.
     out_of_order_raw: arrivals whose PSN was not the one that the receiver's transport expected, for any
         reason, losses and retransmissions included (Flowcut §III-C2, Spritz Fig. 6).
     overtaken: first transmissions that arrived after a later one; 0 if the order is kept.
-    timeouts: retransmission timeouts.
+    timeouts: number of retransmission timeouts.
     ce_marked: data packets that arrived with an ECN mark (CE).
     trimmed: data packets that arrived without their payload; not counted in `received`.
     nacks: NACKs for trimmed packets that the source received.
@@ -99,7 +99,7 @@ class FlowRecord:
     out_of_sequence: arrivals beyond the packet that the receiver expects, even if that packet was lost.
     cnps_sent, cnps_received: CNPs that the receiver sent, and that the source received.
     stretched: gaps between its packets that the NIC stretched (HF2T §4).
-    stretched_ns: by how much, in total.
+    stretched_ns: total time by which gaps were stretched.
     natural: gaps longer than the flowlet threshold without stretching; 0 if the NIC stretches no gaps.
     """
 

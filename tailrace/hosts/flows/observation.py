@@ -27,8 +27,8 @@ class SenderObservation(msgspec.Struct, frozen=True, gc=False):
     drains, drained_ns: number and duration of pauses by switches and of drains by Flowcut on the NIC.
     reroutes: number of times Flowcut on the NIC changed the source port.
     pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
-    timeouts: retransmission timeouts.
-    congestion_notifications: CNPs received.
+    timeouts: number of retransmission timeouts.
+    congestion_notifications: number of CNPs received.
     nacks: NACKs received for trimmed packets.
     explored, reused, blocked: counters of its steering, see `hosts.steering.base`.
     stretched, stretched_ns, natural: counters of its gaps, see `hosts.gaps.hf2t.Shaper`.
@@ -68,7 +68,7 @@ class ReceiverObservation(msgspec.Struct, frozen=True, gc=False):
     out_of_sequence: those of them with a larger PSN.
     ce_marked: arrivals with an ECN mark (CE).
     trimmed: arrivals without their payload, not counted in `packets`.
-    cnps_sent: CNPs sent.
+    cnps_sent: number of CNPs sent.
     highest: the greatest index of a packet that arrived as a first transmission; -1: none did.
     tag: the path tag of that packet; NO_TAG: none did.
     """

@@ -59,9 +59,9 @@ class NicAcks:
         """A data packet has arrived.
 
         Args:
-            frame_bytes: length of its frame.
-            hops: switches that it crossed.
-            ticks: timestamp of its shim.
+            frame_bytes: length of the packet's frame.
+            hops: number of switches that the packet crossed.
+            ticks: timestamp in the packet's NIC shim.
             at_once: send the ACK now, without waiting for more packets.
         """
         if self._packets and (

@@ -34,7 +34,7 @@ class Hermes(Steering):
     """One flow.
 
     path: index of its path; negative: it has none yet.
-    sent_bytes: bytes that it has sent.
+    sent_bytes: bytes that the flow has sent.
     """
 
     __slots__ = (

@@ -38,7 +38,7 @@ class Spritz(Steering):
     """One flow's path weights, and its good paths; names as in the paper's pseudo-code.
 
     paths: EVs of the flow's paths.
-    w: their weights.
+    w: the weights of these paths.
     buffer_paths: EVs of good paths, the next one first.
     packet_count: packets since a path was last drawn because of explore_threshold.
     ecn_rate: share of marked acknowledgments, a moving average.

@@ -104,7 +104,7 @@ class TableNames:
     """A table: its key, actions and direct resources.
 
     name: as shown; `full_name`: of P4Info
-    fields: of the key, by id
+    fields: the key's fields, by id
     has_counter, has_meter: whether it has a direct counter, a direct meter
     profile_id: its action profile or selector, else 0
     """

@@ -183,7 +183,7 @@ def routing_of(
     Args:
         topology: a Dragonfly.
         usual: next hops of the faultless network.
-        current: next hops now.
+        current: the present next hops.
         switch: name of the switch.
     """
     return _RoutingBuilder(topology, usual, current, switch).result()

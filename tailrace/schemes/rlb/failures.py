@@ -79,7 +79,7 @@ def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert
 class _Path:
     """State of a path.
 
-    is_out: whether it is suppressed
+    is_out: whether the path is suppressed
     since_ns: time of the last suppression or reuse
     hold_ns: current hold time
     doublings: how often the hold time is doubled

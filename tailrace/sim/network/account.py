@@ -79,15 +79,15 @@ class NetworkAccount:
     """Where everything is: `sent`, `packet_outs` and `made` are all the frames that ever existed, the other
     amounts say what has become of them.
 
-    sent: by hosts
+    sent: sent by hosts
     made: in switches: clones, multicast copies, pause frames
-    delivered: to hosts
+    delivered: delivered to hosts
     unwired: sent by switches to ports without a wire
     truncated_bytes: payload that switches cut off
     cut: lost on links that went down or were down
     swallowed: by switches, because of a blackhole
-    queued: in switches
-    under_way: on wires
+    queued: waiting in switches
+    under_way: on its way over a wire
     reasons: frames dropped in switches, by the core's drop reason; some are no losses, such as pauses obeyed
     unsound: names of the wires and switches whose counts do not add up
     """

@@ -42,7 +42,7 @@ def wire_paths(transits: Iterable[WireTransit], flow: FlowSpec, source: str) -> 
     If a switch has two transmissions of one packet, they are assumed to leave in the order of their arrival.
 
     Args:
-        transits: in the order of sending.
+        transits: the frames' transits of wires, in the order of sending.
         source: the name of the host with the address `flow.src`.
     """
     by_psn: dict[int, list[WirePath]] = {}

@@ -52,7 +52,7 @@ class TraceService:
         self, devices: Mapping[int, Device], executor: Executor, on_freed: Callable[[], None] = lambda: None
     ) -> None:
         """Args:
-        devices: by device id.
+        devices: the devices, by device id.
         executor: one thread, for dry runs.
         on_freed: called after much memory may have been freed.
         """

@@ -234,7 +234,7 @@ class MulticastEvent(_Event, frozen=True):
 class CopyEvent(_Event, frozen=True):
     """A copy of the packet is made; `steps` are the copy's events.
 
-    packet: the copy's number
+    packet: packet number of the copy
     port: its egress port; None for a clone before replication
     instance: the replica's instance (egress_rid)
     """

@@ -74,7 +74,7 @@ _HEAD_SIZE = 4
 class _Packet:
     """The state of decoding one packet's records.
 
-    content: its fields
+    content: the present values of its header and metadata fields
     steps: events that are not yet reported
     pipeline: the present stage (enum tr_stage)
     statement: the present statement: (enum tr_owner, index there, position)

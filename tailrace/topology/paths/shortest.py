@@ -55,7 +55,7 @@ def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -
 
     Args:
         topology: has the leaves.
-        neighbours: live links.
+        neighbours: by switch, its neighbours over live links.
         within: rings of the faultless network; a leaf at a greater distance than in these counts as
             unreachable. None: no such limit.
     """

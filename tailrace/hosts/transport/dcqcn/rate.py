@@ -37,11 +37,11 @@ ONE: Final = 1 << ALPHA_BITS  # alpha = 1
 class DcqcnRate:
     """The rate of one flow.
 
-    rate_bps: RC.
-    target_bps: RT.
+    rate_bps: RC, the current rate.
+    target_bps: RT, the target rate.
     alpha: in units of 1/ONE, as of its last update.
     deadline_ns: when the timer expires; NEVER: it is stopped.
-    cuts: CNPs so far.
+    cuts: number of CNPs so far, each of which cut the rate.
     """
 
     __slots__ = (
