@@ -30,8 +30,8 @@ BY_SIZE = "_by_size"
 """The suffix of metrics that are lists: `m_by_size` has the values of `m_by_size_1`, `m_by_size_2`, ..."""
 
 _MOST_CHARACTERS = 2000
-_DEEP = (RecursionError, MemoryError)
-"""Exceptions that Python may raise for an expression that is nested too deeply."""
+_MOST_LEVELS = 200
+"""Nested operations; each is a call or two of Python, whose own limit other libraries change."""
 
 _Result = Any
 """A number, or an array with a number for each selection of seeds (of_seeds.py); or a list of these."""
@@ -103,8 +103,6 @@ def evaluate(text: str, values: Values, case: str) -> Any:
         value = _Evaluation(values, case).of(tree)
     except ZeroDivisionError:
         raise NotMeasuredError(f"{text}: division by zero") from None
-    except _DEEP:
-        raise _too_deep(text) from None
     if isinstance(value, list):
         raise SpecError(f"{text!r} is a list; expected min, max or mean of it")
     if type(value) is float and not math.isfinite(value):
@@ -114,10 +112,12 @@ def evaluate(text: str, values: Values, case: str) -> Any:
 
 def _checked(text: str) -> ast.expr:
     tree = _parsed(text)
-    try:
-        _check(tree)
-    except _DEEP:
-        raise _too_deep(text) from None
+    level: list[ast.AST] = [tree]
+    for _ in range(_MOST_LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise _too_deep(text)
+    _check(tree)
     return tree
 
 
@@ -130,7 +130,7 @@ def _parsed(text: str) -> ast.expr:
         raise SpecError(f"an expression of {len(text)} characters, expected at most {_MOST_CHARACTERS}")
     try:
         return ast.parse(text, mode="eval").body
-    except _DEEP:
+    except (RecursionError, MemoryError):
         raise _too_deep(text) from None
     except (SyntaxError, ValueError) as error:
         raise SpecError(f"{text!r} is not an expression: {error}") from None
