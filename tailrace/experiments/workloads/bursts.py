@@ -53,7 +53,7 @@ class Bursts:
     degree: Annotated[
         int,
         keys.integer(
-            "bursts", "number of hosts that send bursts to a random receiver", least=1, absent="none"
+            "bursts", "number of senders in each burst to a random receiver", least=1, absent="none"
         ),
     ] = 0
     every_ns: Annotated[

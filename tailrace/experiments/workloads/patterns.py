@@ -98,7 +98,10 @@ class AllToAll:
     rounds: Annotated[
         int,
         keys.integer(
-            "rounds", "number of rounds that are sent, evenly spread over the pattern", least=1, absent="all"
+            "rounds",
+            "number of rounds (in each, every host sends one flow), evenly chosen from all",
+            least=1,
+            absent="all",
         ),
     ] = 0
     hosts_total: Annotated[int, TAKING_PART] = 0

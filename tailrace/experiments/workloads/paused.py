@@ -33,7 +33,7 @@ from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Host, Topology
 
 
-@register("paused", "flows between two leaves, beside a receiver of bursts whose paths PFC pauses")
+@register("paused", "flows between two leaves, while bursts to another host make PFC pause some paths")
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The flows of RLB's motivation: `load` is that of the first leaf's uplinks, `sizes` are of f_1 .. f_n.
