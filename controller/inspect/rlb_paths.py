@@ -46,8 +46,8 @@ States = Callable[[InspectedSwitch, Sequence[PathKey]], Mapping[PathKey, PathSta
 
 
 @dataclass(frozen=True, slots=True)
-class _Hop:
-    """An unfinished row: a port to a next hop, and the index of the destination's leaf, None at this leaf."""
+class _PortRow:
+    """An unfinished row, for one port of a hop; `leaf`: index of the destination's leaf, None at it."""
 
     row: Row
     switch: str
@@ -57,9 +57,9 @@ class _Hop:
 
 @dataclass(slots=True)
 class RlbPaths:
-    """Makes the rows of some walks.
+    """Makes the rows for traced paths between hosts (PathWalk).
 
-    down, suppressed: what the controller knows of links and paths
+    down: dead links; suppressed: paths that the controller suppresses, each with its remaining time
     states: reads the state of paths from a switch
     """
 
@@ -75,18 +75,18 @@ class RlbPaths:
 
     def listing(self, walks: Sequence[PathWalk]) -> Listing:
         """All ports of all hops, in the order of the walks. Raises SwitchError."""
-        hops = [hop for walk in walks for row in walk.rows for hop in self._ports_of(row)]
+        port_rows = [each for walk in walks for row in walk.rows for each in self._ports_of(row)]
         wanted: dict[str, dict[PathKey, None]] = {}
-        for hop in hops:
-            if hop.leaf is not None:
-                wanted.setdefault(hop.switch, {})[hop.port, hop.leaf] = None
+        for each in port_rows:
+            if each.leaf is not None:
+                wanted.setdefault(each.switch, {})[each.port, each.leaf] = None
         states = {name: self.states(self.nodes[name], tuple(keys)) for name, keys in wanted.items()}
-        rows = tuple(self._row(hop, states) for hop in hops)
-        unknown = sorted({hop.switch for hop in hops if self.nodes[hop.switch].tick_ns is None})
+        rows = tuple(self._row(each, states) for each in port_rows)
+        unknown = sorted({each.switch for each in port_rows if self.nodes[each.switch].tick_ns is None})
         notes = [f"{name}: the length of a tick is not known, so no times are shown" for name in unknown[:1]]
         return Listing("paths", COLUMNS, rows, notes=tuple(notes))
 
-    def _ports_of(self, row: Row) -> list[_Hop]:
+    def _ports_of(self, row: Row) -> list[_PortRow]:
         """One item per port that the entries use, or would use without failures."""
         name, ports, dst = str(row["switch"]), row["ports"], str(row["dst"])
         leaf = self.topology.host(dst).switch
@@ -95,15 +95,18 @@ class RlbPaths:
         hops = self._hops[name]
         usual = () if name == leaf else hops.get(dst, hops[leaf])
         index = None if name == leaf else self.topology.leaves.index(leaf)
-        return [_Hop({**row, "used": port in used}, name, port, index) for port in sorted({*used, *usual})]
+        every = sorted({*used, *usual})
+        return [_PortRow({**row, "used": port in used}, name, port, index) for port in every]
 
-    def _row(self, hop: _Hop, path_states: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
-        node = self.nodes[hop.switch]
-        state = None if hop.leaf is None else path_states[hop.switch].get((hop.port, hop.leaf))
+    def _row(self, port_row: _PortRow, path_states: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
+        node = self.nodes[port_row.switch]
+        state = None
+        if port_row.leaf is not None:
+            state = path_states[port_row.switch].get((port_row.port, port_row.leaf))
         cells: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
-        cells |= {key: hop.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
-        cells["port"] = SwitchPort(hop.port, node.peer_of(hop.port))
-        cells["suppressed"], cells["suppressed_left_ns"] = self._why_suppressed(hop)
+        cells |= {key: port_row.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
+        cells["port"] = SwitchPort(port_row.port, node.peer_of(port_row.port))
+        cells["suppressed"], cells["suppressed_left_ns"] = self._why_suppressed(port_row)
         if state is not None:
             cells["warned"] = state.warned_ticks > 0
             cells["warned_left_ns"] = in_ns(node, state.warned_ticks or None)
@@ -111,13 +114,15 @@ class RlbPaths:
             cells["rtt_age_ns"] = in_ns(node, state.rtt_age_ticks)
         return cells
 
-    def _why_suppressed(self, hop: _Hop) -> tuple[str | None, int | None]:
-        peer = self.topology.ports_of(hop.switch).get(hop.port)
-        reasons, left_ns = [], None
-        if peer is not None and ((hop.switch, hop.port) in self.down or (peer.name, peer.port) in self.down):
+    def _why_suppressed(self, port_row: _PortRow) -> tuple[str | None, int | None]:
+        """The reasons why a port is not used, and the remaining time of its suppression in ns."""
+        end = (port_row.switch, port_row.port)
+        peer = self.topology.ports_of(port_row.switch).get(port_row.port)
+        reasons, remaining_ns = [], None
+        if peer is not None and (end in self.down or (peer.name, peer.port) in self.down):
             reasons.append(LINK_DOWN)
-        for switch, port, left in self.suppressed:
-            if (switch, port) == (hop.switch, hop.port):
+        for switch, port, path_remaining_ns in self.suppressed:
+            if (switch, port) == end:
                 reasons.append(FAILURE)
-                left_ns = left
-        return ", ".join(reasons) or None, left_ns
+                remaining_ns = path_remaining_ns
+        return ", ".join(reasons) or None, remaining_ns

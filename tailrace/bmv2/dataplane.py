@@ -4,7 +4,7 @@ privileges or losses.
 
 The client sends a stream of packets. The server returns each packet that the switch sends, with the id of the
 packet that caused it. When the client closes its half of the stream, the server goes on until the switch is
-empty, and then closes its half. So one call is one window, and its results are complete.
+empty, and then closes its half. So each call sends one batch of packets, and its results are complete.
 """
 
 from __future__ import annotations

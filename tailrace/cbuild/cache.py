@@ -3,7 +3,8 @@
 
 The cache is one folder that no other user may write. An entry is a file, or a folder of files. A file ends
 with a hash of the entry's name and content; a folder has such a hash in the file `SEAL`. An entry that is
-truncated, damaged or stored under another name is built again. `os.replace` makes entries appear complete.
+truncated, damaged or stored under another name is built again. `os.replace` makes an entry visible
+only once it is complete.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def cache_error(path: Path, error: OSError) -> BuildError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return BuildError(f"no space left in {shown}")
     reason = "it is no folder" if error.errno in (errno.ENOTDIR, errno.EEXIST) else error.strerror
-    return BuildError(f"cannot write the cache {shown}: {reason} ({VARIABLE} names another folder)")
+    return BuildError(f"cannot write the cache {shown}: {reason} (set {VARIABLE} to use another folder)")
 
 
 def open_folder(path: Path | None = None) -> Folder:
@@ -116,7 +117,7 @@ def open_folder(path: Path | None = None) -> Folder:
         )
     problem = _trust_problem(status)
     if problem is not None:
-        raise BuildError(f"the cache {path} is not trusted: {problem} ({VARIABLE} names another folder)")
+        raise BuildError(f"the cache {path} is not trusted: {problem} (set {VARIABLE} to use another folder)")
     return Folder(path)
 
 

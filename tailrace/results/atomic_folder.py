@@ -16,8 +16,8 @@ from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind, write_file
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-"""Errors of writing that do not name a file."""
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+"""Errors of the disk; an OSError with such a number may have no file name."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def atomic_folder(out: Path) -> Iterator[Path]:
         yield folder
         _publish(folder, out)
     except OSError as error:
-        if not (error.errno in _FULL or str(error.filename or "").startswith(str(folder))):
+        if not (error.errno in _DISK_ERRORS or str(error.filename or "").startswith(str(folder))):
             raise
         raise RunError(f"{out}: {error.strerror or error}; no results were written") from error
     finally:
@@ -105,7 +105,9 @@ def _prefix(out: Path) -> str:
 
 
 def _create(out: Path) -> tuple[Path, int | None]:
-    """Creates a folder beside `out`; returns it and its lock, taken before it gets its final name."""
+    """Creates a folder beside `out`; returns it and its lock. It is locked before it gets the name by which
+    other processes find and remove folders of killed processes.
+    """
     digits = fresh_digits()
     unlocked = out.parent / f".{out.name}.making-{digits}"
     unlocked.mkdir()

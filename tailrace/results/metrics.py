@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 CLASS = "_of_"
-"""Separates a metric and a class of flows in a name such as `fct_p99_of_bystander`."""
+"""The separator between metric and class of flows in a name such as `fct_p99_of_bystander`."""
 
 MAX_TITLE = 60
 """Most characters of a title."""
@@ -157,7 +157,7 @@ _BUILT_IN: tuple[Metric, ...] = (
             f"ood_p{percent}",
             f"p{percent} of the out-of-order degree",
             "",
-            f"{percent}th percentile over the flows of the largest out-of-order degree of each.",
+            f"Each flow's largest out-of-order degree: {percent}th percentile over the flows.",
             degree(percent),
             _DEGREE,
             "less",
@@ -323,7 +323,9 @@ _BUILT_IN: tuple[Metric, ...] = (
     _run("lost", "lost packets", "", "Data packets dropped or trimmed.", lost, "Spritz Fig. 6", "less"),
     _flows("timeouts", "timeouts", "", "Retransmission timeouts.", sum_of("timeouts"), "RFC 6298", "less"),
     _flows("blocked", "paths blocked", "", "Paths blocked after a timeout.", sum_of("blocked"), _SPRITZ),
-    _flows("explored", "explored packets", "", "Packets whose path was drawn.", sum_of("explored"), _SPRITZ),
+    _flows(
+        "explored", "explored packets", "", "Packets on paths chosen at random.", sum_of("explored"), _SPRITZ
+    ),
     _run(
         "throughput",
         "throughput",
@@ -363,7 +365,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "paused_share",
         "ports paused",
         "%",
-        "Share of ports and samples at which PFC paused the port.",
+        "Samples in which PFC paused the port, over all samples of all ports.",
         summary("sampled.paused_share"),
         _PFC,
         "less",
@@ -408,7 +410,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "less",
     ),
     Metric(
-        "paths", "most paths per pair", "", "Paths between the two switches with the most.", "Spritz Fig. 3"
+        "paths", "most paths per pair", "", "Largest number of paths between two switches.", "Spritz Fig. 3"
     ),
     Metric("latency", "latency", "ns", "One-way latency of a path of the idle network.", "Spritz Table I"),
     Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
@@ -479,7 +481,7 @@ def metric(name: str) -> Metric:
     known = metrics()
     entry = known.get(base)
     if entry is None or (flow_class and not entry.by_class):
-        classes = f"one of them with {CLASS} and one of {', '.join(CLASSES)}"
+        classes = f"one of them followed by {CLASS} and a class of flows ({', '.join(CLASSES)})"
         raise SpecError(f"metric {unknown(name, known, classes)}")
     return replace(entry, name=name, title=f"{entry.title}, {flow_class}") if flow_class else entry
 

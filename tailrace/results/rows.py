@@ -136,7 +136,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     values = values_of(table)
     if min(values["bytes"], default=1) < 1:
         raise FileError(
-            path, "", f"no table of flows: bytes: expected at least 1, found {min(values['bytes'])}"
+            path, "", f"table of flows: column bytes: expected at least 1, found {min(values['bytes'])}"
         )
     names = [_FIELDS.get(name, name) for name in values]
     # a run of an earlier version has fewer columns

@@ -36,11 +36,12 @@ class PfcSeen:
     """PFC of a run: `frames` that switches sent to pause (XOFF) or resume (XON) their peers, and the time
     `paused_ns` that their ports were paused.
 
-    `pauses` counts the XOFF frames, repeated ones too, to switches and hosts. `pause_share` is `paused_ns`
-    over the sum of all ports' run time. `lost` counts lossless packets that switches dropped because a
-    headroom or the buffer was full, and `ignored` MAC control frames other than PFC. `headroom_most_bytes` is
-    the most headroom that any port used, `buffer_most_bytes` the most memory that any switch used.
-    `times_paused` counts pauses of ports, a pause and its prolongations as one; None if they are not counted.
+    `pauses` counts the XOFF frames, repeated ones too, to switches and hosts; `received` the PFC frames that
+    switches received. `pause_share` is `paused_ns` over the sum of all ports' run time. `lost` counts
+    lossless packets that switches dropped because a headroom or the buffer was full, and `ignored` MAC
+    control frames other than PFC. `headroom_most_bytes` is the most headroom that any port used,
+    `buffer_most_bytes` the most memory that any switch used. `times_paused` counts pauses of ports, a pause
+    and its prolongations as one; None if they are not counted.
     `storms` counts how often pauses held a port for too long; `storm_dropped` packets were dropped for that.
     """
 
@@ -75,9 +76,9 @@ class PfcSeen:
 
 @dataclass(frozen=True, slots=True)
 class DataSeen:
-    """Data packets that no host received: `dropped` counts those that switches dropped or faults lost with
-    their payload, `trimmed` those lost after a switch had cut off the payload, and `under_way` those in
-    switches or on links when the run ended.
+    """Data packets that no host received. `dropped` counts packets lost with their payload, in a switch
+    or through a fault. `trimmed` counts packets lost after a switch had cut off the payload. `under_way`
+    counts packets that were in switches or on links when the run ended.
     """
 
     dropped: int
@@ -87,11 +88,11 @@ class DataSeen:
 
 @dataclass(frozen=True, slots=True)
 class RankWork:
-    """The work of one of several ranks during the traffic.
+    """The work of one rank (one of several processes that share the network) during the traffic.
 
-    `cpu_s` is its CPU time, `waited_s` the real time spent waiting for messages of its peers, `meetings` the
-    number of message exchanges; `frames` is the number of frames sent to peers, `bytes` the total size of the
-    messages sent.
+    `cpu_s` is its CPU time, `waited_s` the real time spent waiting for messages of other ranks, `meetings`
+    the number of message exchanges; `frames` is the number of frames sent to other ranks, `bytes` the total
+    size of the messages sent.
     """
 
     cpu_s: float
@@ -106,7 +107,7 @@ class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
-    `data`: the part of them that carried data. `packet_hops`: packets that entered switches. `delays`:
+    `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`:
     whether the target emulated the links' propagation delays. `not_applied`: settings that the target did not
     apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
     thresholds that NICs with HF2T have learnt. `nics`: how the NICs' code ran, `compiled` or `interpreted`.

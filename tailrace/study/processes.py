@@ -91,7 +91,7 @@ def _without_interrupts() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
-        # if it started within the block, it would unblock SIGINT, which it ignores anyway
+        # starting the resource tracker unblocks SIGINT in this process: start it before SIGINT is blocked
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield

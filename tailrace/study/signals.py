@@ -34,8 +34,8 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block the first of _SIGNALS raises Interrupted; later ones are ignored, so that clean-up can
-    finish. SIGHUP stays ignored if it was ignored before, as under nohup.
+    """Within the block the first signal of _SIGNALS to arrive raises Interrupted; later ones are ignored, so
+    that clean-up can finish. SIGHUP stays ignored if it was ignored before, as under nohup.
 
     Raises:
         Interrupted: in the main thread, wherever it is when the signal arrives.

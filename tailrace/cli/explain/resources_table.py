@@ -21,11 +21,11 @@ COLUMNS = (
     Column("registers", rank=1),
     Column("register_bits", title="register bits (Kibit)", show=lambda bits: f"{bits / _KIBIBIT:,.1f}"),
     Column("counters", title="counter cells", rank=2),
-    Column("most_matches", title="matches a packet"),
-    Column("most_steps", title="steps a packet", rank=1),
-    Column("most_conditions", title="conditions a packet", rank=1),
-    Column("most_accesses", title="register accesses a packet"),
-    Column("most_hashes", title="hashes a packet"),
+    Column("most_matches", title="most matches per packet"),
+    Column("most_steps", title="most steps per packet", rank=1),
+    Column("most_conditions", title="most conditions per packet", rank=1),
+    Column("most_accesses", title="most register accesses per packet"),
+    Column("most_hashes", title="most hashes per packet"),
     Column("again", title="further passes", show=", ".join),
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of the driver, read from JSON, and its NICs."""
+"""A job of the program that runs hosts in real time, read from JSON, and its NICs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to run. Times of flows count from the start.
+    """The hosts and flows of one run. Times of flows count from the start.
 
     hosts: at least one host. flows: each has its source, its destination or both among the hosts.
     nic: settings of all NICs; link_rate_bps is taken from the host.
@@ -61,8 +61,8 @@ class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ns: time after which the run ends even if flows are not complete; None: no limit.
     wait_for_start: wait for a line `start` on standard input before the run.
     progress_ns: time between two progress lines.
-    overload_lag_ns: a run counts as overloaded if 1 % of the frames leave later than this; None: the time of
-        5 full frames at the slowest host, but at least 2 ms.
+    overload_lag_ns: a run counts as overloaded if 1 % of the frames leave more than this after they were due;
+        None: the time of 5 full frames at the slowest host, but at least 2 ms.
     """
 
     hosts: Annotated[tuple[HostJob, ...], Meta(min_length=1, description="at least one host")]

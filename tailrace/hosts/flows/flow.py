@@ -94,7 +94,7 @@ class FlowRecord:
     ce_marked: data packets that arrived with an ECN mark (CE).
     trimmed: data packets that arrived without their payload; not counted in `received`.
     nacks: NACKs for trimmed packets that the source received.
-    explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
+    explored, reused: packets whose path was drawn at random, or was known to be good (Spritz §IV).
     blocked: number of times a path was blocked after a timeout.
     out_of_sequence: arrivals beyond the packet that the receiver expects, even if that packet was lost.
     cnps_sent, cnps_received: CNPs that the receiver sent, and that the source received.

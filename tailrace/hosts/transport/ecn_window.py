@@ -6,8 +6,8 @@
   each further ACK adds `increase_packets` packets, until the next mark or loss.
 * QuickAdapt (SMaRTT): a lost packet subtracts its bytes. At the end of an interval of `adapt_rtts` round-trip
   times in which packets were lost, the window is set to `adapt_scale` times the bytes that arrived in it,
-  since the network can carry that much. ACKs and losses of the bytes that are in flight then relate to the
-  old window, and are ignored. The first interval begins with the first ACK or loss: before that nothing can
+  since the network can carry that much. ACKs and losses of bytes in flight at that moment relate to the old
+  window, and are ignored. The first interval begins with the first ACK or loss: before that nothing can
   have arrived, and one silent round trip does not measure the network's capacity.
 
 Assumptions: SMaRTT's fast increase also requires an RTT near the minimum; here only marks count, because
@@ -19,8 +19,9 @@ begins at its maximum, and is at least one packet.
 If queues trim packets for which they have no space, timeouts do not count as losses (NicConfig.timeout):
 there they mean "failures or corruption" (Spritz §V-A). If they counted as losses, with 2 % of the links dead,
 the window of OPS (w) would stay small for the whole flow: on 342 hosts of a Dragonfly p99 is 59.7 ms then
-instead of 1.7 ms. That is 225 instead of 6.6 times the p99 of Spritz-Spray; in the authors' re-run the best
-other scheme has 7.7 times on a Dragonfly and 4.3 times on a Slim Fly (permutation).
+instead of 1.7 ms. That is 225 instead of 6.6 times the p99 of Spritz-Spray. When the Spritz authors repeated
+their experiment, the best other scheme had 7.7 times Spray's p99 on a Dragonfly, and 4.3 times on a Slim Fly
+(permutation).
 """
 
 from __future__ import annotations

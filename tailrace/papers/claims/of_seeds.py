@@ -14,7 +14,7 @@ from tailrace.papers.claims.expression import evaluate, subtracts
 from tailrace.results.estimates import Estimate, SeedValues, estimate
 
 Measures = Mapping[tuple[str, str], Mapping[str, SeedValues]]
-"""The values of each seed, by case and label, and then by metric."""
+"""The values of each seed, by case and label of a scheme, and then by metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OfSeeds:
         """The value of an expression in a case, with its interval over seeds."""
 
         def statistic(seeds: Any) -> Any:
-            chosen = {key: _Chosen(estimated, seeds) for key, estimated in self.measures.items()}
+            chosen = {key: _Chosen(by_metric, seeds) for key, by_metric in self.measures.items()}
             return evaluate(text, chosen, case)
 
         estimated = estimate(statistic, self.seeds)

@@ -38,7 +38,7 @@ _LINE_INCHES = 0.19
 _LEGEND_LINES = 2
 _MOST_ENTRIES = 24
 """Dimensions of a legend: approximate width of a letter, width of the sample before a name, height of a line,
-number of lines that fit into a panel's height, and most entries."""
+most lines for which a figure keeps its height, and most entries."""
 
 _INK = "#0a0b0c"
 """Colour of text and axes; nothing else has it, so that a page can replace it by its own text colour."""
@@ -143,9 +143,10 @@ def bar(
     ends: tuple[float, float] | None,
     **style: Any,
 ) -> float:
-    """Draws the bar of the scheme with the index `number`, its interval, and `text`, in `style`, above both.
+    """Draws the bar of the scheme with the index `number`, its interval, and `text` above both.
 
     Returns the upper end of bar and interval. Once all colours are used, bars are hatched.
+    `style` has properties of the text.
     """
     axis.bar(
         x,

@@ -2,8 +2,9 @@
 """Entries for source-guided adaptive routing (Spritz §III): switch roles, the ECMP tables of the first and
 second role, and default routes.
 
-Lists of ports have the ids FIRST_FAR, FIRST_NEAR and SECOND. Two classes of the coarse-grained mode (§III-D),
-all paths and non-minimal ones, share them: as in Valiant's routing, a drawn path may be minimal by chance.
+Lists of ports have the ids FIRST_FAR (first role), FIRST_NEAR (first role, destination in the switch's group)
+and SECOND. Two classes of the coarse-grained mode (§III-D), all paths and non-minimal paths, have the same
+lists: as in Valiant's routing, a path drawn as non-minimal may be minimal by chance.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class _List:
 
 
 def entities(plan: BoundedPlan) -> Iterator[P4Entity]:
-    """The entries of a switch, in the order of writing: routes last.
+    """The entries of a switch, in the order in which they are written: routes last.
 
     Raises:
         IntentError: a value does not fit the program.
@@ -147,12 +148,16 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
 
 
 def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
-    """The most links of a path through a port of a list, from this switch on; `max_links`: of any path."""
+    """The most links, from this switch on, of a path through a port of a list.
+
+    max_links: the most links of any path
+    goes_on: whether the next switch has the second role
+    """
     if path_list.near:
         return min(2, len(path_list.ports))
     if path_list.role == "SECOND":
         return max_links - 1
-    # in a network with groups, only after a link within a group the next switch chooses, too
+    # in a network with groups, the next switch chooses only if the first link was within the group
     return max_links if goes_on else max_links - 1
 
 

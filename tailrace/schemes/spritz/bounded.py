@@ -10,10 +10,10 @@ path (topology.timing; Spritz, Table II):
     queue limit    one BDP of the longest path, also the base of RED
     RED            from 0.2 to 0.8 of the queue limit
     transport      dctcp
-    rto            per packet: RTO_MARGIN times the longest idle RTT with a full queue at every switch. The
-                   paper gives no value; with trimming only vanished packets wait for it. It does not double,
-                   and if queues trim it does not change the window: marks and NACKs show congestion, a
-                   timeout shows a dead path
+    rto            per packet: RTO_MARGIN times the sum of the longest path's RTT without queueing and the
+                   delay of a full queue at each of its switches. The paper gives no value. With trimming only
+                   packets that vanished time out. The timeout does not double; if queues trim, it does not
+                   change the window: ECN marks and NACKs show congestion, a timeout shows a dead path
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """A transport that tells NICs the fate of each packet, if they choose paths."""
+        """The only transport allowed: if NICs choose paths, one that reports the fate of each packet."""
         return STEERABLE if self.steering else None
 
     @property
@@ -173,6 +173,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     """A scheme resolved for the program `spritz`.
 
     mode: how switches choose the next hop, one of MODES
+    marks: whether switches obey the EV of packets that hosts mark for this
     steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose
     weights, scale: see EndpointPaths
     held_paths: number of paths to each destination that a sender knows; None: all
@@ -208,8 +209,9 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         down: Down,
         suppressed: Collection[LinkEnd],
     ) -> Iterator[EntryPlan]:
-        """See Resolved: groups have all minimal next hops, in a Dragonfly those for packets from hosts.
-        Unless `repair` is on, groups keep dead links, which senders must avoid (Spritz §V-D).
+        """See Resolved. ECMP groups have all minimal next hops; in a Dragonfly, where next hops depend on the
+        ingress port, those for packets that come from hosts. Unless `repair` is on, groups keep dead links,
+        which senders must avoid (Spritz §V-D).
         """
         del suppressed
         down = down if self.repair else frozenset()

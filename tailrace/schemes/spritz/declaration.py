@@ -111,9 +111,9 @@ _SECTION = "Spritz §IV"
 
 @scheme
 class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
-    """Spritz (§IV): good paths are used again, bad ones are left.
+    """Spritz (§IV): good paths are used again, bad paths are avoided.
 
-    explore_packets: after more packets than this, a new path is drawn
+    explore_packets: number of packets after which a new path is drawn
     bias: weight of the shortest path while nearly all packets are marked; 0: twice its normal weight
     control: `fine`: NICs select paths by EV; `coarse`: classes of paths by VLAN tag (§III-D)
     """

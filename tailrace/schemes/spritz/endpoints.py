@@ -4,7 +4,7 @@
 
 A weight is, by eq. 1 of Spritz, the latency of the longest path in the list divided by that of the path; all
 weights except the longest path's are multiplied by the scheme's scale (§V-A). Uniform weights are all 1. A
-list may have a part of all paths (§III-C); the longest path is then the longest in the list.
+list may have only some of the paths (§III-C); the longest path is then the longest in the list.
 
 In the coarse-grained mode (§III-D) an endpoint knows only classes of paths. Its list has COARSE_EVS values
 for each class, which switches hash together with the rest of the 5-tuple; each value is sent with the VLAN ID
@@ -57,8 +57,8 @@ class EndpointPaths:
             weights: one of WEIGHTS.
             scale: factor of all weights except the longest path's.
             coarse: whether lists have classes of paths; `most` and `seed` are then ignored.
-            most: paths of a list; None: all.
-            seed: for drawing them (BoundedPaths.entries).
+            most: number of paths in a list; None: all.
+            seed: for drawing these paths (BoundedPaths.entries).
 
         Raises:
             P4ProgramError: VLAN IDs are needed, and the program is missing.
@@ -113,7 +113,7 @@ class EndpointPaths:
         else:
             entries = self.paths.entries(src, dst, self._most, self._seed)
         max_ps = max(latency_ps for _, latency_ps in entries)
-        # there are few latencies: entries share one float for each
+        # few latencies differ: entries of the same latency share one float
         weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in entries}
         return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in entries)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The path that a packet with an entropy value (EV) takes by the entries of switches that run `spritz`.
 
-It uses only the entries, independently of topology.paths.bounded, from which they are made.
+It is computed from the entries alone, without topology.paths.bounded, from which the entries are made.
 
 A switch delivers the packet if the destination is one of its hosts. Else it has role ECMP 1 for packets from
 a host, and ECMP 2 if `second_role` matches ingress port and source: EV1 or EV2, the upper or lower byte of
@@ -26,7 +26,7 @@ MOST_SWITCHES = 16
 """No path without a loop is longer, even around failures."""
 
 TABLES = ("port_role", "ipv4_routes", "second_role", "path_lists", "path_slots", "destinations")
-"""The tables that decide the path."""
+"""The tables whose entries decide the path."""
 
 _BITS = 32
 _V = TypeVar("_V")
@@ -63,7 +63,7 @@ class SteeredTables:
     destinations: _Prefixes[tuple[int, int]] = field(default_factory=dict)
 
     def add_port(self, port: int) -> None:
-        """Adds an entry of `port_role` that trusts a port."""
+        """Adds an entry of `port_role` for a trusted port (to another switch)."""
         self.fabric.add(port)
 
     def add_host(self, address: IPv4Address, port: int) -> None:

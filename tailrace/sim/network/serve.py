@@ -130,7 +130,9 @@ async def _prepended(
 
 @contextlib.asynccontextmanager
 async def serving(network: Network, address: str, tls: ServerTls | None = None) -> AsyncIterator[int]:
-    """Serves the switches of this rank on `address` (HOST:PORT); yields the port, which for port 0 is new.
+    """Serves the switches that this process simulates on `address` (HOST:PORT).
+
+    Yields the port; for port 0 the system chooses a free one.
 
     Raises:
         ServerError: the address cannot be used, or the TLS key or certificate is invalid.

@@ -65,13 +65,13 @@ READ_S = 5.0
 STALLED_S = 60.0
 """Timeout of a Read whose client reads no responses."""
 TAKEOVER_S = 10.0
-"""How long a Write continues without its client, while a new primary waits; then the rest is rejected."""
+"""How long a Write whose client has disconnected continues; also how long a new primary waits for Writes."""
 FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to read earlier messages."""
 PACKETS_AT_ONCE = 256
 """Packet-ins handled in one iteration of the event loop."""
 MANY_UPDATES = 64
-"""After a Write of more updates than this, freed memory is returned to the system."""
+"""A Write of more updates than this causes freed memory to be returned to the system soon."""
 MAX_DETAILS = 512 << 10
 """Bytes of error details of a batch; clients reject metadata above their own limit."""
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
@@ -128,6 +128,7 @@ class P4RuntimeService:
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Write (specification 12)."""
+        # the term tells later whether the role has a new primary
         results, term = self._results(), self.device.write_term(request)
         if len(request.updates) > MANY_UPDATES:
             self.on_freed()
@@ -245,6 +246,7 @@ class P4RuntimeService:
 
     async def _free(self, pipeline: ForwardingPipeline) -> None:
         """Frees a pipeline in the background: it may hold a million entries."""
+        # the switch in another thread, then the Python objects in steps
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._scheduler.run(pipeline.forget())
         self.on_freed()
@@ -330,8 +332,8 @@ class P4RuntimeService:
     def _evict_backup(self, message: p4r.MasterArbitrationUpdate) -> None:
         """At the limit of streams: evicts a backup if the update makes a new primary, else rejects it.
 
-        The evicted backup has the lowest election id of its role; if the device is full and the new primary
-        is of the default role, it has the lowest of all roles.
+        Of the backups of the new primary's role, the one with the lowest election id is evicted. If only the
+        device's limit is reached, a new primary of the default role evicts among the backups of all roles.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: the client does not become primary.
@@ -465,7 +467,7 @@ class P4RuntimeService:
 
 
 class Behaviours(Protocol):
-    """The methods of a service for one device, or for several devices at one address (sim.network.serve)."""
+    """The RPC methods of a service for one device, or for several at one address (sim.network.serve)."""
 
     @property
     def write(self) -> Callable[..., Any]: ...
@@ -537,7 +539,8 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "SetForwardingPipelineConfig": grpc.unary_unary_rpc_method_handler(
             with_status(set_config), response_serializer=_serialize
         ),
-        # as a stream of one response, which it writes itself: a callback at the end of the call would leak
+        # get_config writes its one response itself, as a stream, and so knows when it was sent; a callback of
+        # gRPC at the end of the call would leak memory
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             with_status(get_config), response_serializer=_serialize
         ),
@@ -554,7 +557,7 @@ def _full(streams: int) -> P4RtError:
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
-    limit = MAX_FIRST
+    limit = MAX_FIRST  # the largest first message; later ones may have MAX_SMALL bytes
     async for octets in stream:
         message = parsed(p4r.StreamMessageRequest, octets, limit)
         del octets

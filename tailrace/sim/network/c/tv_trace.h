@@ -54,6 +54,7 @@ static inline void tv_mix_words(tv_mix *m, uint64_t x, uint64_t y)
     m->b = tv_fold(b ^ y, x ^ TV_MIX_2) ^ (a << 23 | a >> 41);
 }
 
+/* Mixes in a frame of len bytes and virt virtual payload bytes (not stored). */
 static inline void tv_mix_frame(tv_mix *m, uint64_t time_ps, uint32_t len,
                                 uint32_t virt, const uint8_t *data)
 {

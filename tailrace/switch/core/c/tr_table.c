@@ -14,7 +14,8 @@
 
 #include <stdlib.h>
 
-/* Least number of slots for each entry; slots of an empty hash table. */
+/* Least number of slots for each entry; number of slots of an empty hash
+ * table. */
 #define SLOTS_PER_ENTRY 2u
 #define FIRST_SLOTS 16u
 /* Measured: bit vectors are faster when a table has more than MASKS masks plus
@@ -97,6 +98,7 @@ void tr_table_clear(tr_table *t)
 
 /* ---- tuples ---- */
 
+/* Moves a tuple whose top priority has risen to its place in the order. */
 static void tuple_resort(tr_table *t, uint32_t i)
 {
     tr_tuple u = t->tuples[i];
@@ -162,7 +164,8 @@ static tr_slot *slot_at(const tr_table *t, const tr_tuple *u, uint32_t i)
     return (tr_slot *)(void *)(u->slots + (size_t)i * t->desc->slot_bytes);
 }
 
-/* Copies to a slot the parts of an entry that packets need. */
+/* Copies to a slot what lookups need: id, handle, key, and the entry's address
+ * (if slots have it: desc->entries) or its action data. */
 static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
 {
     const tr_table_desc *d = t->desc;
@@ -235,13 +238,13 @@ static int in_field(const tr_table *t, const tr_key_field *f,
                     const tr_entry *e, const uint8_t *key)
 {
     const uint8_t *k = key + f->offset;
-    const uint8_t *low = tr_key_of(e) + f->offset;
-    const uint8_t *high = tr_mask_of_entry(t, e) + f->offset;
+    const uint8_t *low_or_key = tr_key_of(e) + f->offset;
+    const uint8_t *high_or_mask = tr_mask_of_entry(t, e) + f->offset;
     if (f->range)
-        return memcmp(k, low, f->nbytes) >= 0 &&
-               memcmp(k, high, f->nbytes) <= 0;
+        return memcmp(k, low_or_key, f->nbytes) >= 0 &&
+               memcmp(k, high_or_mask, f->nbytes) <= 0;
     for (unsigned i = 0; i < f->nbytes; i++)
-        if ((k[i] & high[i]) != low[i])
+        if ((k[i] & high_or_mask[i]) != low_or_key[i])
             return 0;
     return 1;
 }
@@ -306,7 +309,7 @@ static void vectors_update(tr_table *t, const tr_entry *e)
         tuples_free(t);
 }
 
-/* Removes an entry from the vectors; frees them if the table is empty. */
+/* Removes an entry from the vectors; frees all vectors of an empty table. */
 static void vectors_remove(tr_table *t, const tr_entry *e)
 {
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
@@ -331,8 +334,8 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-/* Adds e to its tuple. best: the entry of the same key in that tuple; e wins
- * over it and takes its slot; or NULL. */
+/* Adds e to its tuple. best: the entry of the same key in that tuple, or NULL;
+ * e wins over it and takes its slot. */
 static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     int i = tuple_find(t, tr_mask_of_entry(t, e));
@@ -353,8 +356,8 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     return TR_OK;
 }
 
-/* Removes e from its tuple. best: the entry that takes its slot; or NULL. */
-static void tuple_replace(tr_table *t, const tr_entry *e, const tr_entry *best)
+/* Removes e from its tuple. best: the entry that takes its slot, or NULL. */
+static void tuple_take_out(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
     tr_tuple *u = &t->tuples[i];
@@ -461,7 +464,7 @@ int tr_table_remove(tr_table *t, int handle)
         best = tr_index_best(t, e);
     }
     if (was_best && !t->by_vectors && t->desc->match != TR_RANGE)
-        tuple_replace(t, e, best);
+        tuple_take_out(t, e, best);
     t->count--;
     t->by_handle[handle] = NULL;
     tr_handle_free(&t->handles, (uint32_t)handle);

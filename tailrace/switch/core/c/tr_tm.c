@@ -56,8 +56,8 @@ void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
 
 /* Drops p: the buffer has no space for it, or its queue has a PFC storm. A
  * lossless packet passes egress first, as at a port that is down: programs
- * count its bytes in ingress and rely on egress to subtract them. If egress
- * recirculates it, it is recirculated without space in the buffer. */
+ * count its bytes in ingress and rely on egress to subtract them. A packet that
+ * egress recirculates is not dropped; it then uses no space of the buffer. */
 static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
 {
     const tr_port *from = s->ports[p->pfc_port];
@@ -126,8 +126,8 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     tr_port_touch(s, port);
 }
 
-/* When the pause and rate of q allow its first packet to leave. */
-static uint64_t queue_ready(const tr_queue *q)
+/* The time at which pause and rate of q allow its first packet to leave. */
+static uint64_t queue_ready_ps(const tr_queue *q)
 {
     return q->next_ps > q->pause_until_ps ? q->next_ps : q->pause_until_ps;
 }
@@ -138,7 +138,7 @@ uint64_t tr_port_next(const tr_port *t)
     if (t->blocked)
         return next;
     for (unsigned bits = t->waiting; bits; bits &= bits - 1) {
-        uint64_t at = queue_ready(&t->queue[__builtin_ctz(bits)]);
+        uint64_t at = queue_ready_ps(&t->queue[__builtin_ctz(bits)]);
         if (at < next)
             next = at;
     }
@@ -157,7 +157,7 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
     q->packets--;
     q->bytes -= tr_pkt_bytes(p);
     p->next = NULL;
-    /* the next packet has probably left the cache, too, while it waited */
+    /* while it waited the next packet has probably left the cache, too */
     if (q->head)
         for (unsigned i = 0; i < PREFETCH_LINES; i++)
             __builtin_prefetch((const uint8_t *)q->head + i * TR_LINE);
@@ -186,7 +186,7 @@ static tr_pkt *queue_next(tr_port *t, uint64_t now_ps)
         unsigned priority = 31u - (unsigned)__builtin_clz(bits);
         tr_queue *q = &t->queue[priority];
         bits &= ~(1u << priority);
-        if (queue_ready(q) > now_ps)
+        if (queue_ready_ps(q) > now_ps)
             continue;
         tr_pkt *p = queue_take(t, priority);
         if (q->pps)
@@ -208,7 +208,7 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
     return p;
 }
 
-/* Occupies the port for `bytes` and returns when the last bit has left. The
+/* Occupies the port for `bytes`; returns when the last bit has left. The
  * remainder of the division is carried over while the port is busy, so that
  * rounding errors do not add up. */
 static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ps)

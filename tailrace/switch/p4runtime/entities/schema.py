@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Info joined with the compiled program by name: the objects that messages refer to, by P4Info id.
 
-A difference in a width, a size or a match kind makes the configuration invalid. Objects that are in P4Info
-only are allowed: p4c's midend removes unreachable tables, actions and externs from the program, but not from
-P4Info. Requests that refer to such an object are rejected.
+A `...Plan` describes one object: `id` and `name` are those in P4Info, and `index` is its position among the
+objects of its kind in the program. A difference in a width, a size or a match kind makes the configuration
+invalid. P4Info may have objects that the program lacks, since p4c's midend removes unreachable tables,
+actions and externs from the program only. Requests that refer to such an object are rejected.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _E = TypeVar("_E", bound="_P4InfoObject")
 
 @dataclass(frozen=True, slots=True)
 class ParamPlan:
-    """A parameter of an action; `names`: the strings that messages have as its values (None: numbers)."""
+    """A parameter of an action; `names`: translation of its values, if messages give strings, else None."""
 
     id: int
     name: str
@@ -351,15 +352,16 @@ def _action_plan(
     ref: p4i.ActionRef,
     table: str,
     schema: Schema,
-    uses: tuple[int, ...],
+    program_actions: tuple[int, ...],
     actions: dict[int, p4i.Action],
 ) -> ActionPlan:
+    """The action of a reference; `program_actions`: indices of the actions of the program's table."""
     types, model = schema.types, schema.model
     action = actions.get(ref.id)
     if action is None:
         raise invalid(f"P4Info: table '{table}' refers to action id {ref.id}, which P4Info does not have")
     name = action.preamble.name
-    for index in uses:
+    for index in program_actions:
         if model.actions[index].name == name:
             break
     else:
@@ -488,10 +490,10 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
     plans: dict[int, ActionPlan] = {}
     for table in info.tables:
         if table.preamble.id in profile.table_ids:
-            uses = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
+            in_program = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
             for ref in table.action_refs:
                 if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
-                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema, uses, actions)
+                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema, in_program, actions)
     by_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"
     return ProfilePlan(
         id=profile.preamble.id,
