@@ -19,7 +19,6 @@ from tailrace.experiments.plan.experiment import KEYS
 ROOT = Path(__file__).resolve().parents[2]
 
 NO_ERRORS = {
-    "_Terminated",  # SIGTERM
     "_TerminationSignal",  # SIGTERM
     "EndedError",  # the same
     "Interrupted",  # Ctrl-C

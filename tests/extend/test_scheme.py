@@ -66,4 +66,4 @@ def test_what_is_missing_is_said_in_a_line(folder: Path, tailrace: Run) -> None:
     (folder / "build" / "ecmp.json").write_text("{}", "utf-8")
     done = tailrace("run", "--plugin", folder, "--scheme", "ecmp", *TRAFFIC)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
-    assert "tailrace: program ecmp: there is one in " in done.stderr.splitlines()[-1]
+    assert "tailrace: program ecmp: it is both in " in done.stderr.splitlines()[-1]
