@@ -157,7 +157,7 @@ class _Watch:
     def _screen(
         self, listing: Listing, before: Cells | None, widths: dict[str, int]
     ) -> Iterator[list[Segment]]:
-        """The lines that fit the terminal; if there are more, the last line tells how many."""
+        """The lines that fit the terminal; if there are more, the last line gives their number."""
         clock = datetime.now().astimezone().strftime("%H:%M:%S")
         yield [(f"{clock}, every {self._interval_s:g} s; Ctrl-C ends", NOTE)]
         if not listing.rows:

@@ -34,7 +34,7 @@ ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
 
 _BUCKET_REGISTER = "untracked_bytes"
-"""A register with one cell per bucket: its size is how P4Info tells the number of buckets."""
+"""A register with one cell per bucket: its size in P4Info is the number of buckets."""
 
 _ONE = 1 << 8
 """1 in 8.8 fixed point."""

@@ -50,7 +50,7 @@ async def _close(generator: AsyncGenerator[Any, Any]) -> None:
 
 
 class _Timer(asyncio.TimerHandle):
-    """A timer. While `_scheduled` is set, asyncio tells the loop if the timer is cancelled."""
+    """A timer. While `_scheduled` is set, asyncio notifies the loop if the timer is cancelled."""
 
     _scheduled: bool
 

@@ -128,7 +128,7 @@ class P4RuntimeService:
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Write (specification 12)."""
-        # the term tells later whether the role has a new primary
+        # the term shows later whether the role has a new primary
         results, term = self._results(), self.device.write_term(request)
         if len(request.updates) > MANY_UPDATES:
             self.on_freed()

@@ -94,7 +94,7 @@ class LiveTracer:
         """The coverage of each program so far.
 
         Args:
-            entries: lists the present program's entries; its second argument tells whether an entry was hit.
+            entries: lists the present program's entries; its second argument is whether an entry was hit.
         """
         with self._polling:
             return self._coverage(entries)

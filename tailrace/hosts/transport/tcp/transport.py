@@ -8,10 +8,10 @@ sends, not on its headers.
 * Segmentation offload: new packets leave in bursts of up to `burst_bytes`, back to back at the link's rate,
   with no packets of other flows between them. As in Linux, a burst that the window would shorten waits for
   more ACKs, unless it is a third of the window, or nothing is in flight, or a packet is lost.
-* Loss: a packet is lost when `duplicates` later ones have arrived; an ACK tells which packet caused it, like
-  a first SACK block. Until then limited transmit applies (RFC 3042); then follow fast retransmit, and
-  recovery based on the packets in flight (RFC 6675). At a timeout (hosts.transport.tcp.rto) all outstanding
-  packets are lost.
+* Loss: a packet is lost when `duplicates` later ones have arrived; an ACK names the packet that caused it
+  (as a first SACK block does). Until then limited transmit applies (RFC 3042); then follow fast
+  retransmit, and recovery based on the packets in flight (RFC 6675). At a timeout (hosts.transport.tcp.rto)
+  all outstanding packets are lost.
 * ECN, if data is sent as ECN-capable: an ACK with an ECN echo counts as a loss without a missing packet, once
   per window (RFC 3168 §6.1.2).
 * The receiver stores out-of-order packets. It acknowledges packets in order after `ack_every` packets or
