@@ -108,14 +108,14 @@ class Controller:
         epoch_ns: int | None = None,
         when: FormatTime = _utc,
     ) -> None:
-        """Computes what every switch must hold; nothing is sent yet.
+        """Computes every switch's intent; nothing is sent yet.
 
         Args:
             switches: the address of each switch of the topology.
             timing: the controller's intervals and timeouts.
             election_id: the first election id to announce; the same for all controllers of a network.
             relay: path of the socket through which inspection commands query switches; None: no socket.
-            registers: reads a register for these commands, where a P4Runtime server refuses to.
+            registers: reads a register for these commands if the P4Runtime server refuses it.
             on_event: called with every event.
             on_digest: called with every digest of every switch, before the controller handles it.
             calls: makes the channels to switches: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
@@ -184,7 +184,7 @@ class Controller:
         self._tasks.append(asyncio.create_task(self._watch_links()))
 
     async def wait_ready(self, timeout_s: float) -> None:
-        """Waits until every switch holds its intent.
+        """Waits until every switch has the entries of its intent.
 
         Raises:
             ControllerError: a switch is not ready in this time, or cannot become ready.
@@ -208,7 +208,7 @@ class Controller:
                 task.result()
 
     async def run(self) -> None:
-        """Starts, and runs until cancelled or until something fails for good.
+        """Starts the controller, and runs it until it is cancelled or fails permanently.
 
         Raises:
             ControllerError: a failure that retries cannot repair.
@@ -242,7 +242,7 @@ class Controller:
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
-        """The paths withdrawn because a switch reported them faulty; times since the epoch."""
+        """The paths withdrawn because a switch reported them as faulty; times are in ns since the epoch."""
         return self._paths.suppressed
 
     def _suppressed_left(self) -> list[SuppressedLeft]:
@@ -336,7 +336,7 @@ class Controller:
         self._faulty.state_read(switch, program, encode(program, intended.entities), entities)
 
     def _rewrite(self, switches: Iterable[str]) -> None:
-        """Recomputes all intents, and passes those of some switches to their sessions."""
+        """Recomputes all intents, and passes the intents of `switches` to their sessions."""
         self._intents = self._compute()
         for name in switches:
             self._sessions[name].set_intent(self._intents[name])
@@ -384,10 +384,10 @@ class Controller:
             if probing:
                 self._report_lag(lag_s)
             self._report_late(late, clock())
-            # nothing is known of links at switches whose primary is another controller
+            # links at a switch with another primary are not judged: its packet-ins go to that controller
             for probe in self._monitor.round(probing, late.keys() | backup):
                 self._send(probe.switch, "SEND", probe.port, probe.frame)
-            # after the probes, so that a switch that answers has sent them
+            # after the probes: a switch that answers the query has sent its probes
             for name in probing:
                 self._send(name, _LIVENESS_QUERY, index)
             self._links_changed()
@@ -396,12 +396,12 @@ class Controller:
             await asyncio.sleep(self._timing.interval_s)
 
     def _claim(self, backup: Collection[str]) -> None:
-        """If this controller and another one are each primary of some switches, the primary of the first
-        reachable switch claims all, after the number of rounds in which a link is declared down.
+        """Claims all switches if another controller is primary of some of them, and this controller of the
+        first reachable switch, for more rounds than it takes to declare a link down.
         """
         reached = [name for name, session in self._sessions.items() if session.state is not SessionState.LOST]
-        owns = bool(backup) and reached[0] not in backup
-        self._divided = self._divided + 1 if owns else 0
+        may_claim = bool(backup) and reached[0] not in backup
+        self._divided = self._divided + 1 if may_claim else 0
         if self._divided > self._timing.missed:
             self._divided = 0
             for name in backup:
@@ -421,7 +421,7 @@ class Controller:
             self._on_event(Event(LATE, CONTROLLER, text, {"late_s": round(lag_s, 3)}))
 
     def _report_late(self, late: Mapping[str, int], now_s: float) -> None:
-        """Reports, afterwards, how long a switch did not respond in time."""
+        """Reports how long a switch did not respond in time, once it responds again."""
         for name in late:
             self._late.setdefault(name, now_s - self._timing.interval_s * late[name])
         for name in [name for name in self._late if name not in late]:

@@ -2,8 +2,8 @@
 """Files of entries, in three formats: the `sX-runtime.json` of the p4lang tutorials, commands of
 simple_switch_CLI (`switch_cli`), and a `p4.v1.WriteRequest` as text.
 
-A tutorial's file may contain whatever the tutorials' own tool accepts (utils/p4runtime_lib of
-p4lang/tutorials): keys that the tool does not read are not errors.
+A tutorial's file may contain all that the tutorials' tool accepts (utils/p4runtime_lib of p4lang/tutorials):
+keys that this tool does not read are not errors.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _request(path: Path, text: str) -> p4r.WriteRequest:
 
 
 def read_updates(path: Path, program: P4Program) -> Updates:
-    """Reads a file of entries; its name and its first lines tell its format.
+    """Reads a file of entries; its name and its first lines determine its format.
 
     Raises:
         FileError: the file cannot be read, has another format, or names something that the program lacks.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a controller handles digests, in real and in virtual time: it passes them to the scheme's Watcher,
-rewrites the switches whose paths are withdrawn or restored, and checks again when a hold time is over.
+rewrites the switches whose paths are withdrawn or restored, and checks again after the hold time (for which a
+path stays withdrawn).
 """
 
 from __future__ import annotations

@@ -3,21 +3,22 @@
 
 In every round a probe leaves each end of each link, and should arrive at the other end before the next round.
 A direction is dead after `missed` rounds without a probe, and alive again when a probe arrives; a link is
-down while one of its directions is dead. Rounds count once both switches have had their entries. If the
-connection to a switch is lost, no probe can be sent or received there, and its links count as down after the
-same number of rounds: a switch whose server does not answer has most likely ended, and if it has not, its
-neighbours still reach everything around it.
+down while one of its directions is dead. Rounds count after both switches have had entries for the first
+time. If the connection to a switch is lost, no probe can be sent or received there, and its links count as
+down after the same number of rounds. A switch whose server does not answer has most likely ended; if it still
+runs, packets take paths around it.
 
-Late is not dead. After its probes, each switch gets a query over the same stream, which its program answers
-by a packet-in. The answer shows that the switch has sent the probes before it, and that the switch, the
-stream and this process keep up. A round counts for a direction only if both its switches answered within it:
-while the machine is busy, a switch is stopped, or the controller itself does not get to run, no link is
-judged. A connected switch that has not answered in time for `silent` rounds hangs, or is permanently that
-slow: from then on its links are judged again by their probes. If probes arrive rounds after they were sent,
-the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed without such a delay.
+A late probe is not a lost probe. After its probes, each switch gets a query over the same stream, which its
+program answers by a packet-in. The answer shows that the switch has sent the probes before the query, and
+that the switch, the stream and this process keep up. A round counts for a direction only if both its switches
+answered within the round: no link is judged while the machine is busy, a switch is stopped, or the controller
+is not scheduled. If a connected switch has not answered in time for `silent` rounds, it hangs or is
+permanently slow: from then on its links are judged again by their probes. If probes arrive rounds after they
+were sent, the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed without such
+a delay.
 
     a link dies, its switches answer     down within missed + 1 rounds, plus the rounds that probes are late
-    a switch ends                        the same
+    a switch ends                        its links are down within the same time
     a switch hangs                       its links are down within silent + missed + 2 rounds
     switches late, up to silent rounds   nothing goes down
     probes late, up to missed - 1 rounds nothing goes down
@@ -53,7 +54,7 @@ _End = tuple[str, int]
 class _Direction:
     """One direction of a link.
 
-    expected: number of rounds in which a probe was expected; known: whether it was ever found alive or dead
+    expected: number of rounds in which a probe was expected; known: it was judged alive or dead at least once
     """
 
     expected: int = 0
@@ -97,7 +98,7 @@ class LinkMonitor:
         return self._missed + max(self._late)
 
     def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
-        """Completes a round and starts the next: the probes to send now.
+        """Completes a round and starts the next; returns the probes to send now.
 
         Args:
             connected: the switches that send and report probes. No probe is sent to any other: a switch

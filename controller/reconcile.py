@@ -97,8 +97,8 @@ async def read_all(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
 
 
 async def _read_digests(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
-    """The enabled digests, read one by one: BMv2 supports nothing else, and refuses to show a digest that is
-    not enabled.
+    """The enabled digests, read one by one: BMv2 supports no wildcard here, and refuses to read a digest that
+    is not enabled.
     """
     entities = []
     for digest in program.p4info.digests:
@@ -125,7 +125,7 @@ async def differences(
 async def reconcile(
     endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
 ) -> ReconcileReport:
-    """Makes a switch, which runs the program, hold exactly the intended entities.
+    """Writes to a switch, which runs the program, until it has exactly the intended entities.
 
     Args:
         alone: there is no other writer, so a write without an error is not checked by a read.
@@ -181,13 +181,16 @@ def _count(updates: list[p4r.Update]) -> ReconcileReport:
 async def install(
     endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
 ) -> tuple[bool, ReconcileReport]:
-    """Makes a switch run a program and hold the entities; returns whether the program was pushed.
+    """Pushes a program unless the switch runs it, and reconciles the entities.
 
     Args:
         alone: as in `reconcile`.
 
+    Returns:
+        whether the program was pushed, and what the reconciliation wrote.
+
     Raises:
-        SwitchError: the switch refuses something, or is gone.
+        SwitchError: the switch refuses something, or is not reachable.
     """
     pushed = await endpoint.cookie() != program.cookie
     if pushed:
@@ -201,7 +204,7 @@ def install_all(
     *,
     load: Callable[[str], P4Program] = programs.load,
 ) -> dict[str, ReconcileReport]:
-    """Makes every switch of a network in this process hold its intent; returns the writes by switch.
+    """Installs the intent of every switch of a network in this process; returns the writes by switch.
 
     Args:
         switch: returns the switch of a name.
@@ -222,7 +225,7 @@ def install_all(
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> ReconcileReport:
-    """As `install` without other writers, but reads what a push leaves in a switch only once per program.
+    """As `install` without other writers, but reads the entities after a push only once per program.
 
     Args:
         fresh: the entities after a push, by program.
@@ -247,5 +250,5 @@ async def _install(
         refused = error
     if refused is None:
         return written.plus(ReconcileReport(inserted=len(entries)))
-    # raises the error, unless the only one is that two entries have the same key
+    # raises the error, unless its only cause is that two entries have the same key
     return await reconcile(endpoint, program, intended, alone=True)

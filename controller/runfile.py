@@ -95,7 +95,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def default_path() -> Path:
-    """Where the run file is, unless the user says otherwise."""
+    """The path of the run file, unless the user gives another."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return Path(runtime) / "tailrace" / _NAME

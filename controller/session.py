@@ -56,7 +56,7 @@ def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.Packe
 
 
 class SessionState(Enum):
-    """Not connected, a backup, primary, or primary of a switch that holds its intent (READY)."""
+    """Not connected, backup, primary, or primary of a switch that has the entities of its intent (READY)."""
 
     LOST = "lost"
     BACKUP = "backup"
@@ -88,7 +88,7 @@ class Session:
     """The controller's side of one switch.
 
     report: what the last reconciliation wrote; pushed: whether it pushed the program
-    carries: the switch has entries, perhaps of an earlier controller, so it passes link probes on
+    carries: the switch has entries, perhaps of an earlier controller, so it sends and reports link probes
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Session:
     # ---- for the owner ----
 
     def set_intent(self, intent: SwitchIntent) -> None:
-        """Sets what the switch must hold from now on."""
+        """Sets the entities that the switch must have from now on."""
         self._intent = intent
         if self.state is SessionState.READY:
             self._set_state(SessionState.PRIMARY)

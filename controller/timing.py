@@ -16,7 +16,7 @@ class Timing:
     """Times in seconds of the event loop's clock, and counts of rounds.
 
     interval_s: between rounds of link probes; a direction is dead after `missed` consecutive rounds without a
-        probe, and a switch that answers nothing for `silent` rounds counts as hung
+        probe, and a switch that does not answer for `silent` rounds counts as hung
     late_s: least delay of a switch, or of this process, that is reported
     ask_s: timeout of a query to a switch
     call_s, push_s: timeouts of a call, and of the push of a program

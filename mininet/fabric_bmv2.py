@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets and reads over Thrift what BMv2 offers neither as an option nor over P4Runtime.
+"""Sets BMv2's queue parameters and reads its registers over Thrift, since P4Runtime offers neither on BMv2.
 
 BMv2 limits packets per second, separately for each priority. Data has a rate limit. Control frames have none:
-they are small, have priority, and would count as full packets. Recirculated packets have a limit, too: RLB's
-packets recirculate at the rate of a link, as on the other targets; data that waits for a paused port
-(p4src/pfc), at WAITING_FACTOR times the rate of the fastest port, at least WAITING_PPS. A higher limit
-delivers the next packet sooner after a resume, and takes more CPU time.
+they are small, have priority, and would count as full packets. Recirculated packets have a limit, too. RLB's
+packets recirculate at the rate of a link, as on the other targets. Data that waits for a paused port
+(p4src/pfc) recirculates at WAITING_FACTOR times the rate of the fastest port, at least at WAITING_PPS. A
+higher limit delivers the next packet sooner after a resume, and takes more CPU time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def set_queues(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner
 
 
 def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
-    """For each port, how many ticks it was paused, and the most bytes received by it that waited at a time.
+    """For each port, how many ticks it was paused, and the peak of received bytes that waited in the switch.
 
     Raises:
         FabricError: the Thrift server does not answer.

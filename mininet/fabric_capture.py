@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A separate script that captures links: one pcap file per link, with the kernel's nanosecond timestamps.
 
-Frames are captured where they arrive, at both ends of the link: each is seen once, whatever path it took out
-of its sender (frames sent by a packet socket may bypass the point where the sender's interface is captured).
+Frames are captured where they arrive, at both ends of the link. So each frame is captured once, however it
+was sent: frames of a packet socket may bypass the point where the sender's interface is captured.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Recorder:
 
 
 def main() -> int:
-    """Records the links of the job file, from its own message "ready" until SIGTERM.
+    """Prints the event "ready", and records the links of the job file until SIGTERM.
 
     The job file is [{"file", "taps": [[interface, pid], ...]}, ...].
     """

@@ -70,7 +70,7 @@ class ControllerProcess:
         self._ready = False
 
     def wait_ready(self, watch: ProcessMonitor, report: FabricReport) -> None:
-        """Guards the process, and waits until every switch holds its intent.
+        """Guards the process, and waits until every switch has its entries.
 
         Raises:
             FabricError: the controller has failed, or is not ready in time.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of links: rates that hold from the start, and changes at given times."""
+"""Faults of links: rates that are reduced from the start, and changes at given times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 
 @dataclass(frozen=True, slots=True)
 class FaultStep:
-    """Something to do `at_ns` after the start of the traffic."""
+    """An action to do `at_ns` after the start of the traffic, and its description."""
 
     at_ns: int
     text: str

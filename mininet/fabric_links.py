@@ -14,7 +14,7 @@ from fabric_process import run
 from fabric_report import FabricError
 
 _QUEUE_PACKETS = 100_000
-"""Limit of netem's queue: it holds all packets in flight on a link, and must not drop any."""
+"""Limit of netem's queue, which contains all packets in flight on a link and must not drop any."""
 
 
 class FabricLinks:
@@ -32,7 +32,7 @@ class FabricLinks:
         return [link for link in self._plan.links if {link.a.node, link.b.node} == {a, b}]
 
     def set_state(self, link: LinkPlan, state: str) -> None:
-        """Makes a link `up` or `down`; does nothing if it already is.
+        """Makes a link `up` or `down`; does nothing if it has this state already.
 
         Raises:
             FabricError: a switch or the system refuses.
@@ -46,7 +46,11 @@ class FabricLinks:
         self.down ^= {link.name}
 
     def set_share(self, link: LinkPlan, factor: float) -> None:
-        """Limits a link between BMv2 switches to this share of its rate, both ways. Raises as `set_state`."""
+        """Limits a link between BMv2 switches to this share of its rate in both directions.
+
+        Raises:
+            FabricError: a switch refuses.
+        """
         for end in (link.a, link.b):
             switch = self._switches[end.node]
             rate_bps = next(port.rate_bps for port in switch.ports if port.number == end.port)

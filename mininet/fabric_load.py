@@ -8,7 +8,7 @@ Four things are measured while traffic runs:
 * how long they waited for a CPU in all, compared with their run time, while other processes used the CPUs:
     many switches on few CPUs also wait for each other, which is harmless as long as each wait is short;
 * frames that the kernel dropped, or that reached an interface but no program, because a socket overflowed;
-* how late the hosts' driver sent frames, as it reports itself (see fabric_traffic.py).
+* how late the hosts' driver sent frames, as the driver reports (see fabric_traffic.py).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class CpuUsage:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Counters of an interface since it was made."""
+    """Frames that an interface has received and dropped since it was made."""
 
     received: int
     dropped: int
@@ -122,8 +122,8 @@ class LoadWatch:
         Args:
             pids: the switches and the hosts' driver, by name.
             frame_ns: time of a full frame on the fastest link.
-            taken: frames that programs have taken from interfaces so far; read before this call, so that no
-                frame under way looks lost.
+            taken: frames that programs have read from interfaces so far; counted before this call, so that no
+                frame in flight looks lost.
             broken: interfaces of links that fail on purpose, where frames may get lost.
         """
         self._pids = dict(pids)
@@ -136,7 +136,7 @@ class LoadWatch:
         self._start = self._sampled = time.monotonic()
 
     def sample(self) -> None:
-        """Records CPU use, at most every SAMPLE_S: it cannot be read once a process has ended."""
+        """Records CPU use, at most every SAMPLE_S: it cannot be read after a process has ended."""
         now = time.monotonic()
         if now - self._sampled < SAMPLE_S:
             return
@@ -151,7 +151,7 @@ class LoadWatch:
 
         Args:
             seen: the interfaces now, read before the programs' counters.
-            taken: frames that programs have taken by now, by interface; those not named are not compared.
+            taken: frames that programs have read by now, by interface; other interfaces are not compared.
         """
         wall_s = self._sampled - self._start
         used = {name: used.since(self._usage[name]) for name, used in self._latest.items()}

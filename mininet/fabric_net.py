@@ -24,7 +24,7 @@ except ImportError as error:
     raise InputError(f"Mininet cannot be imported ({error}); install Debian's package mininet") from error
 
 GATEWAY_IP = "169.254.0.1"
-"""The next hop of all hosts. No node has this address: hosts need only its MAC address, that of a switch."""
+"""The next hop of all hosts. No node has this address: hosts need only its MAC address, GATEWAY_MAC."""
 
 _IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")

@@ -22,7 +22,7 @@ CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0
 THRIFT_BASE = 9090
-"""Base of the Thrift ports, which are free in the run's own namespace."""
+"""Base of the Thrift ports, which are free in the network namespace of a run."""
 
 FABRIC_MTU = 9000
 """MTU of every interface, with space for the headers that switches add to a host's frames."""
@@ -42,7 +42,7 @@ _SMALLEST_FRAME_BYTES = 64
 class PortPlan:
     """One port of a switch: its interface, its link's rate, and the delay of frames to the other end.
 
-    This is the link's delay and, if it leads to a switch, the latency of that switch.
+    The delay is that of the link, plus the latency of a switch at the other end.
     """
 
     number: int
@@ -76,7 +76,7 @@ class LinkInterface:
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
-    """A link. Its name, and its capture's, is leaf1-spine2; with the port of `a` if links are parallel."""
+    """A link. `name`, also of its capture: leaf1-spine2, then the port of `a` if links are parallel."""
 
     name: str
     a: LinkInterface

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes of the harness: each leads a process group of its own and has a log file."""
+"""Child processes of the harness: each has a separate process group and a log file."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class FabricProcess:
         return self._popen.stdout
 
     def ended(self) -> bool:
-        """Whether it has ended, for whatever reason."""
+        """Whether it has ended, for any reason."""
         return self._popen.poll() is not None
 
     def check(self) -> None:
         """Raises FabricError with the last line of its log if it has ended."""
         if self.ended():
-            raise FabricError(self.epitaph())
+            raise FabricError(self.end_message())
 
-    def epitaph(self) -> str:
+    def end_message(self) -> str:
         """One line with the exit status and the last line of its log."""
         code = self._popen.returncode
         how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.strsignal(-code)})"

@@ -38,7 +38,7 @@ def welcome(topology: Topology) -> str:
 
 
 def link_down_message(name: str, watch: Timing) -> str:
-    """Tells the user what a link that went down costs the flows over it."""
+    """A message for the user: how a link that went down affects the flows over it."""
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
         f"{name} is down: flows over it lose what they send until the controller notices, for about"
@@ -60,7 +60,7 @@ def _wait_listening(pid: int, port: int) -> None:
 
 
 class Prompt(CLI):
-    """Reads commands until `exit`; its constructor runs it. `failures`: messages about ended processes."""
+    """Its constructor reads commands until `exit`. `failures`: messages about processes that ended."""
 
     prompt = "mininet> "
 
@@ -82,7 +82,7 @@ class Prompt(CLI):
 
     @classmethod
     def initReadline(cls) -> None:  # noqa: N802 - Mininet's name
-        """Lines can be edited, but no history file stays in the user's home."""
+        """Skips Mininet's history file, which would stay in the user's home folder."""
 
     def _watch(self) -> None:
         while not self._leaving.is_set():
@@ -123,7 +123,7 @@ class Prompt(CLI):
             error("usage: iperf [HOST1 HOST2]\n")
             return
         client, server = (self._net.mininet[name] for name in names)
-        # Mininet's own command waits for a line that newer versions of iperf do not print
+        # Mininet's command waits for a line that newer versions of iperf do not print
         listener = server.popen(["iperf", "-s"], stdout=DEVNULL, stderr=DEVNULL)
         try:
             self._run_command(partial(_wait_listening, server.pid, IPERF_PORT))

@@ -180,7 +180,7 @@ class FabricRun:
         if self.job.pfc is None:
             return sums, taken, {}
         if self.job.target == BMV2:
-            # its program receives pauses, too, and counts them with all other frames
+            # BMv2's program receives pauses, too, and counts them with all other frames
             plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
             return sums, taken, fabric_pfc.emulated_counts(plans, self._program, cells, xoff_bytes)
         pfc = fabric_pfc.collect(net.switches)

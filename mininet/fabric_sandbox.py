@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sandbox that the kernel itself cleans up: a run has its own network, mount and PID namespaces.
+"""A sandbox that the kernel cleans up: a run has separate network, mount and PID namespaces.
 
     supervisor (caller's namespaces)   forwards signals, waits, removes the run folder
       `- harness = PID 1 inside        Mininet, switches, controller, hosts: all its descendants
 
-When PID 1 of a PID namespace ends, however it ends, the kernel kills everything else in it; with the last
-process the network namespaces go, and with those every interface. So no process or interface can outlive a
-run, nothing is ever looked up by name, and a machine may hold several runs. If the supervisor is killed, the
-kernel sends the harness SIGTERM (PR_SET_PDEATHSIG), and the harness ends as on request.
+When PID 1 of a PID namespace ends for any reason, the kernel kills all other processes in the namespace. With
+the last process, the network namespaces and all their interfaces disappear. So no process or interface can
+outlive a run, none is ever looked up by name, and several runs can share a machine. If the supervisor is
+killed, the kernel sends the harness SIGTERM (PR_SET_PDEATHSIG), and the harness ends in order.
 
-Only files can be left. They are in one folder with a ledger that names the supervisor by PID and start time;
-each start removes the folders of supervisors that no longer exist.
+Only files can remain. They are in one folder with a ledger: a file with the PID and start time of the
+supervisor. Each start removes the folders of supervisors that no longer exist.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GRACE_S = 20.0
 """How long the harness may take to end after it was asked to."""
 
 NIC_PORTS = (4791, 4793, 4794)
-"""UDP ports that the hosts' NICs speak on: RoCEv2, and the NIC-only Flowcut's data and ACKs."""
+"""UDP ports that the hosts' NICs use: RoCEv2, and the NIC-only Flowcut's data and ACKs."""
 
 _NEW_MOUNTS, _NEW_PIDS, _NEW_NET = 0x00020000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
@@ -133,13 +133,13 @@ def run_sandboxed(body: Callable[[], int], folder: Path) -> int:
         FabricError: the harness was killed.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
-    lifeline, held = os.pipe()
+    read_end, write_end = os.pipe()  # the supervisor keeps the write end open until it ends
     try:
         _check(_libc.unshare(_NEW_PIDS), "make a PID namespace")
         child = os.fork()
         if child == 0:
-            os.close(held)
-            _enter(lifeline)
+            os.close(write_end)
+            _enter(read_end)
             return body()
         status = _supervise(child)
     finally:
@@ -169,11 +169,11 @@ def _supervise(child: int) -> int:
             return status
 
 
-def _enter(lifeline: int) -> None:
-    """Prepares the first process of the new PID namespace."""
+def _enter(supervisor_pipe: int) -> None:
+    """Prepares the first process of the new PID namespace; the pipe closes when the supervisor ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    # a supervisor that died before this call sends no signal, but its end of the pipe is closed
-    if select.select([lifeline], [], [], 0)[0]:
+    # if the supervisor ended before this call, no signal is sent, but its end of the pipe is closed
+    if select.select([supervisor_pipe], [], [], 0)[0]:
         raise FabricError("the supervisor was killed")
     for number in _ASKED_TO_END:
         signal.signal(number, _end)
@@ -200,9 +200,9 @@ def _prepare() -> None:
             f"mount {where.decode()}",
         )
     for scope in ("all", "default"):
-        knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
-        if knob.exists():
-            knob.write_text("1")
+        setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1")
     subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)
 
 
@@ -210,7 +210,7 @@ def _prepare() -> None:
 
 
 def path_of(pid: int) -> str:
-    """The path of the file that represents the network namespace of a process; others may open it."""
+    """The path of the file that represents the network namespace of a process."""
     return f"/proc/{pid}/ns/net"
 
 
@@ -222,18 +222,19 @@ def _enter_net(descriptor: int) -> None:
 @contextmanager
 def inside(pid: int) -> Iterator[None]:
     """Moves this thread into the network namespace of process `pid` during a `with` block."""
-    with Path("/proc/thread-self/ns/net").open("rb") as home, Path(path_of(pid)).open("rb") as there:
-        _enter_net(there.fileno())
+    with Path("/proc/thread-self/ns/net").open("rb") as previous, Path(path_of(pid)).open("rb") as entered:
+        _enter_net(entered.fileno())
         try:
             yield
         finally:
-            _enter_net(home.fileno())
+            _enter_net(previous.fileno())
 
 
 def claim_nic_ports(pid: int) -> list[socket.socket]:
     """Binds the NICs' UDP ports in a host's kernel stack; packets that arrive there are never read.
 
-    The NIC uses a packet socket beside that stack, which would else answer its frames with ICMP errors.
+    The NIC uses a packet socket beside this stack. Without these sockets the stack would answer the NIC's
+    packets with ICMP errors.
     """
     claimed = []
     with inside(pid):

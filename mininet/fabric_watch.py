@@ -74,7 +74,7 @@ class ProcessMonitor:
                 # its last message may have released it
                 if process in self._guarded:
                     self.release(process)
-                    raise FabricError(process.epitaph())
+                    raise FabricError(process.end_message())
 
     def wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Polls until `done`. `what`: the failure, for the message of a timeout ("the hosts are not ready").

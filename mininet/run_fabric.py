@@ -5,9 +5,9 @@
 
 Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
 standard error, RESULT.json and logs/ into the folder of the job. With --prompt, Mininet's prompt is shown
-instead of progress; each time its command `traffic` has written RESULT.json, it sends a byte over the socket
-FD and waits for a byte. Exit codes: 0 done, 1 the run failed, 2 bad job or something is missing on this
-machine, 130 interrupted. However it ends, nothing is left behind (see fabric_sandbox.py).
+instead of progress; each time its command `traffic` has written RESULT.json, the prompt sends a byte over the
+socket FD and waits for a byte. Exit codes: 0 done, 1 the run failed, 2 bad job or something is missing on
+this machine, 130 interrupted. No process or interface remains after the end (see fabric_sandbox.py).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def check_machine(job: Job) -> None:
     """
     if os.geteuid() != 0:
         raise InputError("Mininet needs root: run it with sudo, or use the target virtual")
-    # Mininet's tools, and those of our own environment for the prompt's `sh`
+    # Mininet's tools, and those of our Python environment for the prompt's `sh`
     bin_dir = str(Path(sys.executable).parent)
     os.environ["PATH"] = os.pathsep.join([bin_dir, os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS])
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

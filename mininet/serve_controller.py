@@ -4,7 +4,7 @@
     serve_controller.py JOB.json SWITCHES.json
 
 It controls the switches of a job at the addresses in the second file, and prints events as lines of JSON:
-{"event": "ready"} once every switch holds its intent, {"event": "failed", "text": ...}, and the events of the
+{"event": "ready"} once every switch has its entries, {"event": "failed", "text": ...}, and the events of the
 network, in the form of p4rt.events.structured.
 It ends on SIGTERM.
 """
@@ -35,7 +35,7 @@ from tailrace.spec import SpecError, heap
 Switches = dict[str, SwitchAddress]
 
 READY_S = 60.0
-"""Timeout until all switches hold their entries, plus two seconds per switch."""
+"""Timeout until all switches have their entries, plus two seconds per switch."""
 
 
 def _print_event(event: str, text: str) -> None:

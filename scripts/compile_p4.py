@@ -10,8 +10,8 @@
 A program is a `.p4` file that instantiates `main`; every other `.p4` or `.h` file is an include. The output
 of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Both have p4c's content, with a
 line for each table, parser state, primitive and so on, and the same bytes on every machine.
-`BUILD_DIR/SHA256SUMS` holds the digest of every source and of every output, so that a change of either is
-noticed on machines without a compiler. A warning of p4c is an error. If a warning cannot be avoided in the
+`BUILD_DIR/SHA256SUMS` contains the digest of every source and of every output, so that a change of either is
+detected on machines without a compiler. A warning of p4c is an error. If a warning cannot be avoided in the
 source, the program declares it after the reason: `// p4c-warns: START OF THE WARNING`.
 
 Exit codes: 0 done or up to date, 1 a program does not compile or the output is stale, 2 bad usage.
@@ -38,7 +38,7 @@ MAIN = re.compile(r"^[^/\n]*\)\s*main\s*;", re.MULTILINE)
 
 
 class CompileError(Exception):
-    """One line that says what is wrong; its `code` is the exit code."""
+    """The message says what is wrong; `code` is the exit code."""
 
     def __init__(self, message: str, code: int = 1) -> None:
         super().__init__(message)
@@ -108,8 +108,8 @@ def compile_program(
 
 
 def json_lines(node: object, lists: Container[str], indent: str = "\n") -> str:
-    """`node` as JSON on one line, except that each element of a list under one of the keys `lists` has a line
-    of its own, if there are several; likewise the `INNER_LISTS` of these elements.
+    """`node` as JSON on one line. Exception: in a list under one of the keys `lists`, several elements are on
+    separate lines, and so are the elements of their `INNER_LISTS`.
     """
     if not isinstance(node, dict):
         return json.dumps(node, separators=(",", ":"))
@@ -163,7 +163,7 @@ def relocate(node: object, source_dir: Path, include: Path | None = None) -> Non
 
 
 def digest_lines(source_dir: Path, build_dir: Path, include: Path | None = None) -> list[str]:
-    """What SHA256SUMS must hold: one line per source, then one per output, in the format of `sha256sum`."""
+    """The lines of SHA256SUMS: one per source, then one per output, in the format of `sha256sum`."""
     sources = sources_below(source_dir, build_dir)
     named = [(path.relative_to(source_dir).as_posix(), path) for path in sources]
     if include is not None:
@@ -222,7 +222,7 @@ def compile_all(source_dir: Path, build_dir: Path, include: Path | None = None) 
 def main(arguments: list[str] | None = None) -> int:
     """Command line entry point; returns the exit code."""
     parser = argparse.ArgumentParser(description="Compile P4 programs, or check the committed output.")
-    parser.add_argument("source_dir", type=Path, help="folder that holds the P4 sources")
+    parser.add_argument("source_dir", type=Path, help="folder of the P4 sources")
     parser.add_argument("build_dir", type=Path, help="folder of the compiled output")
     parser.add_argument(
         "--check", action="store_true", help="only compare with SHA256SUMS; needs no compiler"

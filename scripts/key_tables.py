@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of keys and of metrics into docs/, from what schemes, topologies, the registry of metrics
-and so on declare.
+"""Write the tables of keys, metrics, programs and limits into docs/, from the declarations in the code.
 
     key_tables.py [FILE.md ...]          without a FILE: all pages of docs/
 
@@ -34,7 +33,7 @@ from tailrace.spec.units import format_bytes
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
 STRUCTS = {EVERY: Common, HF2T: Hf2tSpec}
-"""Keys that all schemes share, which have a table of their own."""
+"""Keys that all schemes share; each struct has a separate table."""
 
 _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -48,24 +47,24 @@ LIMITS = {
     "a file of a plug-in": "spec.plugins.MOST_BYTES",
     "a line of the store of results": "study.store.store.MOST_LINE_BYTES",
     "lines of a file of the store": "study.store.store.MOST_LINES",
-    "folders that a report looks through": "report.collect.MOST_FOLDERS",
+    "folders that a report searches": "report.collect.MOST_FOLDERS",
     "panels of a figure": "papers.document.MOST_PANELS",
     "bars, points or squares of a figure": "papers.document.MOST_MARKS",
     "processes of a sweep": "study.pool.MOST_WORKERS",
     "a message to the P4Runtime server": "switch.p4runtime.server.MAX_MESSAGE_BYTES",
     "metadata of a call": "switch.p4runtime.server.MAX_METADATA_BYTES",
-    "connections for a device at a time": "switch.p4runtime.server.MAX_CONNECTIONS",
-    "seconds until a connection has its first call, or is closed": "switch.p4runtime.server.IDLE_S",
-    "streams of a device at a time": "switch.p4runtime.service.MAX_STREAMS",
+    "concurrent connections of a device": "switch.p4runtime.server.MAX_CONNECTIONS",
+    "seconds until the first call of a connection, else it is closed": "switch.p4runtime.server.IDLE_S",
+    "concurrent streams of a device": "switch.p4runtime.service.MAX_STREAMS",
     "seconds until the first arbitration message of a stream": "switch.p4runtime.service.ANNOUNCED_S",
-    "calls of a connection to a device at a time": "switch.p4runtime.server.MAX_CALLS",
-    "seconds until a request must have arrived": "switch.p4runtime.calls.ARRIVAL_S",
+    "concurrent calls of a connection": "switch.p4runtime.server.MAX_CALLS",
+    "seconds for the arrival of a request": "switch.p4runtime.calls.ARRIVAL_S",
     "seconds of silence after which a connection is probed": "switch.p4runtime.server.KEEPALIVE_S",
-    "seconds that other calls wait for a Read": "switch.p4runtime.service.READ_S",
-    "seconds that a new primary waits for Writes": "switch.p4runtime.service.TAKEOVER_S",
+    "seconds that other calls wait for a Read under way": "switch.p4runtime.service.READ_S",
+    "seconds that a new primary waits for Writes under way": "switch.p4runtime.service.TAKEOVER_S",
     "seconds that a real packet is tracked for a trace": "switch.trace.injection.MOST_S",
     "seconds for a program's compilation": "switch.p4runtime.program_compiler.MOST_S",
-    "the C text of a program": "switch.compiler.emit.text.MOST_BYTES",
+    "the C code generated from a program": "switch.compiler.emit.text.MOST_BYTES",
     "a compiled program": "switch.p4runtime.program_compiler.MAX_PROGRAM_BYTES",
     "the cache": "cbuild.cache.MOST_BYTES",
     "days that the cache keeps unused objects": "cbuild.cache.MOST_DAYS",
@@ -74,7 +73,7 @@ LIMITS = {
 
 
 def _limit(place: str) -> str:
-    """The value of a constant, formatted for people."""
+    """The value of the constant at `place` (module and name below `tailrace`), formatted for people."""
     module, _, name = place.rpartition(".")
     value = getattr(importlib.import_module(f"tailrace.{module}"), name)
     return format_bytes(value) if name.endswith("BYTES") else f"{value:,.0f}"

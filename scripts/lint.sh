@@ -8,7 +8,7 @@ BIN=.venv/bin
 CC=${CC:-cc}
 failed=()
 
-# check NAME COMMAND...: runs it and remembers a failure.
+# check NAME COMMAND...: runs the command and records a failure.
 check() {
     local name=$1
     shift

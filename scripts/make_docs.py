@@ -31,7 +31,7 @@ CELL_TIMEOUT_S = 300
 
 HEAD = """# Tailrace from Python
 
-[tour.ipynb](tour.ipynb) goes from nothing to a figure; [experiments.md](experiments.md) says what can be run.
+[tour.ipynb](tour.ipynb) is a tutorial with a figure; [experiments.md](experiments.md) describes what can run.
 `make docs` writes this page from the docstrings in `tailrace/`.
 """
 SECTIONS = {
@@ -70,15 +70,15 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
     fields = _fields(thing)
     if fields:
         yield "```\n" + "\n".join(fields) + "\n```\n"
-    for member, held in vars(thing).items():
+    for member, value in vars(thing).items():
         if member.startswith("_") or issubclass(thing, Exception):
             continue
-        function = held.fget if isinstance(held, property) else getattr(held, "func", None)
-        if isinstance(held, property | cached_property) and function is not None:
+        function = value.fget if isinstance(value, property) else getattr(value, "func", None)
+        if isinstance(value, property | cached_property) and function is not None:
             kind = function.__annotations__["return"]
-            yield f"**{name.lower()}.{member}** → `{kind}`\n\n{_prose(held)}"
-        elif inspect.isfunction(held):
-            yield f"**{_signature(f'{name.lower()}.{member}', held)}**\n\n{_prose(held)}"
+            yield f"**{name.lower()}.{member}** → `{kind}`\n\n{_prose(value)}"
+        elif inspect.isfunction(value):
+            yield f"**{_signature(f'{name.lower()}.{member}', value)}**\n\n{_prose(value)}"
 
 
 def _fields(thing: type) -> list[str]:
@@ -124,7 +124,7 @@ def _signature(name: str, function: Any) -> str:
 
 
 def _prose(thing: Any) -> str:
-    """The docstring in Markdown: its sections of items become lists."""
+    """The docstring in Markdown; the items of `Args:` and `Raises:` become lists."""
     lines = []
     item = False
     for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
@@ -133,8 +133,9 @@ def _prose(thing: Any) -> str:
             item = True
         elif item and (match := re.fullmatch(r"    (\w+): (.*)", line)):
             lines.append(f"- `{match[1]}`: {match[2]}")
-        elif match := re.fullmatch(r"(\w+): ( *\S.*)", line):
-            lines.append(f"- `{match[1]}`: {match[2].strip()}")
+        elif match := re.fullmatch(r"(\w+(?:, \w+)*): ( *\S.*)", line):
+            names = "`, `".join(match[1].split(", "))
+            lines.append(f"- `{names}`: {match[2].strip()}")
         else:
             lines.append(f"  {line.strip()}" if item and line else line)
     return "\n".join(lines) + "\n"
@@ -163,9 +164,9 @@ def run_tour(path: Path) -> dict[str, Any]:
     from traitlets.config import Config
 
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    # Unix sockets, which no other user of this machine can reach
-    files = Config({"KernelManager": {"transport": "ipc"}})
-    NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", config=files).execute()
+    # the kernel uses Unix sockets, which no other user of this machine can reach
+    config = Config({"KernelManager": {"transport": "ipc"}})
+    NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", config=config).execute()
     document: dict[str, Any] = json.loads(nbformat.writes(notebook))  # type: ignore[no-untyped-call]
     document["metadata"] = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of docs/switch/p4runtime.md from tests/switch/p4runtime/requirements.toml.
 
-They are between two lines of the page:
+A requirement is held if the switch meets it. The tables are between two lines of the page:
 
     <!-- requirements -->
     <!-- end of requirements -->
@@ -29,9 +29,9 @@ _BLOCK = re.compile(r"(<!-- requirements -->\n).*?(<!-- end of requirements -->)
 
 FOURWARD = """\
 [4ward's compliance matrix](https://github.com/{repository}/blob/{commit}/{page}) of
-another P4Runtime server has {rows} rows. For {held} of them this switch does, by default, what the
-specification requires. In our reading, {other} rows require something other than the specification
-(`differs` in the TOML).
+another P4Runtime server has {rows} rows. By default this switch does what the specification requires
+in {held} of the {rows} rows. In our reading, {other} of the rows require something other than the
+specification (`differs` in the TOML).
 """
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Prepares a Debian or Ubuntu machine for `make run` on BMv2: installs Mininet, p4c and BMv2; setup.sh installs the rest.
-# p4lang's packages have moved and have been broken before, so several places are tried in order, and the installed switch
-# is started once: it must answer over P4Runtime. If none does, `make run` uses the native switch, and a message says so.
+# p4lang's packages have moved and have been broken before. So several repositories are tried in order, and the installed
+# switch is started once: it must answer over P4Runtime. Without such a switch, `make run` uses the native one.
 # Run as root; running it again brings everything up to date. The Vagrantfile runs it in the virtual machine.
-# Environment: P4LANG_PREFIX    a build of your own: a folder with bin/simple_switch_grpc, used instead of packages
+# Environment: P4LANG_PREFIX    your build of BMv2: a folder with bin/simple_switch_grpc, used instead of packages
 #              P4LANG_PACKAGES  .deb files, or folders that hold some, installed instead of a repository's packages
 #              P4LANG_PROJECTS  projects on build.opensuse.org (default: home:p4lang:latest p4lang home:p4lang)
 #              P4LANG_URLS      package repositories instead of these projects, such as a mirror
@@ -92,16 +92,16 @@ add_repository() { # URL
 
 # Removes the packages of a repository, so that they cannot affect the next one.
 remove_packages() {
-    local found
-    mapfile -t found < <(dpkg-query -W -f '${Package} ${Status}\n' 'p4lang-*' 2>/dev/null | awk '/ installed$/ {print $1}')
-    [ ${#found[@]} -eq 0 ] || apt-get purge -y -qq "${found[@]}" >"$LOG" 2>&1 || true
+    local installed
+    mapfile -t installed < <(dpkg-query -W -f '${Package} ${Status}\n' 'p4lang-*' 2>/dev/null | awk '/ installed$/ {print $1}')
+    [ ${#installed[@]} -eq 0 ] || apt-get purge -y -qq "${installed[@]}" >"$LOG" 2>&1 || true
     rm -f "$SOURCES" "$KEYRING"
 }
 
 # The switch comes first: it is enough to run, as our programs are compiled already; p4c is for the user's programs.
 from_repository() { # URL
     add_repository "$1" && install p4lang-bmv2 && serves || return 1
-    install p4lang-p4c || say "no p4c in $1: our programs are compiled already, your own need it"
+    install p4lang-p4c || say "no p4c in $1: our programs are compiled already, but yours need it"
 }
 
 # The .deb files that P4LANG_PACKAGES names, one per line.
@@ -120,7 +120,7 @@ packages() {
 check_named() {
     local files file
     [ -z "${P4LANG_PREFIX:-}" ] || [ -x "$P4LANG_PREFIX/bin/simple_switch_grpc" ] ||
-        die "P4LANG_PREFIX: $P4LANG_PREFIX/bin holds no simple_switch_grpc"
+        die "P4LANG_PREFIX: $P4LANG_PREFIX/bin contains no simple_switch_grpc"
     [ -n "${P4LANG_PACKAGES:-}" ] || return 0
     mapfile -t files < <(packages)
     [ ${#files[@]} -gt 0 ] || die "P4LANG_PACKAGES: no .deb file in $P4LANG_PACKAGES"
@@ -152,13 +152,13 @@ install_bmv2() {
     elif [ -n "${P4LANG_PACKAGES:-}" ]; then
         from_packages
     elif [ ! -e "$SOURCES" ] && serves; then
-        say "BMv2 is here already"
+        say "BMv2 is installed already"
     else
         for url in $(repositories); do
             say "trying p4c and BMv2 from $url"
             remove_packages
             ! from_repository "$url" || return 0
-            say "no BMv2 that works from there: $(reason)"
+            say "no working BMv2 from $url: $(reason)"
         done
         remove_packages
         apt-get update -qq >"$LOG" 2>&1 || true

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copies the project into the home folder of a virtual machine's user and sets it up there.
 # Running it again copies what has changed. The Vagrantfile runs it after provision_root.sh.
-# It is copied because Python environments do not work in every kind of shared folder.
+# The project is copied because Python environments do not work in every kind of shared folder.
 # Usage: scripts/provision_user.sh [FROM [TO]]        (default: /vagrant ~/tailrace)
 set -euo pipefail
 
@@ -11,7 +11,7 @@ TO=${2:-$HOME/tailrace}
 
 say() { echo "provision: $*" >&2; }
 
-[ -f "$FROM/Makefile" ] || { say "$FROM holds no Makefile; expected the project there"; exit 1; }
+[ -f "$FROM/Makefile" ] || { say "$FROM contains no Makefile; expected the project there"; exit 1; }
 
 mkdir -p "$TO"
 # Build output is not copied.

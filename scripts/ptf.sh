@@ -19,7 +19,7 @@ if ! can_make_namespaces; then
     say "skipped: no right to make network namespaces here (run as root for the packet tests)"
     exit 0
 fi
-# BMv2 runs a single part: it takes more than one core.
+# The tests on BMv2 are not divided: BMv2 takes more than one core.
 run() {
     local parts=1
     if [ "$1" = native ]; then parts=3; fi

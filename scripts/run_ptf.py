@@ -112,7 +112,7 @@ def switch_constants(p4info: Path) -> dict[str, int]:
 
 
 def switch_command(target: str, executable: str) -> list[str]:
-    """simple_switch_grpc's command line, which both switches accept, and rates, which only ours accepts.
+    """The command line: options of simple_switch_grpc, which both switches accept, and rates for ours only.
 
     Without a rate, packets that wait by recirculation would use all CPU time.
     """
@@ -146,21 +146,21 @@ def ptf_command(
     thrift_port: int = THRIFT_PORT,
 ) -> list[str]:
     """Ptf's command line, with one interface per port; thrift_port 0: the switch has no Thrift server."""
-    ours = tests_folder(plugin)
+    folder = tests_folder(plugin)
     interfaces = [argument for port in range(PORTS) for argument in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
         "grpcaddr": ADDRESS,
         "device_id": DEVICE_ID,
         "build": str(ROOT / "tests" / "programs" / "build"),
         "schemes": str(P4_BUILD),
-        "plugin": str(ours.parent / "build"),
+        "plugin": str(folder.parent / "build"),
         "target": target,
         "thrift_port": thrift_port,
         "slow_port": SLOW_PORT,
         "slow_rate_pps": SLOW_RATE_PPS,
     }
     parameters = ";".join(f"{key}={value!r}" for key, value in values.items())
-    folders = ["--test-dir", str(ours), "--pypath", str(ROOT)]
+    folders = ["--test-dir", str(folder), "--pypath", str(ROOT)]
     logs = ["--log-file", str(scratch / "ptf.log")]
     return [executable, *folders, *interfaces, *logs, "--test-params", parameters, *tests]
 
@@ -176,7 +176,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path) -> int:
-    """Run a command to its end or the switch's; returns its exit code, or 1 if the switch ended first."""
+    """Run a command until it or the switch ends; returns its exit code, or 1 if the switch ended first."""
     tests = subprocess.Popen(command, cwd=folder)
     try:
         while switch.poll() is None:
@@ -235,12 +235,12 @@ def run_parts(options: argparse.Namespace) -> int:
     The time of a file's tests is estimated by the file's size.
     """
     files = {path.stem: path.stat().st_size for path in tests_folder(options.plugin).glob("test_*.py")}
-    dealt = deal(dict.fromkeys(options.tests, 1) if options.tests else files, options.parts)
+    parts = deal(dict.fromkeys(options.tests, 1) if options.tests else files, options.parts)
     given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     with contextlib.ExitStack() as stack:
         running = []
-        for part in dealt:
+        for part in parts:
             output = stack.enter_context(tempfile.TemporaryFile())
             command = [sys.executable, __file__, *arguments, *part]
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 say() { echo "vm: $*" >&2; }
 
 command -v vagrant >/dev/null || { say "please install Vagrant and VirtualBox or libvirt, see Vagrantfile"; exit 1; }
-# A folder that is shared by copying (libvirt) is copied when the machine starts; copy it now if the machine runs.
+# libvirt shares a folder by copying it when the machine starts; if the machine runs, copy it now.
 vagrant rsync >/dev/null 2>&1 || true
 vagrant up --provision
-say "it is ready: vagrant ssh, then: cd tailrace && sudo make run"
+say "the machine is ready: vagrant ssh, then: cd tailrace && sudo make run"

@@ -86,7 +86,7 @@ def provision(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_named_builds_have_to_be_there(tmp_path: Path) -> None:
     """One line, and nothing is installed."""
     for variable, value, expected in (
-        ("P4LANG_PREFIX", tmp_path, "holds no simple_switch_grpc"),
+        ("P4LANG_PREFIX", tmp_path, "contains no simple_switch_grpc"),
         ("P4LANG_PACKAGES", tmp_path, "no .deb file in"),
         ("P4LANG_PACKAGES", tmp_path / "other.deb", "is no file"),
     ):

@@ -83,7 +83,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _closed_loop(out: Path, quick: bool) -> int:
-    """Runs the closed-loop benchmark in its own process and network namespace; it adds to bench.json."""
+    """Runs the closed-loop benchmark in a separate process and network namespace; adds to bench.json."""
     options = QUICK_CLOSED_LOOP if quick else ()
     command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
     return subprocess.run(command, check=False).returncode

@@ -45,7 +45,7 @@ typedef struct bench_load {
 typedef struct bench_result {
     uint64_t packets;         /* packets received while measuring */
     uint64_t elapsed_ns;
-    uint64_t lost;            /* packets lost */
+    uint64_t lost;            /* packets that did not come back */
     uint64_t error;
 } bench_result;
 

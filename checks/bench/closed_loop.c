@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sends stamped IPv4/UDP frames on one interface and receives them on another;
-  * each frame received triggers the next. Frames are received in a
-  * memory-mapped ring, so that a received frame costs next to nothing; the
- * thread sleeps when the ring is empty, so that it takes no time from the
- * switch. Runs in the calling thread and has no state between calls.
+ * each received frame triggers the next. Frames are received in a
+ * memory-mapped ring, at almost no cost. The thread sleeps when the ring is
+ * empty, so that it takes no CPU time from the switch. Runs in the calling
+ * thread and has no state between calls.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -46,7 +46,7 @@ typedef struct loader {
     bench_result *result;
 } loader;
 
-/* The bin of a latency, as tailrace/hosts/gaps/histogram.py numbers them. */
+/* The bin of a latency, numbered as in tailrace/hosts/gaps/histogram.py. */
 static uint32_t bin_of(uint64_t ns)
 {
     uint32_t shift;
@@ -121,7 +121,8 @@ static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
     return true;
 }
 
-/* Reads up to BATCH frames from the ring; returns how many are of this run. */
+/* Reads up to BATCH frames from the ring; returns how many belong to this
+ * run. */
 static uint32_t drain(loader *g)
 {
     uint64_t now = now_ns();

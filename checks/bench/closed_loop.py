@@ -6,8 +6,8 @@ Repetitions of the targets alternate, so that other load on the machine affects 
 medians. "wire" is a bare veth pair without a switch, the generator's upper bound. "limit" is a thread in the
 switch's place that returns each frame unchanged, the upper bound of any switch with these sockets.
 
-This is a separate program (`python -m checks.bench.closed_loop --out DIR`): it moves itself into a new
-network namespace, in which all that it creates disappears with it. It needs root.
+This is a separate program (`python -m checks.bench.closed_loop --out DIR`), which needs root. It moves itself
+into a new network namespace; the interfaces that it creates disappear with the namespace.
 """
 
 # SPDX-License-Identifier: Apache-2.0
@@ -80,7 +80,7 @@ def headers(flows: int, frame_bytes: int) -> bytes:
     return b"".join(routes.frame(flow, frame_bytes, _ROUTES)[:_HEADER_BYTES] for flow in range(flows))
 
 
-def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
+def headers_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
     """The headers (first 42 bytes) of the user's frames; replaces `headers`.
 
     Raises:
@@ -139,9 +139,9 @@ def enter_namespace() -> None:
     if libc.unshare(_CLONE_NEWNET) != 0:
         raise BenchError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
     for scope in ("all", "default"):
-        knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
-        if knob.exists():
-            knob.write_text("1")
+        setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1")
     _ip("link", "set", "dev", "lo", "up")
     for i in (0, 1):
         _ip("link", "add", "name", f"p{i}", "type", "veth", "peer", "name", f"h{i}")
@@ -163,7 +163,7 @@ def reflector() -> Iterator[None]:
 
 
 def find_targets() -> dict[str, str]:
-    """The switches that can be run here, by name."""
+    """The executables of the installed switches, by name of the target."""
     programs = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
     beside = Path(sys.executable).with_name("tailrace_switch_grpc")
     if programs[NATIVE] is None and beside.exists():
@@ -262,7 +262,7 @@ def save(out: Path, part: dict[str, Any]) -> None:
 
 
 def _end(_signal: int, _frame: object) -> None:
-    sys.exit(143)  # through the finally clauses: no switch stays behind
+    sys.exit(143)  # runs the finally clauses, which stop the switches
 
 
 def _numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list[int]:
@@ -300,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         heads, case = headers, routes.case(_ROUTES)
         if all(custom):
             case = ProgramCase.read(*custom)
-            heads = partial(heads_of, case.frames)
+            heads = partial(headers_of, case.frames)
             cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()
         if NATIVE not in targets:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares whole runs with those of the simulator csg-htsim (Broadcom/csg-htsim), if `htsim_roce` is on PATH.
 
-The two take turns with the same permutation on the same fat tree, with equal rate, delay and packet size,
+Both run alternately, with the same permutation on the same fat tree, with equal rate, delay and packet size,
 over lossless Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection matrix.
 Figures are CPU times of the whole command. Set-up is the CPU time of the same command with one-packet flows.
 """
@@ -36,7 +36,7 @@ MTU_BYTES = 1024
 RATE_MBPS = 200_000
 TIMEOUT_S = 1800.0
 END_US = 5_000
-"""Simulated time of htsim, which does not stop after the last flow: ten times what the flows take."""
+"""Simulated time of htsim, which does not stop after the last flow: ten times the duration of the flows."""
 TICK_S = 1e-3
 """Lower bound of a divisor: if set-up takes nearly all the time, the difference to the total may be 0."""
 OPTIONS = (
@@ -196,7 +196,7 @@ def results(
 
 
 def _measure(size: Size, rounds: int) -> list[BenchResult]:
-    """Measures a permutation with each scheme and with htsim, and the same with flows of one packet."""
+    """Measures a permutation with each scheme and with htsim, and again with flows of one packet."""
     executable = shutil.which(HTSIM)
     small = replace(size, flow_bytes=MTU_BYTES)
     tasks: dict[str, Callable[[], CommandTimes]] = {}

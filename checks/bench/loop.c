@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-/* Frames handed to the core before it runs: one batch of the I/O loop. */
+/* Frames passed to the core before it runs: one batch of the I/O loop. */
 #define BATCH 32u
 /* Virtual time between two frames: 10 million a second. */
 #define GAP_PS 100000u
@@ -35,8 +35,8 @@ static uint64_t drain(tr_switch *s)
  * batches under one lock, as the I/O loop does.
  *
  * now_ps: the switch's time, read and advanced; sent: how many frames came
-  * out. Returns the thread's CPU time in nanoseconds, or the negative error of
-  * tr_rx. */
+ * out. Returns the thread's CPU time in nanoseconds, or the negative error of
+ * tr_rx. */
 int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
                       uint64_t packets, uint64_t *now_ps, uint64_t *sent)

@@ -6,8 +6,8 @@ python -m checks.bench.middleblock build/middleblock.json OUT --routes 10000 --a
 The case of 4ward, another P4Runtime switch (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 /32
 routes over 100 next hops, and ternary ACL entries, half in the ingress and half in the pre-ingress table.
 All packets match only the pre-ingress entry of lowest priority, which assigns a VRF to all IPv4: the
-program's constraints and references allow no entry for the default VRF. This writes OUT/entries.txtpb and
-OUT/packets.pcap for `python -m checks.bench --program`.
+program's constraints and references allow no entry for the default VRF. The command writes OUT/entries.txtpb
+and OUT/packets.pcap for `python -m checks.bench --program`.
 """
 
 from __future__ import annotations

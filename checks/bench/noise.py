@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 MOST_OTHER_CPU = 0.1
 """Mean number of cores that other processes may use on a machine that counts as quiet."""
 MOST_STOLEN = 0.02
-"""Mean number of cores that the hypervisor may take on such a machine."""
+"""Mean number of cores that the hypervisor may take on a machine that counts as quiet."""
 
 _STAT = Path("/proc/stat")
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * For files that define _GNU_SOURCE. Frames are received in a ring shared
- * with the kernel, so that a frame costs next to nothing.
+ * with the kernel, at almost no cost per frame.
  */
 #ifndef PACKET_RING_H
 #define PACKET_RING_H
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    RING_FRAME = 2048,        /* bytes of a slot, which holds one frame */
+    RING_FRAME = 2048,        /* bytes of a slot for one frame */
     RING_FRAMES = 8192,       /* slots */
     RING_BLOCK = 1 << 16      /* bytes of a block of slots */
 };

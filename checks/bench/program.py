@@ -4,7 +4,7 @@
 python -m checks.bench --program build/l3.json --entries entries.txtpb --packets packets.pcap
 
 The P4Info lies beside the JSON as NAME.p4info.txtpb. Entries are a `p4.v1.WriteRequest` in protobuf's text
-form, carried out by the switch's own P4Runtime server, without a socket. All packets enter by one port,
+form, carried out by the P4Runtime server of the switch, without a socket. All packets enter by one port,
 repeated in order.
 """
 
@@ -106,7 +106,7 @@ def load(connection: GrpcConnection, case: ProgramCase) -> None:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this thread on one of the cores it may use, so that no run pays for a migration."""
+    """Keeps this thread on one of its permitted cores, so that no run includes a migration."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -139,7 +139,9 @@ class InjectionLoop:
 
 
 def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tuple[tuple[float, ...], float]:
-    """Rates of RUNS runs, after one that warms caches and the packet pool, and the share that came out."""
+    """Packets/s of RUNS runs, after a run that warms up caches and the packet pool; and the share of packets
+    that came out.
+    """
     loop = InjectionLoop(switch, case)
     with one_core():
         loop.send(packets)

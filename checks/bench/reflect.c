@@ -1,6 +1,6 @@
-/* The limit of the closed-loop benchmark: each frame received by one interface
- * is sent on another one unchanged, through the same kinds of socket as the
-  * switch uses.
+/* The limit of the closed-loop benchmark: each frame that one interface
+ * receives is sent unchanged by another interface, through the same kinds of
+ * sockets as in the switch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -17,7 +17,7 @@
 
 enum {
     BATCH = 64,
-    AWAKE_NS = 50000,         /* time without frames before it sleeps */
+    AWAKE_NS = 50000,         /* time without frames before the thread sleeps */
     NAP_MS = 20               /* between two checks of stop */
 };
 
@@ -57,7 +57,7 @@ static uint32_t reflect_batch(bench_reflector *r)
     return n;
 }
 
-/* The thread. Like the switch's, it does not sleep in short pauses. */
+/* The thread. Like that of the switch, it stays awake in short pauses. */
 static void *run(void *arg)
 {
     bench_reflector *r = arg;

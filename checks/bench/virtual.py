@@ -3,7 +3,7 @@
 
 A packet-hop is a packet through one compiled switch and one link. Loads are permutations on fat trees at 200
 Gbit/s with packets of 2 KiB, each in a fresh process, in which one network runs several rounds after a first
-one that warms it up. Figures are of CPU time: a network runs on one core.
+round that warms up caches. Figures are of CPU time: a network runs on one core.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _measure(load: FatTreeLoad) -> RoundFigures:
 
 
 def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
-    """Set-up times. `cache_dir` is the cache of compiled code; None: the usual one."""
+    """Set-up times. `cache_dir` is the cache of compiled code; None: the user's cache."""
     if cache_dir is not None:
         os.environ["TAILRACE_CACHE"] = cache_dir
     began_s = time.perf_counter()

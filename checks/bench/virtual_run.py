@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that `bench.virtual` measures, each in a process of its own."""
+"""Networks that `bench.virtual` measures, each in a separate process."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
     """
     shift = number * len(job.flows)
     for flow in job.flows:
-        again = structs.replace(
+        copy = structs.replace(
             flow, id=flow.id + shift, qpn=flow.qpn + shift, start_ns=flow.start_ns + network.now_ns
         )
-        nics[flow.dst].expect_flow(again)
-        nics[flow.src].add_flow(again)
+        nics[flow.dst].expect_flow(copy)
+        nics[flow.src].add_flow(copy)
     hops = network.traffic().packet_hops
     cpu_s, wall_s = time.process_time(), time.perf_counter()
-    came_to_rest = network.run()
+    finished = network.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     records = Nic.merge(*nics.values())[-len(job.flows) :]
-    if not came_to_rest or any(record.end_ns is None or record.retransmitted for record in records):
+    if not finished or any(record.end_ns is None or record.retransmitted for record in records):
         raise BenchError("flows did not finish, or retransmitted packets")
     return network.traffic().packet_hops - hops, cpu_s, wall_s
 

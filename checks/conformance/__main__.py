@@ -150,7 +150,7 @@ def chosen(options: argparse.Namespace) -> list[CompiledProgram]:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Turn SIGTERM into the exception on which BMv2 is stopped."""
+    """Handle SIGTERM like an interrupt, so that BMv2 is stopped."""
     raise KeyboardInterrupt
 
 

@@ -58,7 +58,7 @@ class Bmv2(GrpcSwitch):
 
 
 def runs_on_bmv2(program: CompiledProgram, log: Path) -> bool:
-    """Whether BMv2 accepts the program and survives a packet. It exits on JSON that it cannot read, or
+    """Whether BMv2 accepts the program and survives a packet. BMv2 exits on JSON that it cannot read, or
     later when it needs something that the JSON lacks.
     """
     with Bmv2(program, log) as bmv2:

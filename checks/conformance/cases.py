@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded test cases of our programs: entities, an input packet, and the output packets.
 
-P4Testgen made their inputs by symbolic execution. Their outcomes are what P4Testgen expects, or what BMv2
-does where that differs; `record_cases` takes the outcomes from BMv2 again after a program has changed.
+P4Testgen made their inputs by symbolic execution. The expected outputs are those of P4Testgen, or those of
+BMv2 if they differ; `record_cases` records them from BMv2 again after a program has changed.
 
 A file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the numbers of
 statements that the cases reach and of all statements, every entity once (serialized, in hexadecimal), and the
@@ -38,7 +38,7 @@ class Expected:
     mask: bytes
 
     def meets(self, port: int, data: bytes) -> bool:
-        """Whether a packet that left is as expected."""
+        """Whether an output packet is as expected."""
         if (port, len(data)) != (self.port, len(self.data)):
             return False
         return all((a ^ b) & m == 0 for a, b, m in zip(data, self.data, self.mask, strict=True))
@@ -46,7 +46,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class PacketCase:
-    """One test: entities to insert, in order; then a packet; then what leaves, in any order."""
+    """One test: entities to insert, in order; then a packet; then the expected outputs, in any order."""
 
     name: str
     entities: tuple[p4r.Entity, ...]
@@ -82,7 +82,7 @@ class Cases:
 
 
 def run_case(switch: SwitchUnderTest, case: PacketCase) -> Outputs:
-    """Pushes the pipeline again, inserts the entities, sends the packet; returns what leaves.
+    """Pushes the pipeline again, inserts the entities, sends the packet; returns the outputs.
 
     Raises:
         ConformanceError: the switch refuses something, or the packet recirculates for ever.

@@ -14,7 +14,7 @@ MAX_EXAMPLES = 20
 Mask = Sequence[tuple[int, int]]
 """Byte ranges of output frames that are not compared: (offset, length)."""
 Window = Callable[[Sequence[Packet]], list[Outputs]]
-"""Sends packets through a switch; returns the outputs of each."""
+"""Sends a window of packets through a switch at once; returns the outputs of each packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Mismatch:
 @dataclass(slots=True)
 class ComparisonCounts:
     """Sums over a run. `transient`: differences that vanished when the packet was sent alone; `reordered`:
-    the same outputs in another order on one port (which the order of replicas may be).
+    the same outputs in another order on one port, as replicas may leave in any order.
     """
 
     packets: int = 0
@@ -91,8 +91,8 @@ def compare(
 ) -> ComparisonCounts:
     """Feed both switches and compare packet by packet.
 
-    A window, with all copies of its packets, fits the queues (BMv2 drops silently where they are full). If
-    the program is stateless, a packet whose outputs differ is repeated, alone, on both switches: only a
+    A window, with all copies of its packets, fits into the queues, as BMv2 drops silently if a queue is full.
+    If the program is stateless, a packet whose outputs differ is sent again, alone, to both switches: only a
     difference that stays is a mismatch.
     """
     result = ComparisonCounts()

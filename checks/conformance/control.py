@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The random control plane of one program: P4Runtime updates from P4Info, with keys from pools of values.
 
-It has entries, members, groups, multicast groups, clone sessions, meters and value sets. Packets draw from
-the same pools (packets.py), so that they match entries.
+The updates are of entries, members, groups, multicast groups, clone sessions, meters and value sets. Fields
+of packets have values from the same pools (packets.py), so that packets match entries.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def header_types(document: Json) -> dict[str, str]:
 
 
 def octets(value: int) -> bytes:
-    """Canonical P4Runtime bytestring: the shortest that holds the value."""
+    """Canonical P4Runtime bytestring: the shortest one for the value."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 class ControlMaker:
-    """Makes the updates of one program; the same seed makes the same ones."""
+    """Makes the updates of one program; the same seed gives the same updates."""
 
     def __init__(self, program: CompiledProgram, pools: Pools, seed: int) -> None:
         self.program = program
@@ -188,7 +188,7 @@ class ControlMaker:
                 continue
             taken.add(key)
             if prioritized:
-                # Distinct priorities: which of two equal ones wins is not specified.
+                # Distinct priorities: which of two entries with equal priority wins is not specified.
                 entry.priority = 2 * len(taken) + 1
             entry.action.CopyFrom(self._table_action(table))
             if table_id in self.direct_meters:

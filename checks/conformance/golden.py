@@ -50,7 +50,7 @@ class Golden:
 def write_golden(program: CompiledProgram, seed: int, path: Path, log: Path) -> tuple[int, int]:
     """Run packets through BMv2 and write the golden file; returns (packets, bytes of the file).
 
-    Fewer packets are taken where the file would grow over MAX_FILE_BYTES.
+    Uses fewer packets if the file would be larger than MAX_FILE_BYTES.
     """
     count = MAX_PACKETS
     while True:

@@ -24,7 +24,7 @@ CONFIG = SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES)
 
 
 class NativeSwitch(SwitchUnderTest):
-    """One native switch with a program. Like BMv2's server, it accepts some of what P4Runtime forbids.
+    """One native switch with a program. Like BMv2's server, it accepts some requests that P4Runtime forbids.
 
     `now_ns` is its time, which stands still between packets; `learned` are the digests received so far.
     """

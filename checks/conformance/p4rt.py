@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch under test, which takes updates and packets and shows its counters; and one reached over gRPC."""
+"""Interface of a switch under test: updates, packets, counters; and its implementation over gRPC."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ LONE_S = 10.0
 NEVER_NS = 3_600_000_000_000
 MOST_SHOWN = 300
 Learned = tuple[str, tuple[int, ...]]
+"""A digest: its name and values."""
 Cells = dict[str, list[tuple[int, int]]]
 """(bytes, packets) of all cells by counter name; 0 for the unit that the counter does not count."""
 
@@ -57,7 +58,7 @@ class SwitchUnderTest(ABC):
 
     @abstractmethod
     def push(self) -> None:
-        """Sets the program (VERIFY_AND_COMMIT); the state of an earlier one is lost."""
+        """Sets the program (VERIFY_AND_COMMIT); the state of an earlier program is lost."""
 
     @abstractmethod
     def write(self, updates: Sequence[p4r.Update]) -> None:
@@ -84,7 +85,7 @@ class SwitchUnderTest(ABC):
         return p4r.SetForwardingPipelineConfigRequest(action=action, config=config)
 
     def install(self, updates: Sequence[p4r.Update]) -> None:
-        """Loads the program anew and writes the updates."""
+        """Loads the program again and writes the updates."""
         self.push()
         self.write(updates)
 
@@ -189,13 +190,13 @@ class GrpcSwitch(SwitchUnderTest):
 
 
 def _key(entry: p4r.TableEntry) -> tuple[int, tuple[bytes, ...]]:
-    """What identifies an entry in its table."""
+    """The priority and match fields of an entry, which identify it in its table."""
     fields = sorted(entry.match, key=lambda field: field.field_id)
     return entry.priority, tuple(field.SerializeToString(deterministic=True) for field in fields)
 
 
 def _counted(unit: p4i.CounterSpec.Unit.ValueType, data: p4r.CounterData) -> tuple[int, int]:
-    """Bytes and packets, 0 for what the counter's unit does not include."""
+    """Bytes and packets; 0 for a unit that the counter does not count."""
     return (
         0 if unit == p4i.CounterSpec.PACKETS else data.byte_count,
         0 if unit == p4i.CounterSpec.BYTES else data.packet_count,

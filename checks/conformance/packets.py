@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets that take every path of a parser: headers built by walking its states, then damaged in many ways.
 
-A walk starts at `start`, makes a header for each extract (fields from the pools), and at each select prefers
-to force the key of a transition chosen at random. Where a key is computed from the packet, the walk follows
+A walk starts at `start` and makes a header for each extract (fields from the pools). At each select it mostly
+sets the key to that of a transition chosen at random. If a key is computed from the packet, the walk follows
 the value.
 """
 
@@ -170,7 +170,7 @@ class PacketMaker:
         raise UnknownValueError(kind)
 
     def _apply_peeked(self, walk: ParserWalk, chunk: Chunk) -> None:
-        """Give the chunk about to be added the bits that a lookahead has already seen."""
+        """Copy the bits that a lookahead has read into the chunk that is about to be added."""
         start = walk.made_bytes() * 8
         total = chunk.bits
         for key, (width, value) in list(walk.peeked.items()):
@@ -204,7 +204,7 @@ class PacketMaker:
         )
 
     def _follow(self, transitions: list[Json], widths: list[int], values: list[int]) -> str | None:
-        """The next state for these values of the key fields, which are padded to whole bytes each."""
+        """The next state for these values of the key fields, each of which is padded to whole bytes."""
         number = 0
         for width, value in zip(widths, values, strict=True):
             number = number << 8 * ((width + 7) // 8) | value
@@ -234,7 +234,7 @@ class PacketMaker:
         return None
 
     def _force(self, walk: ParserWalk, key: list[Json], widths: list[int], transition: Json) -> None:
-        """Set the fields of the key so that `transition` is taken, unless an earlier one matches as well."""
+        """Set the fields of the key to match `transition`, which is taken unless an earlier one matches."""
         if transition["type"] == "default":
             return
         if transition["type"] == "parse_vset":
@@ -277,6 +277,6 @@ class PacketMaker:
 
 
 def generate(program: CompiledProgram, seed: int) -> tuple[list[p4r.Update], Iterator[Packet]]:
-    """What a controller installs, and endless packets that hit it; the same seed makes the same ones."""
+    """The updates of a controller, and endless packets that match entries; a seed always gives the same."""
     pools = Pools(program, seed)
     return ControlMaker(program, pools, seed).updates(), iter(PacketMaker(program, pools, seed))

@@ -24,13 +24,18 @@ class ConformanceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What the generator needs to know and the compiled program does not say.
+    """Data for the generator that the compiled program does not contain.
 
-    pools: "header_type.field" -> values worth trying (beside random ones); params: parameter -> values;
-    mask: output byte ranges (offset, length) that depend on time or chance; multicast, clones: id -> [port,
-    instance]; stateful: whether the result of a packet depends on earlier ones; entries: how many entries a
-    table gets; meters: name -> [cir, cburst, pir, pburst]; value_sets: name -> values of the whole key;
-    ports: ingress ports; timing: registers that follow the clock: only whether they were written is compared.
+    pools: "header_type.field" -> values to try, beside random values
+    params: parameter -> values
+    mask: output byte ranges (offset, length) that depend on time or chance
+    multicast, clones: id -> [port, instance]
+    stateful: whether the result of a packet depends on earlier packets
+    entries: number of entries by table
+    meters: name -> [cir, cburst, pir, pburst]
+    value_sets: name -> values of the whole key
+    ports: ingress ports
+    timing: registers that depend on the clock; only whether they were written is compared
     """
 
     pools: dict[str, list[int]]

@@ -73,7 +73,7 @@ def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, lis
 
 
 def written(registers: Cells, timing: Collection[str]) -> Cells:
-    """The registers; for those that follow the clock, only whether each cell was written."""
+    """The registers; for those that depend on the clock (`timing`), only whether each cell was written."""
     return {
         name: [value != 0 for value in cells] if name in timing else cells
         for name, cells in registers.items()

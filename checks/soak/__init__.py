@@ -3,5 +3,5 @@
 seed, and invariants ("promises") that are checked in each run.
 
         python -m checks.soak --seeds 1..200             runs one scenario per seed; prints those that fail
-        python -m checks.soak --seed 4711 --shrink       repeats one; shrinks it while it still fails
+        python -m checks.soak --seed 4711 --shrink       repeats one scenario; shrinks it while it still fails
 """

@@ -29,7 +29,7 @@ MOST_SHRUNK = 3
 """Number of failing scenarios that --shrink makes smaller in one call."""
 
 COLLECTS_EVERY = 16
-"""Scenarios between two garbage collections: within a scenario, they would take a tenth of its time."""
+"""Scenarios between two garbage collections: collections within a scenario take a tenth of its time."""
 
 
 def _run_seed(seed: int) -> tuple[int, ScenarioResult]:

@@ -4,8 +4,8 @@
     PYTHONPATH=mininet python -m checks.soak.chaos [--minutes M] [--scheme SPEC] [--seed N] [--out DIR]
 
 In each round flows run while links fail, and switches and the controller are killed and restarted. Then all
-flows must have ended, in order where the scheme promises it, and all switches must hold their entries. No
-process and no file may be left. Exit codes: 0 passed, 1 failed, 2 bad input, 130 and 143 interrupted.
+flows must have ended, in order if the scheme promises order, and all switches must have their entries. In the
+end no process and no file may be left. Exit codes: 0 passed, 1 failed, 2 bad input, 130 and 143 interrupted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ChaosRun(FabricRun):
             self.watch.poll()
 
     def _fault(self, rng: random.Random) -> tuple[FaultStep, FaultStep]:
-        """A fault and its repair, both of which may be repeated."""
+        """A fault and its repair; both may be done several times."""
         begin_ns, name = rng.randrange(LAST_NS), rng.choice([*self.subjects, *["link"] * 5])
         end_ns = begin_ns + rng.randrange(LONGEST_NS)
         if name == "link":
@@ -104,7 +104,11 @@ class ChaosRun(FabricRun):
         self.subjects[name] = process
 
     def rounds(self, minutes: int) -> NoReturn:
-        """Runs rounds until the time is over, then ends the process and so the sandbox. Raises as `round`."""
+        """Runs rounds until the time is over, then ends the process, which ends the sandbox.
+
+        Raises:
+            FabricError: as `round`, or the fabric does not come up.
+        """
         start_s, rng, net = time.monotonic(), random.Random(f"{self.job.seed}/faults"), self.up()
         self.subjects = {name: process for name, (_, process) in net.switches.items()}
         self.subjects[CONTROLLER] = self._processes[0]

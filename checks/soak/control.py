@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controllers of a network in virtual time under disturbances: they are killed, several run at once, channels
-fail, and they meet switches that restart during a Write, are full, or hold an earlier controller's entries.
+fail, and switches restart during a Write, are full, or have entries of an earlier controller.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.topology.paths.shortest import Down
 
 MOST_CRASHES = 3
-"""Limit per scenario of restarts between a Write and its response: else nothing would ever be written."""
+"""Limit per scenario of restarts between a Write and its response; without it, all Writes might fail."""
 
 POLL_SHARE = 0.25
 """Time between two polls of the switches for messages, as a share of the interval of link probes."""
@@ -43,7 +43,7 @@ CHANGES = ("Write", "SetForwardingPipelineConfig")
 
 
 def quiet_ns(scenario: Scenario, job: Job) -> int:
-    """When all faults and disturbances of a scenario are over, except permanent ones."""
+    """The time at which all faults and disturbances of a scenario are over, except permanent ones."""
     return max(scenario.chaos.quiet_ns, *map(last_change_ns, job.faults), 0)
 
 
@@ -89,7 +89,7 @@ class DisturbedController(RealController):
         """When they were stopped; None: the run ended before."""
 
     def _begin(self, network: Network, job: Job) -> None:
-        """Prepares the switches as the first controller finds them."""
+        """Prepares the state of the switches before the first controller starts."""
         if self._old is not None or self._chaos.stale:
             links = [job.topology.links[index] for index in self._chaos.stale]
             ends = {end for link in links for end in ((link.a, link.a_port), (link.b, link.b_port))}
@@ -162,7 +162,7 @@ class DisturbedController(RealController):
         return delivered
 
     def _fill(self, full: Full) -> None:
-        """Lets a switch accept no more entries for a time."""
+        """Makes a switch refuse further entries for a time."""
         memory = self._network.p4rt(full.switch).device.memory
         memory.limit = memory.used
 
@@ -227,9 +227,9 @@ class DisturbedController(RealController):
             return
         del self.controllers[kill.controller]
         self._loop.run_ready(task.cancel)
-        self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._revive, kill.controller))
+        self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._start_new, kill.controller))
 
-    def _revive(self, index: int) -> None:
+    def _start_new(self, index: int) -> None:
         self.controllers[index] = self._new_controller(index)
         self._start(index)
 
@@ -243,7 +243,7 @@ class DisturbedController(RealController):
     @property
     def reconciled(self) -> bool:
         """Whether each switch is READY at one controller and all other controllers are its backups, and each
-        primary controller knows which links are dead.
+        primary controller has detected exactly the dead links.
         """
         if self.stopped:
             return True
@@ -253,9 +253,9 @@ class DisturbedController(RealController):
             == [*backups, SessionState.READY]
             for name in self._services
         )
-        return all_ready and all(map(self._knows, self.controllers.values()))
+        return all_ready and all(map(self._has_dead_links, self.controllers.values()))
 
-    def _knows(self, controller: Controller) -> bool:
+    def _has_dead_links(self, controller: Controller) -> bool:
         primary = any(session.state is SessionState.READY for session in controller.sessions.values())
         return not primary or controller.down == self._dead
 
@@ -280,7 +280,7 @@ class DisturbedController(RealController):
                 problems.append(f"diff: {name} has no program, or another one")
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
-            # compared here, then as the controller does, which knows the programs' default actions
+            # a fast comparison without default entries; if all are equal, the controller's comparison
             differing = {k for k, (value, _) in each.entries.items() if k not in now or now[k][0] != value}
             differing |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
             count = len(differing) or len(diff_by_key(each.program, each.entries, now))
@@ -301,14 +301,14 @@ def _rank(state: SessionState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IntendedEntities:
-    """The program and the entities that a switch should hold."""
+    """The program and the entities that a switch should have."""
 
     program: P4Program
     entries: ByKey
 
 
 def intended_entities(job: Job, down: Down) -> dict[str, IntendedEntities]:
-    """What each switch should hold while some links are dead."""
+    """The program and entities that each switch should have while some links are dead."""
     states = {}
     for name, each in intent(job.topology, job.scheme, job.switches, down).items():
         program = programs.load(each.program)

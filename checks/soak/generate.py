@@ -35,7 +35,7 @@ TOPOLOGIES = (
     "slim-fly:p=1,q=5",
 )
 WEIGHTS = (800, 400, 160, 160, 40, 400, 4, 1)
-"""Weights of TOPOLOGIES: small networks fail as large ones do, but run a hundred times as fast."""
+"""Weights of TOPOLOGIES: small networks show the failures of large ones, and run a hundred times as fast."""
 
 TRANSPORTS = ("gbn", "gbn", "sr", "dctcp", "dcqcn", "tcp", "gbn:ack_every=2", "sr:ack_every=4")
 MTUS = ("512B", "1KiB", "1KiB", "4KiB")
@@ -66,7 +66,7 @@ def draw(seed: int) -> Scenario:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Draws times, many of them about as long as actions of a controller take."""
+    """Draws times; many are about as long as the actions of a controller."""
 
     rng: random.Random
     interval_ns: int
@@ -99,7 +99,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
 
 
 def _scheme(rng: random.Random, *names: str) -> str:
-    """A random scheme, out of `names` if given; some of its keys that list their values get random ones."""
+    """A random scheme, out of `names` if given; some of its keys that list their values get random values."""
     name = rng.choice(names or (*SCHEMES.names, *OFTEN))
     options = []
     for key in SCHEMES.keys(name):
@@ -130,7 +130,7 @@ def _workload(rng: random.Random) -> str:
 def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
     topology = job.topology
     faults = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
-    # senders that choose among fixed paths try dead ones for ever (docs/spritz.md)
+    # senders that choose among fixed paths try dead paths for ever (docs/spritz.md)
     fixed_paths = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
     if rng.random() < 0.08 and not fixed_paths:
         faults.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")

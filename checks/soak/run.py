@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a scenario and reports the invariants that it violated.
 
-order       schemes that promise it deliver every flow in order: Flowcut whatever fails (§II), schemes that
-                        keep a flow on one path as long as nothing fails
+order       schemes that promise order deliver every flow in order: Flowcut whatever fails (§II), schemes that
+            keep a flow on one path as long as nothing fails
 end         every flow ends, or has one of the reasons in _cut_off
 balance     every frame is accounted for, and none is left in a switch or on a link: none loops for ever
-entries     no flow has bytes in flight in a switch when nothing was lost and all is acknowledged
+entries     in the end no switch counts bytes in flight, if no packet was lost
 lossless    with PFC no data is dropped while nothing fails
 pauses      in the end no queue is paused, and there is no deadlock (a cycle of pauses)
-diff        every switch holds its intent, given the links that stay dead, and has one primary controller,
-                        which knows these links
+diff        every switch has the entities of its intent, given the links that stay dead, and one primary
+            controller, which has detected these links
 afterwards  flows that begin after all repairs end quickly, in order if the scheme promises it
 ends        switches keep no streams or calls of stopped controllers
 code        no exception is raised
@@ -138,7 +138,7 @@ def _run(scenario: Scenario, outcome: ScenarioResult) -> None:
 
 
 def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
-    """The plan with some more flows, which begin when all should be repaired."""
+    """The plan with additional flows, which begin when all faults should be repaired."""
     job = planned.job
     hosts, start_ns = job.topology.hosts, _late_ns(scenario, job)
     first = max(flow.id for flow in job.flows) + 1
@@ -175,9 +175,9 @@ def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedContr
     if summary.deadlock:
         yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
     late_ns = _late_ns(scenario, scenario.plan().job)
-    alone = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
-    mended = control.stopped_ns is not None and control.stopped_ns <= late_ns
-    if not (alone and mended and _keeps_order(scenario)):
+    others_ended = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
+    repaired = control.stopped_ns is not None and control.stopped_ns <= late_ns
+    if not (others_ended and repaired and _keeps_order(scenario)):
         return  # the time that retransmissions take has no bound
     for row in result.rows:
         if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > SLOWDOWN * row.ideal_fct_ns:
@@ -204,7 +204,7 @@ def _promises_order(scenario: Scenario, control: DisturbedController, result: Re
     """Whether packets of a flow must arrive in order."""
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
-        # not while switches hold another scheme's entries; and stateless variants move flows when next hops
+        # not while switches have another scheme's entries; and stateless variants move flows when next hops
         # change, which happens at once if a link was wrongly declared down (docs/flowcut.md, What is tested)
         multi_hop = scenario.plan().job.topology.kind != LEAF_SPINE
         stateless = "variant=nic" in keys or ("variant=ingress" in keys and multi_hop)

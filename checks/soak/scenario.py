@@ -50,10 +50,10 @@ class Chaos(msgspec.Struct, frozen=True):
     lost, responses, silent, twice: shares of calls with a lost request, with a lost response, without a
         response, and carried out twice
     crashes: share of Writes and pushes after which the switch restarts before it responds
-    digests: share of digest lists that are lost or come twice
+    digests: share of digest lists that are lost or delivered twice
     controllers: how many there are; same: all of them begin with the same election id
     empty: switches have no program when the first controller starts
-    stale: indexes of links that an earlier controller took for dead, whose entries are in the switches
+    stale: indexes of links that were dead for an earlier controller, whose entries are in the switches
     old: the scheme of an earlier controller, whose program and entries are in the switches; until old_ns,
         controller 0 is that controller
     """
@@ -92,7 +92,7 @@ class Chaos(msgspec.Struct, frozen=True):
 
     @property
     def undisturbed(self) -> bool:
-        """Whether switches hold their intent from the start, and keep it."""
+        """Whether switches have the entities of their intent from the start to the end."""
         return not (self.empty or self.stale or self.old or self.crashes)
 
 

@@ -49,7 +49,7 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) 
 
 
 def smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Scenarios with one thing less, the largest steps first, without those that cannot be planned."""
+    """Scenarios with one feature less, the largest steps first, without those that cannot be planned."""
     for other in _steps(scenario):
         if other != scenario:
             try:

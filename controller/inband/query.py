@@ -2,10 +2,10 @@
 """In-band queries of our programs: a packet-out with an operation, a packet-in with the response.
 
 They work on every target, also on BMv2, whose P4Runtime server refuses registers. Only the primary controller
-may send packet-outs, so a running controller relays the queries (`controller.inband.relay`). If none runs,
-this client becomes primary during the queries, with the lowest possible election id: first 1, then the
-highest that the server remembers of an earlier controller (P4Runtime §5.3). A controller that reconnects
-meanwhile is rejected once and retries.
+may send packet-outs, so a running controller relays the queries (`controller.inband.relay`). If no controller
+runs, this client becomes primary during the queries, with the lowest possible election id: first 1, then the
+highest id that the server has seen (P4Runtime §5.3). A controller that reconnects meanwhile is rejected once
+and retries.
 """
 
 from __future__ import annotations

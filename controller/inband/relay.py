@@ -3,8 +3,8 @@
 
 P4Runtime lets only the primary controller send packet-outs and receive packet-ins (P4Runtime §16.1). Flow
 tables and queues are read by such packets (see `controller.inband.query`), so a second client cannot read
-them. The controller therefore offers this socket: it takes requests to *read*, and nothing else. Its mode
-lets only its owner in.
+them. The controller therefore offers this socket, which accepts only requests that *read*. The file mode of
+the socket lets only its owner connect.
 
 Protocol: lines of JSON. The client sends one request
 
@@ -15,8 +15,8 @@ and gets one line per index, in any order, each with a payload or an error, and 
     {"index": 0, "payload": "00ff…"}    {"index": 1, "error": "no answer"}    {"done": true}
 
 {"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
-{"op": "SUPPRESSED"} with the paths that are not used because their switch found them faulty, and the least
-time in ns for which this continues: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
+{"op": "SUPPRESSED"} with the paths that are not used because their switch reported them as faulty, and the
+least time in ns until they are used again: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
 {"switch": "leaf1", "op": "REGISTER", "register": "untracked_bytes"} is answered with all cells of a register,
 {"cells": [0, 0]}, {"done": true}; with no cells if the controller cannot read registers.
 
@@ -66,9 +66,9 @@ _WITHOUT_PACKET = frozenset({DOWN, SUPPRESSED, REGISTER})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 2
-"""Queries of one request in flight at once: enough to hide the round trip. The controller's own queries are
-queued behind them in the switch, and behind their responses here: with 32 for each of six BMv2 switches, some
-waited for more than half a second.
+"""Queries of one request in flight at once: enough to hide the round trip. The queries that accompany link
+probes wait behind them in the switch, and behind their responses here: with 32 in flight for each of six BMv2
+switches, some waited for more than half a second.
 """
 _SOCKET_MODE = 0o600
 _CLIENT_TIMEOUT_S = 10.0
@@ -151,7 +151,7 @@ class RelayServer:
             writer.close()
 
     async def _serve_request(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Serves one request. Returns whether the connection may go on."""
+        """Serves one request. Returns whether the connection stays open."""
         try:
             request = _parse_request(line)
             if request.op == REGISTER:
@@ -341,7 +341,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _bound_socket(path: Path) -> socket.socket:
-    """A socket whose file has its mode before anybody can connect."""
+    """A listening socket. The mode of its file is set before any client can connect."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listening.bind(str(path))

@@ -77,10 +77,11 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """What an RLB switch knows of a path, by uplink and destination leaf (RLB §III-B).
+    """The state of a path in an RLB switch, by uplink and destination leaf (RLB §III-B).
 
-    warned_ticks: how long its warning still lasts; 0: it has none
-    rtt_ticks, rtt_age_ticks: its newest RTT and how long ago that was measured; None: never measured
+    warned_ticks: remaining time of the path's warning; 0: no warning
+    rtt_ticks, rtt_age_ticks: the newest RTT of the path, and the time since its measurement; None: never
+        measured
     """
 
     warned_ticks: int
@@ -92,8 +93,8 @@ class PathState:
 class RlbPort:
     """A port of an RLB switch, and figures of the whole switch.
 
-    warned_ago_ticks: time since the switch last warned of a pause of this port; None: no such warning holds
-    recirculation_ticks: the newest delay of a recirculation in the switch; None: there was none
+    warned_ago_ticks: time since the switch last warned of a pause of this port; None: no warning is valid
+    recirculation_ticks: the newest delay of a recirculation in the switch; None: no recirculation yet
     recirculating: packets that the switch is recirculating now
     """
 
@@ -161,7 +162,7 @@ def _flows(payload: bytes, now_ticks: int, switch: str) -> Iterator[FlowFields]:
 
 
 def _signed(number: int, width: int) -> int:
-    """Two's complement of a width in bits."""
+    """The signed value of a number of `width` bits in two's complement."""
     return number - (1 << width) if number >> (width - 1) else number
 
 

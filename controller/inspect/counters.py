@@ -93,7 +93,7 @@ def _row(
     unit: p4i.CounterSpec.Unit.ValueType,
     data: p4r.CounterData,
 ) -> Row:
-    """A row; None for what the counter's unit does not include."""
+    """A row; packets or bytes are None if the counter does not count them."""
     return {
         "switch": node.name,
         "counter": name,

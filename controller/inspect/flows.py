@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flows of Flowcut's table, read by in-band queries (`controller.inband.query`), one per occupied bucket.
 
-Two registers tell which buckets are occupied.
+Two registers show which buckets are occupied.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ UNTRACKED = "UNTRACKED"
 """State of a row without a flow: a bucket's bytes in flight of flows that got no way (slot) in it."""
 
 AGED = "AGED"
-"""State of an entry that was idle beyond the age limit: its packets count as lost, a flow may replace it."""
+"""State of an entry that was idle beyond the age limit: its packets count as lost, and another flow may
+replace it."""
 
 _CONFIG, _MASK, _AGE, _OP = "flowcut_config", "bucket_mask", "age_ticks", "READ_FLOWS"
 _IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of ports or next hops, of four kinds.
 
-ecmp       a table keyed by group and slot, whose action names a port (`group_members` of our programs), or
-           keyed by group, whose action names all ports (`candidates`); with the prefixes that use it
+ecmp       groups of a table keyed by group and slot, whose action names a port (`group_members` of our
+           programs), or keyed by group, whose action names all ports (`candidates`); with the prefixes that
+           use the group
 selector   groups of an action selector, and single members of an action profile
 multicast  multicast groups
 clone      clone sessions
@@ -33,7 +34,7 @@ COLUMNS = (
     Column("used_by", rank=1),
 )
 GROUP_KEY = "group"
-"""Name of the key field of tables of groups, and of the action parameter by which a route uses a group."""
+"""Name of the key field of tables of groups, and of the action parameter by which a route names its group."""
 
 
 def read_groups(node: InspectedSwitch) -> Listing:
@@ -152,7 +153,7 @@ def _read_replication(
 
 
 def _replication_row(node: InspectedSwitch, kind: str, group: int, replicas: Iterable[p4r.Replica]) -> Row:
-    """A row with the ports in order, and the instances of those that have one."""
+    """A row with the ports in order, and the instances of replicas that have an instance."""
     instances = sorted((replica_port(replica), replica.instance) for replica in replicas)
     ports = [SwitchPort(number, node.peer_of(number)) for number, _ in instances]
     members: list[Value] = [

@@ -37,7 +37,7 @@ class InspectedSwitch:
 
     @property
     def title(self) -> str:
-        """What the program is called in messages."""
+        """The program's name in messages."""
         return self.program_name or self.program.name or "its program"
 
     def read_if_offered(self, pattern: p4r.Entity) -> list[p4r.Entity]:
@@ -50,5 +50,5 @@ class InspectedSwitch:
             raise
 
     def peer_of(self, port: int) -> str | None:
-        """The neighbour at a port, or what the program calls the port."""
+        """The neighbour at a port, or the program's name of a special port."""
         return self.peers.get(port) or self.program.special_ports.get(port)

@@ -6,8 +6,8 @@ of the schemes' programs. Its action names a port, or a group whose members are 
 groups. All members are followed, so every path that any hash may choose is walked, and no other. For other
 programs, whose routing tables are not known, dry runs are used (cli.inspect.dry_run_paths).
 
-In a Dragonfly, packets from a switch of the same group have other next hops (`onward_groups`), and data of
-hosts may go through a third group first: that detour is chosen separately, and not walked.
+In a Dragonfly, packets from a switch of the same group have other next hops (`onward_groups`). Data of hosts
+may take a detour through a third group; detours are not walked.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Router:
         return values
 
     def step(self, destination: IPv4Address, *, within: bool = False) -> PathStep:
-        """What happens to packets to an address; `within`: they come from the same Dragonfly group."""
+        """The step of packets to an address; `within`: they come from the same Dragonfly group."""
         best, bits = None, -1
         for row in self._rows:
             prefix = _prefix_of(row)
@@ -112,7 +112,7 @@ class Router:
 
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
-    """Whether the switch's program is like the schemes': an annotation @switch, and a table ipv4_routes."""
+    """Whether the program routes as the schemes' programs: it has an annotation @switch and `ipv4_routes`."""
     return bool(node.program.constants) and node.program.has_table(_ROUTES)
 
 
@@ -210,7 +210,7 @@ class Walker:
         return ("delivered" if delivered else None), False
 
     def _loop(self, steps: Mapping[Place, PathStep], start: Place) -> list[Place]:
-        """The places of a loop, the first one again at the end; empty when there is none."""
+        """The places of a loop, the first place again at the end; empty if there is no loop."""
         finished: set[Place] = set()
         path: list[Place] = []
         stack: list[tuple[Place, Iterator[Place]]] = [(start, self._next(start, steps[start]))]

@@ -26,7 +26,7 @@ COLUMNS = (
 pauses_sent: frames that paused its neighbour, including repeated ones
 pfc_received: PFC frames from its neighbour
 paused_ns: how long it was paused; waited_packets: packets that waited for the end of a pause
-storms: how often it was paused for too long; storm_dropped: packets that were dropped because of that
+storms: how often it was paused for too long; storm_dropped: packets dropped in these pause storms
 """
 
 _CELLS = {

@@ -32,7 +32,7 @@ def read_registers(
     Args:
         node: the switch.
         only: names of registers; empty: all.
-        zeros: include cells that hold 0.
+        zeros: include cells that are 0.
 
     Raises:
         UnsupportedError: the program has no registers, or the target does not show them.

@@ -24,7 +24,7 @@ def knows_warnings(node: InspectedSwitch) -> bool:
 def read_paths(
     node: InspectedSwitch, queries: QueryClient, paths: Iterable[PathKey]
 ) -> dict[PathKey, PathState]:
-    """What an RLB switch knows of some paths, except for paths beyond the size of its registers.
+    """The state of some paths in an RLB switch, except for paths beyond the size of its registers.
 
     Raises:
         SwitchError: the switch cannot be read.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paths between two hosts of an RLB network with their warnings: one row per hop and port.
 
-Beside the ports that the installed entries use, it shows the ports that they would use without failures, and
-why they do not: the link is down, or the switch found the path faulty (RLB §IV-B.2). RTTs are those that the
-first leaf has measured (RLB §V).
+The rows include ports that the entries would use without failures, and why they are not used: the link is
+down, or the switch reported the path as faulty (RLB §IV-B.2). RTTs are those that the first leaf has measured
+(RLB §V).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Lists of EVs (entropy values, which select paths) as listings, and a check that the entries follow them.
 
 A row of `read_lists` is a path. A row of `check_lists` is a pair of hosts: how many paths were walked through
-the entries that the switches hold now, and how many did not go where the list says.
+the present entries of the switches, and how many differed from the list.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair
 
 
 def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], count: int) -> Listing:
-    """As `check_lists`, with only `count` paths of random pairs; the same ones in every call."""
+    """As `check_lists`, with only `count` paths of random pairs; every call chooses the same paths."""
     rng = random.Random(count)
     chosen: dict[int, list[float]] = {}
     for _ in range(count):
@@ -132,7 +132,7 @@ def _note(path: BoundedPath, walk: EvWalk) -> str:
 
 
 def walker_of(topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> EvWalker:
-    """A walker through what switches hold now, each read when first needed.
+    """A walker through the present entries of switches. Each switch is read when it is first needed.
 
     Walks raise SwitchError where a switch cannot be read.
     """
@@ -146,7 +146,7 @@ def walker_of(topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> EvWal
 
 
 def read_steered(node: InspectedSwitch) -> SteeredTables:
-    """The entries of a switch that decide where an EV leads. Raises SwitchError."""
+    """The entries of a switch that determine the path of an EV. Raises SwitchError."""
     names = {table.name for table in node.program.tables.values()}
     if not names.issuperset(TABLES):
         raise UnsupportedError(node.name, f"{node.title} does not steer packets by an EV")

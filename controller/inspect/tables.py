@@ -43,7 +43,7 @@ def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Li
 
 
 def read_entries(node: InspectedSwitch, table: TableNames) -> list[p4r.TableEntry]:
-    """The entries of a table as P4Runtime has them, and its default entry where the switch reports it."""
+    """The entries of a table as P4Runtime messages, with its default entry if the switch reports it."""
     pattern = p4r.TableEntry(table_id=table.id)
     if table.has_counter:
         pattern.counter_data.SetInParent()
@@ -80,7 +80,7 @@ def row_of(node: InspectedSwitch, table: TableNames, entry: p4r.TableEntry) -> R
 
 
 def _rates(config: p4r.MeterConfig) -> dict[str, Value]:
-    """The rates of an entry's meter in units per second, and bursts in units; peaks only if they differ."""
+    """The rates of an entry's meter in units per second, and bursts in units; peaks only if different."""
     rates: dict[str, Value] = {"cir": config.cir, "cburst": config.cburst}
     if (config.pir, config.pburst) != (config.cir, config.cburst):
         rates |= {"pir": config.pir, "pburst": config.pburst}
@@ -94,7 +94,7 @@ def _kind(table: TableNames, entry: p4r.TableEntry) -> str:
 
 
 def action_of(node: InspectedSwitch, action: p4r.TableAction) -> tuple[str | None, dict[str, Value]]:
-    """Name and arguments of what an entry does; members and groups of a profile count as arguments."""
+    """Name and arguments of an entry's action; members and groups of a profile count as arguments."""
     which = action.WhichOneof("type")
     if which == "action":
         return action_and_params(node, action.action)

@@ -29,7 +29,7 @@ class HandleEntry:
 
 
 class Commands:
-    """The state that commands of one kind have made; line: the line of the present command."""
+    """Carries out commands of one kind, and keeps their results; line: the line of the present command."""
 
     line = 0
 
@@ -38,7 +38,7 @@ class Commands:
 class Handles(Generic[_T]):
     """Objects of one kind by handle.
 
-    versioned: handles count in their highest byte how often the slot was freed, as those of table entries do
+    versioned: the highest byte of a handle counts how often the slot was freed, as for table entries
     """
 
     what: str

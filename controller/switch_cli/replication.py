@@ -20,7 +20,7 @@ MOST_COPIES = 1 << 16
 
 @dataclass(slots=True)
 class _ReplicationNode:
-    """A node: the ports that get a copy of one instance; group: the multicast group that it is in."""
+    """A node: the ports that get a copy with `instance`; group: the multicast group of the node."""
 
     instance: int
     ports: list[int]

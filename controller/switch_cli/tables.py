@@ -16,8 +16,8 @@ from tailrace.p4rt.by_name.program import ProgramNames, TableNames
 from tailrace.spec import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1
-"""BMv2's P4Runtime server subtracts priorities from this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI):
-with Thrift the smallest priority wins, with P4Runtime the largest."""
+"""BMv2's P4Runtime server subtracts priorities from this number (targets/bmv2/pi_tables_imp.cpp of
+p4lang/PI): with Thrift the smallest priority wins, with P4Runtime the largest."""
 PROFILE_DEFAULT = "P4Runtime cannot set the default entry of such a table"
 _NS_PER_MS = 1_000_000
 _SEPARATORS = {

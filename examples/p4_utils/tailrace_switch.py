@@ -15,7 +15,7 @@ from typing import Any
 from p4utils.mininetlib.node import P4RuntimeSwitch
 
 START_S = 120.0
-"""How long to wait for a switch to start: the first one on a machine compiles the switch core."""
+"""How long to wait for a switch to start: the first start on a machine compiles the switch core."""
 
 _POLL_S = 0.1
 

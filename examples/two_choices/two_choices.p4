@@ -100,7 +100,7 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
                 }
                 chosen_slots.write(flow_hash >> 16, chosen);
             }
-            // if the group has become smaller, the random slot is taken instead
+            // if the group has become smaller than the chosen slot, `best` stays the random slot
             if (chosen == second) {
                 second = best;
                 best = chosen;

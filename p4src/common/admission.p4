@@ -4,9 +4,9 @@
 //   port_role     ingress_port -> host_port | guarded_port | fabric_port | group_port
 //                 a port without an entry is a host port, and untrusted; the port of a host whose addresses are known
 //                 is guarded (common/source_guard.p4). A group port leads to a switch of the same Dragonfly group;
-//                 only the Dragonfly programs use this
-// The top program (the file with `main`) defines KNOWS_DETOURS, whether it is for a Dragonfly, and KNOWS_CLASSES,
-// whether it accepts VLAN tags.
+//                 only the Dragonfly programs use this role
+// The top program (the file with `main`) defines two constants: KNOWS_DETOURS is true for a Dragonfly, KNOWS_CLASSES if
+// VLAN tags are accepted.
 // Drops malformed and unsupported packets, control frames of the fabric that come from hosts, and spoofed source
 // addresses. Sends LLDP to the controller.
 // Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.
@@ -17,7 +17,7 @@
 #include "common/instances.p4"
 #include "common/source_guard.p4"
 
-// Whether the program is one of RLB, which handles warnings of pauses (CNM) and path probes.
+// True in RLB's programs, which handle warnings of pauses (CNM) and path probes.
 #ifndef KNOWS_RLB
 #define KNOWS_RLB false
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress of the schemes that only select paths. The top program defines, before it includes this:
+// Ingress of the schemes that only select paths. The top program defines, before it includes this file:
 //
 //   const bool KNOWS_DETOURS, KNOWS_CLASSES      common/admission.p4
 //   control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,

@@ -5,15 +5,15 @@
 //   channel_config   -> set_channels(first_ttl, last)      first_ttl 0: no virtual channels
 //
 // The priority of a data packet increases by one at each switch. So a packet only waits for packets that have passed
-// more links, and no cycle of waiting can arise on any path. The TTL tells how many links between switches a packet
+// more links, and no cycle of waiting can arise on any path. The TTL shows how many links between switches a packet
 // has passed. The first switch sets it to first_ttl, since a host could choose another channel by its TTL.
 //
 //   links passed     0 (from a host)     1     2     ...    last
 //   priority               0             1     2            last, to hosts only     7: control packets
 //
-// A packet that has passed more links is dropped with the reason TTL_EXPIRED. This block comes late in ingress, right
-// before the queue accounts, as all blocks before expect data at PRIORITY_DATA. Only with KNOWS_CHANNELS.
-// DEVIATION: channels are PFC priorities, each with thresholds of its own; the papers' simulators count credits.
+// A packet that has passed more links is dropped with the reason TTL_EXPIRED. Programs with KNOWS_CHANNELS apply this
+// block at the end of ingress, before the queue accounts, since all earlier blocks expect data at PRIORITY_DATA.
+// DEVIATION: channels are PFC priorities, each with separate thresholds; the papers' simulators count credits.
 #ifndef COMMON_CHANNELS_P4
 #define COMMON_CHANNELS_P4
 #include "common/drops.p4"

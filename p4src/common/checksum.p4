@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IPv4 header checksum (RFC 791). RoCEv2 has no UDP checksum, and no switch changes a field that TCP's covers.
+// IPv4 header checksum (RFC 791). RoCEv2 has no UDP checksum, and no switch changes a field that TCP's checksum has.
 #ifndef COMMON_CHECKSUM_P4
 #define COMMON_CHECKSUM_P4
 #include "common/headers.p4"

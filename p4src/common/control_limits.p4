@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of control packets from hosts. ACK, NAK, CNP (RoCE) and a NIC's Flowcut ACK have priority over all data, since
-// their loss or delay stops a sender. A host must not abuse this, so such packets must be short and few.
+// their loss or delay stops a sender. A host must not abuse this priority, so such packets must be short and few.
 //
 //   host_limits   ingress_port -> limit_host(reason)   the rate at which a host's port may send them
 //   port_limits   egress_port  -> limit_port()         the rate at which a port sends them before its data
@@ -20,9 +20,9 @@ control Police(in Policed_t what) {
     }
 }
 
-// Whether IPv4 is control between hosts, by its headers and by its length: a packet longer than any control packet is
-// data, and so is one with inconsistent lengths. `has_bad_length`: its headers are those of control, but its lengths
-// are not.
+// Whether an IPv4 packet is control between hosts: it has the headers of a control packet, it is no longer than the
+// longest control packet, and its lengths are consistent. `has_bad_length`: it has such headers, but fails a check of
+// its lengths.
 control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control, out bool has_bad_length) {
     apply {
         bool has_control_headers =

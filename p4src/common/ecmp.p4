@@ -3,7 +3,7 @@
 //
 //   switch_config  -> set_switch(switch_id, hash_seed)
 //   group_members  (group, slot) -> member(port)                 slots 0 .. size-1, all with an entry
-// When a link fails, the controller changes only the slots of its port, so other flows keep their paths.
+// When a link fails, the controller changes only the slots of the link's port, so other flows keep their paths.
 #ifndef COMMON_ECMP_P4
 #define COMMON_ECMP_P4
 #include "common/drops.p4"
@@ -60,7 +60,7 @@ control GroupMember(in group_t group, in bit<16> slot, inout port_t port, out bo
     }
 }
 
-// slot = value modulo size. v1model has no modulo operation but that of its hash extern.
+// slot = value modulo size. Only v1model's hash extern computes a modulo of variables.
 control SlotOf(in bit<32> value, in bit<16> size, out bit<16> slot) {
     apply {
         hash(slot, HashAlgorithm.identity, 16w0, { value }, (bit<32>)size);

@@ -7,7 +7,7 @@
 
 // Mixes the port of each hop between switches into six bits that the invariant CRC of RoCEv2 does not cover, so that
 // a receiver can see when a flow changes its path. 13 is odd, so no information of earlier hops is lost, and two
-// consecutive choices, of up to 4 and 13 adjoining ports, give different tags. If two paths have the same tag, a
+// consecutive choices, among up to 4 and 13 adjoining ports, give different tags. If two paths have the same tag, a
 // change between them is not seen; a change that did not happen is never seen.
 control PathTag(in port_t port, inout bth_t bth) {
     apply {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All headers on the wire. tailrace/codec/layers has the same formats for Scapy; a test builds each header with Scapy
-// and parses it with the compiled parser, and the reverse.
+// and parses it with the compiled parser, and vice versa.
 #ifndef COMMON_HEADERS_P4
 #define COMMON_HEADERS_P4
 #include "common/types.p4"
@@ -65,9 +65,9 @@ header tailrace_t {
 //  | hops  |stamps |        next EtherType         |  then `stamps` stamps, the newest first
 //  +-------+-------+-------------------------------+
 // Flowcut's header on data between switches (§III-A1), with two changes.
-// DEVIATION: the paper reserves the four bits beside the hop count; here they count the stamps, since in the
-// full-switch variant each switch measures its own RTT (§II-C), and since the ACK of a flow without an entry in a
-// switch's table must get back although that switch has not stored the input port.
+// DEVIATION: the paper reserves the four bits beside the hop count; here they count the stamps. Stamps are needed since
+// in the full-switch variant each switch measures an RTT (§II-C). And if a switch has no entry for a flow, it has not
+// stored the input port: then the stamp gives the port to which the ACK is sent.
 header shim_t {
     bit<4>  hops;    // links between switches that the packet was sent on
     bit<4>  stamps;
@@ -78,7 +78,7 @@ header shim_t {
 // or shorter, and time must not wrap within a round trip.
 header stamp_t {
     bit<32> ticks;      // arrival at the switch that added the stamp, by that switch's clock
-    bit<1>  moved;      // the flow has left a withdrawn path here; packets of it may still be on that path
+    bit<1>  moved;      // the flow has left a withdrawn path here; its earlier packets may still be on that path
     bit<1>  untracked;  // the flow has no entry in this switch's table
     bit<1>  drained;    // a new flowcut; the last one that left by the same port was drained for congestion
     bit<4>  reserved;
@@ -114,7 +114,7 @@ header flowcut_ack_t {
 //  |  group (16)                   |  next EtherType (16): IPv4, or 0x88B5 again and a shim
 //  +-------------------------------+-------------------------------+
 header detour_t {
-    bit<16> group;            // next-hop group that leads there; the same id in every switch, not 0
+    bit<16> group;            // next-hop group towards the other Dragonfly group; same id in all switches, not 0
     bit<16> next_ether_type;
 }
 
@@ -125,7 +125,7 @@ enum bit<8> PauseOp_t {
     XON         = 3
 }
 header flow_pause_t {
-    ipv4_addr_t    src;     // the data flow's
+    ipv4_addr_t    src;     // 5-tuple of the data flow
     ipv4_addr_t    dst;
     bit<16>   sport;
     bit<16>   dport;
@@ -174,7 +174,7 @@ header pfc_padding_t {
 }
 
 // Measures the RTT of a path from leaf to leaf, on data between switches (RLB §V). It carries a stamp of the sending
-// leaf, which the other leaf sends back (echoes), and the echo of a stamp of the other leaf.
+// leaf, and echoes (sends back) an earlier stamp of the receiving leaf.
 //   0               1               2               3
 //   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
 //  +-+-+-----------+
@@ -271,7 +271,7 @@ enum bit<8> PacketOutOp_t {
     SWEEP      = 2,  // the same, after deletion of entries past their age
     READ_PORT  = 3,  // respond with the queue lengths of port `index`
     READ_PATH  = 4,  // RLB: respond with the state of path `index`, made of port and leaf (rlb/sizes.p4)
-    READ_RLB_PORT = 5  // RLB: respond with this switch's warning of port `index`, and the recirculation
+    READ_RLB_PORT = 5  // RLB: respond with this switch's warning for port `index`, and the state of recirculation
 }
 @controller_header("packet_out")
 header packet_out_t {
@@ -296,7 +296,7 @@ header packet_in_t {
 // BMv2's P4Runtime server cannot read registers; these responses work on every target.
 enum bit<8> FlowState_t {
     TRACKED  = 0,
-    DRAINING = 1,  // the source was told to stop
+    DRAINING = 1,  // the source was asked to pause
     RESELECT = 2   // early resume: the next packet takes a new path
 }
 header bucket_t {

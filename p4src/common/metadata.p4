@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User metadata: what blocks (controls) tell each other about a packet. v1model sets it to zero before the parser.
+// User metadata: values of a packet that blocks (controls) pass to each other. v1model sets it to 0 before the parser.
 #ifndef COMMON_METADATA_P4
 #define COMMON_METADATA_P4
 #include "common/types.p4"
@@ -31,8 +31,8 @@ struct charge_t {
     port_t  out_port;
 }
 
-// What the egress switch makes the ACK from (flowcut/ack_maker.p4). A clone has the headers that leave the switch,
-// which are without shim and stamps, so metadata carries the stamps.
+// Values from which the egress switch makes the ACK (flowcut/ack_maker.p4). A clone has the headers of the packet that
+// leaves the switch, without shim and stamps, so metadata carries the stamps.
 struct ack_seed_t {
     @field_list(KEEP_FOR_ACK) bit<1>           wanted;
     @field_list(KEEP_FOR_ACK) port_t           port;     // ingress port of the data packet

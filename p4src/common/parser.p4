@@ -8,7 +8,7 @@
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
 //                    -> pfc
-// The parser makes no decisions about the packet. It sets the flow key, as only it distinguishes all these cases.
+// The parser makes no decisions about the packet. It sets the flow key, as no later block distinguishes these cases.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
 #include "common/headers.p4"
@@ -145,7 +145,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.flow.src = hdr.ipv4.src;
         meta.flow.dst = hdr.ipv4.dst;
         meta.flow.protocol = hdr.ipv4.protocol;
-        // Only the first fragment of a datagram has ports. All fragments must take the same path, so none uses ports.
+        // Only the first fragment of a datagram has ports. All fragments must take one path, so the key has no ports.
         transition select(hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (0, 0, PROTOCOL_UDP): parse_udp;
             (0, 0, PROTOCOL_TCP): parse_tcp;

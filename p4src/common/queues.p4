@@ -43,7 +43,7 @@ control SourceLoad(in port_t port, out bit<32> bytes) {
     }
 }
 
-// At the end of ingress, for a unicast packet. `in_port` is a special port if the packet came by no link.
+// At the end of ingress, for a unicast packet. `in_port` is a special port if the packet did not come over a link.
 control ChargeQueues(in bit<32> bytes, in port_t in_port, in port_t out_port, inout charge_t charge) {
     @hidden action add() {
         bit<32> total;

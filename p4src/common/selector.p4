@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interface of selectors: controls that choose slots of meta.route.group (0 .. group_size-1). A scheme with a selector
-// can be used alone (common/take_slot.p4) or under RLB, which may reject its choice (Alg. 1 l. 2 and 4).
+// can be used alone (common/take_slot.p4) or under RLB, which may reject its choice (RLB Alg. 1, lines 2 and 4).
 //
 //   control XSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
 //                     inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
 //                     out bit<32> order)
 //       best     the slot that the scheme takes now
-//       second   the slot that it would take if `best` were closed; differs from `best` if the group has two slots
-//       order    a number that gives the order in which further slots are tried if both are closed (rlb/reroute.p4);
-//                it changes whenever best and second are drawn anew
+//       second   the slot that it would take without `best`; differs from `best` if the group has two slots
+//       order    a number that gives the order in which further slots are tried if both are rejected (rlb/reroute.p4);
+//                it changes whenever best and second are drawn again
 //
 // A selector that remembers earlier choices has a second control, the program's SELECTOR_MEMORY. It gets the slot by
 // which a data packet actually leaves:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SelectPath (common/baseline.p4) of a scheme that consists of a selector only. The top program defines SELECTOR, the
-// name of a selector control (common/selector.p4), before it includes this, and SELECTOR_MEMORY if there is one.
+// name of a selector control (common/selector.p4), and SELECTOR_MEMORY if any, before it includes this file.
 #ifndef COMMON_TAKE_SLOT_P4
 #define COMMON_TAKE_SLOT_P4
 #include "common/ecmp.p4"

@@ -10,7 +10,7 @@
 #include "common/channels.p4"
 #endif
 
-// `wire_bytes`: the length that is charged to the queues: the received length, unless the packet was truncated.
+// `wire_bytes`: the length that is charged to the queues; the received length, unless the packet was truncated.
 control Finish(in bit<32> wire_bytes, in bit<32> queue_bytes, inout headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     Red() red;

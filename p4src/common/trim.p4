@@ -21,13 +21,13 @@ const bit<16> TRIMMED_IPV4_BYTES = IPV4_BYTES + TRIMMED_UDP_BYTES;
 const bit<32> TRIMMED_BYTES      = ETHERNET_BYTES + (bit<32>)TRIMMED_IPV4_BYTES;
 const bit<32> VLAN_BYTES         = 4;
 
-// Of a packet of at least this length, trimming leaves a tenth at most. Headers have priority over data, so a host
-// that sends only shorter packets would get priority for most of its bytes: their trimming is limited in rate.
+// Trimming leaves at most a tenth of a packet of this length or longer. Trimming of shorter packets is limited in rate:
+// headers have priority over data, so a host with only short packets would get priority for most of its bytes.
 const bit<32> TRIM_FREE_BYTES    = 10 * TRIMMED_BYTES;
 
 @name("trims") counter(1, CounterType.packets_and_bytes) trims;
 
-// A trimmed packet must not wait behind data. Only switches set the mark (spritz/host_marks.p4 removes hosts' marks).
+// A trimmed packet must not wait behind data. Only switches set its DSCP: spritz/host_marks.p4 removes hosts' marks.
 control PrioritiseTrimmed(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.bth.isValid() && hdr.ipv4.total_len == TRIMMED_IPV4_BYTES
@@ -58,7 +58,7 @@ control MayTrim(in port_t egress_port, in headers_t hdr, in metadata_t meta, in 
         size = 512;
     }
     apply {
-        // A Flowcut NIC's shim comes before the BTH, and its receiver needs the payload's length.
+        // Packets with a Flowcut NIC's shim are not trimmed: the receiving NIC needs the payload's length.
         may_trim = meta.kind == PacketKind_t.DATA && hdr.bth.isValid() && !hdr.nic_shim.isValid();
         if (may_trim && wire_bytes < TRIM_FREE_BYTES) {
             trim_limits.apply();
@@ -90,11 +90,11 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 }
 
-// The egress queue's limit for data. Headers of packets trimmed here may fill the queue up to twice the limit; beyond
-// that, packets are dropped. So the traffic manager, whose drops the queue accounts do not see, needs that much space.
-// (In htsim, the paper's simulator, the queue of headers alone has that size.) Other control packets are not limited.
+// The egress queue's limit for data. Packets trimmed here may fill the queue up to twice the limit; above that, data is
+// dropped. The traffic manager needs space for twice the limit, as the queue accounts do not see its drops. (In htsim,
+// the paper's simulator, the queue of headers alone has that size.) Other control packets are not limited.
 // DEVIATION: the accounts are for ports, not for queues, so waiting control packets take space from data.
-// `wire_bytes`: as in Finish.
+// `wire_bytes`: see Finish (common/transmit.p4). `queue_bytes`: bytes that wait for the port, without this packet.
 control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                     inout bit<32> wire_bytes, out bit<32> queue_bytes) {
     LimitPort() limit_port;

@@ -103,8 +103,8 @@ enum bit<8> DropReason_t {
 }
 const bit<32> DROP_REASONS = 12;
 
-// Why a host's packet lost a mark or its priority: the host may not use it, or not as often. The packet is forwarded
-// nevertheless. The value is the index in the counter `policed`.
+// Why a host's packet lost a mark or its priority: the host may not use it, or uses it too often. The packet is still
+// forwarded. The value is the index in the counter `policed`.
 enum bit<8> Policed_t {
     CONTROL_TOO_LONG   = 0,  // ACK, NAK, CNP or NIC ACK that is too long or has inconsistent lengths: treated as data
     CONTROL_OVER_RATE  = 1,  // more control packets than a host's port may send: demoted

@@ -17,7 +17,7 @@
 const bool KNOWS_DETOURS = true;
 const bool KNOWS_CLASSES = false;
 
-// The random number or hash that selects a path. `is_first`: it is the first packet of its flowlet, or there are none.
+// `value`: the random number or hash that selects a path. `is_first`: false for later packets of a flowlet, else true.
 control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool is_first) {
     Flowlets() flowlets;
 
@@ -93,7 +93,7 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
                 }
             }
         }
-        // With grain FLOW, the minimal path is the ECMP path, so that a flow moves only when its own link fails.
+        // With grain FLOW, the minimal path is the ECMP path, so that a flow moves only when a link of its path fails.
         if (path.found && (config.grain != Grain_t.FLOW || path.group != 0)) {
             standard_metadata.egress_spec = path.port;
             meta.detour = path.group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flowcut switching in a Dragonfly, variants full switch and ingress only: as flowcut.p4, but with Dragonfly paths.
+// Flowcut switching in a Dragonfly, variants full switch and ingress only: flowcut/flowcut.p4 with Dragonfly paths.
 #define KNOWS_CHANNELS
 #include <core.p4>
 #include <v1model.p4>

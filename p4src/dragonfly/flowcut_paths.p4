@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths of Flowcut in a Dragonfly: the source's switch chooses between a minimal path and a detour by UGAL-L
-// (Flowcut §II-A), or by the rule of path_config. flowcut/pipeline.p4 says what the controls are for.
+// (Flowcut §II-A), or by the rule of path_config. flowcut/pipeline.p4 describes the purpose of each control.
 //
-// DEVIATION: in the full variant, the switches after the first one also keep state, but a new flowcut takes the ECMP
-// choice of minimal next hops there: UGAL-L decides only once, where the packet enters the network.
+// DEVIATION: in the full variant, later switches also keep state, but there a new flowcut takes the next hop that ECMP
+// selects among the minimal ones: UGAL-L decides only where the packet enters the network.
 //
 //   next_hop_ports   (toward, port) -> next_hop()     every port of every next-hop group
 #ifndef DRAGONFLY_FLOWCUT_PATHS_P4
@@ -13,7 +13,7 @@
 #include "flowcut/lookup.p4"
 #include "flowcut/preference.p4"
 
-// What belongs to an entry's path besides its port. Index: entry; written and read only here.
+// The part of an entry's path that its port does not determine. Index: entry; written and read only here.
 //   at the source's switch          the flowcut's detour, 0: none
 //   at other switches               meta.origin of its packets
 @name("flow_detour") register<group_t>(ENTRIES) flow_detour;
@@ -67,8 +67,8 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
 }
 
 // Detects that a flow's packets arrive from another switch or detour than before while bytes are counted as in flight.
-// Then the source's switch has moved the flow, which it does only if nothing is in flight or the path was withdrawn. So
-// the counted bytes were lost or acknowledged by way of other switches, or must be forgotten as there
+// Then the source's switch has moved the flow, either with nothing in flight or from a withdrawn path. In the first
+// case, the counted bytes were lost, or their ACKs passed other switches. In both cases they must no longer be counted
 // (flowcut/moved.p4). If the flow is untracked here, its stored port no longer applies.
 control SamePath(in metadata_t meta, inout lookup_t lookup) {
     apply {
@@ -84,8 +84,8 @@ control SamePath(in metadata_t meta, inout lookup_t lookup) {
     }
 }
 
-// Chooses between a minimal path and a detour, which are drawn anew for each flowcut. What the flow has learnt of its
-// ports has precedence over UGAL-L, since local queues tell nothing about slow links further on.
+// Chooses between a minimal path and a detour, which are drawn anew for each flowcut. A port on which the flow was
+// drained is avoided first; then UGAL-L decides. For local queues do not show slow links further on.
 control NewPath(in next_hops_t next_hops, in preference_t preference, in bit<32> varied_hash, inout metadata_t meta,
                 inout port_t port) {
     PathConfig() path_config;

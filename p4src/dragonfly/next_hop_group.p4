@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path through a Dragonfly has at most one link within a group, then one to another group, and so on. So that no
-// packet is forwarded twice within a group, the set of next hops depends on where the packet came from:
+// A path through a Dragonfly has at most one link within each group, between links to other groups. So that no packet
+// is forwarded twice within a group, the set of next hops depends on where the packet came from:
 //
 //   a packet from a host or another group    the next-hop group of its route: links of this switch to the destination's
 //                                            group, and switches of this group with such links

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minimal and non-minimal paths of a Dragonfly as the source's switch knows them: by their first links.
+// Minimal and non-minimal paths of a Dragonfly. The source's switch stores only their first links.
 //
 //   far_groups      toward -> far(paths, list, first, count, detours)   destinations in other groups
 //   minimal_paths   (toward, slot) -> minimal(port, links)    slots 0 .. paths-1, one for each link between the groups
 //   detours         (list, slot) -> detour(port, group, links)          one for each link to another group, by group
 //
 // Unless links have failed, all destinations share one list of detours. `count` slots from `first` lead to the
-// destination's own group and are skipped, so `detours` slots remain. All pairs of groups have equally many links, so
-// all intermediate groups have the same probability (Flowcut §III-C4); after failures, all remaining links have.
-// `links`: length of the longest path with this first link. DEVIATION from a hop count of the path itself: the source's
-// switch chooses only the first link of a path, later switches choose the others.
+// destination's group and are skipped, so `detours` slots remain. All pairs of groups have equally many links, so all
+// intermediate groups have the same probability (Flowcut §III-C4); after failures, all remaining links have the same.
+// `links`: length of the longest path with this first link. DEVIATION: not the length of the packet's path, since the
+// source's switch chooses only the first link of a path, and later switches choose the others.
 #ifndef DRAGONFLY_PATHS_P4
 #define DRAGONFLY_PATHS_P4
 #include "common/ecmp.p4"
@@ -23,7 +23,7 @@ enum bit<8> PathRule_t {
     MIXED   = 3   // minimal with probability minimal_share
 }
 
-// What keeps its path: which packets take the same one.
+// Unit of path selection: all packets of a unit take the same path.
 enum bit<8> Grain_t {
     PACKET  = 0,
     FLOW    = 1,  // by hash; UGAL_L decides for each packet, so a flow may change between its two paths
@@ -56,9 +56,9 @@ struct far_group_t {
     bool    is_far;         // the destination is in another group, and there is a minimal path
     bit<16> minimal_count;  // number of minimal paths
     bit<16> list_id;        // list of the detours
-    bit<16> skip_first;     // its slots that lead to the destination's own group,
-    bit<16> skip_count;
-    bit<16> detour_count;   // and the number of the others
+    bit<16> skip_first;     // first slot of the list that leads to the destination's group
+    bit<16> skip_count;     // number of such slots
+    bit<16> detour_count;   // number of all other slots
 }
 
 control FarGroup(in group_t group, out far_group_t destination) {
@@ -155,8 +155,8 @@ control Remix(in bit<32> value, out bit<32> mixed) {
     }
 }
 
-// Selects one minimal path and one detour by a random number or hash, and which of them the rule takes. `by_queues`:
-// UgalL decides.
+// Selects one minimal path and one detour by `value`, a random number or hash. `takes_detour`: the rule's choice of the
+// two, unless `by_queues`: then UgalL decides.
 control DrawPaths(in group_t group, in far_group_t destination, in path_config_t config, in bit<32> value,
                   out first_link_t minimal, out first_link_t detour, out bool takes_detour, out bool by_queues) {
     MinimalPath() minimal_path;

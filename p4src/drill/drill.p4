@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL(2,1): every packet takes the least loaded of three next hops: two random ones and the one that was best last
-// time (RLB §VI-A, its reference [18]).
+// DRILL(2,1): every packet takes the least loaded of three next hops: two random next hops and the one that the last
+// packet took (RLB §VI-A, its reference [18]).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -11,7 +11,7 @@
 
 const bit<32> NO_PORT_BYTES = 0xFFFFFFFF;  // load of a slot without a port: the largest value
 
-// Two random slots, different if the group has two, all pairs with equal probability; `value`: the last random number.
+// Two random slots, different if the group has two; all pairs have equal probability. `value`: the last random number.
 control DrawSlots(in bit<16> size, out bit<16> first, out bit<16> other, out bit<32> value) {
     SlotOf() slot_of;
     OtherSlot() other_slot;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ECMP: a hash of the 5-tuple selects the path, so all packets of a flow take the same one. Flowcut's NIC-only variant
-// uses this program (Flowcut §II-D); it is the baseline of all four papers.
+// ECMP: a hash of the 5-tuple selects the path, so all packets of a flow take the same path. ECMP is the baseline of
+// all four papers. Flowcut's NIC-only variant uses this program, too (Flowcut §II-D).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

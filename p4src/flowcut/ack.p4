@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Flowcut ACK at a switch that has stamped the data packet: bytes in flight, RTT, drain (Flowcut §II-A, §II-B).
+// A Flowcut ACK at a switch that stamped the data packet: updates bytes in flight, RTT, drain (Flowcut §II-A, §II-B).
 //
 //   entry found    in flight -= bytes; 0 -> entry deleted, XON if the flow was draining (pause.p4)
 //                  RTT or its growth above the threshold -> XOFF (at the source's switch), or the ACK is marked
 //   untracked      the data packet had no entry: untracked bytes of the bucket -= bytes
-//   neither        the bytes are no longer counted: nothing
+//   neither        the bytes are no longer counted: no update
 #ifndef FLOWCUT_ACK_P4
 #define FLOWCUT_ACK_P4
 #include "flowcut/moved.p4"
@@ -12,7 +12,7 @@
 #include "flowcut/lookup.p4"
 #include "flowcut/rtt.p4"
 
-// Largest value of bth.left: this many packets of the message remain, or more. It exceeds every threshold.
+// Largest value of bth.left: this many packets of the message remain, or more. It counts as above every threshold.
 const bit<8> LEFT_OR_MORE = 127;
 
 // Decides whether the flow should be drained to take a new path.
@@ -82,7 +82,7 @@ control IsCounted(in lookup_t lookup, in bit<32> stamp_ticks, in bit<1> untracke
         ticks_t since_ticks;
         flow_since_ticks.read(since_ticks, lookup.index);
         is_counted = lookup.found && untracked == 0;
-        // stamps wrap, so they are compared only with a time within the age, the longest time of an ACK in flight
+        // stamps wrap, so they are compared only with times within the age; no ACK is in flight for longer
         if (STAMPS_COMPARABLE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
             is_counted = is_counted && !IS_BEFORE(stamp_ticks, since_ticks[31:0]);
         }

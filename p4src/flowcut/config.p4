@@ -8,7 +8,7 @@
 enum bit<8> FlowcutMode_t {
     OFF     = 0,
     INGRESS = 1,  // only the source's switch keeps state
-    FULL    = 2   // every switch before the egress switch does
+    FULL    = 2   // every switch before the egress switch keeps state
 }
 
 // The path of a flow before the first of its packets is acknowledged (Flowcut §II-A).

@@ -4,8 +4,8 @@
 //   candidates   group -> set_candidates(count, p0 .. p15)           each next hop once
 //                      -> set_more_candidates(count, p0 .. p31)      if there are more than 16
 //
-// P4 has no loops: a macro contains what is done for one port, and FIRST_16 and NEXT_16 expand it for all ports. Few
-// groups have more than 16 next hops, and only their packets execute the second half.
+// P4 has no loops: a macro contains the code for one port, and FIRST_16 and NEXT_16 expand it for all ports. Few groups
+// have more than 16 next hops, and only their packets execute the second half.
 #ifndef FLOWCUT_LEAST_LOADED_P4
 #define FLOWCUT_LEAST_LOADED_P4
 #include "common/ecmp.p4"
@@ -70,8 +70,8 @@ struct best_t {
 }
 
 // Compares the candidate at `position` with the best one so far; the list is searched from `start`, cyclically. The
-// criteria, in this order: not the port that the flow is just leaving; not a port on which it was drained before; the
-// load; the preferred port; the position in the search.
+// criteria, in this order: not the port that the flow is just leaving; not a port on which the flow was drained before;
+// the load; the preferred port; the position in the search.
 control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> count, in preference_t preference,
                  inout best_t best) {
     QueueLoad() queue_load;
@@ -99,10 +99,10 @@ control Consider(in port_t port, in bit<8> position, in bit<8> start, in bit<8> 
     }
 }
 
-// `port`: before, the ECMP choice; after, the best next hop by the criteria of Consider (Flowcut §II-A: the least loaded
-// port in the up direction; §II-B: after a drain a different and less congested path). Local queues tell nothing about
-// slow links further on, so what the flow has learnt of its ports comes first. `varied_hash`: it varies, so that flows
-// search the candidates in different orders.
+// `port`: in, the ECMP choice; out, the best next hop by the criteria of Consider (Flowcut §II-A: the least loaded port
+// in the up direction; §II-B: after a drain a different and less congested path). Local queues do not show slow links
+// further on, so the flow's drains count before the load. `varied_hash` differs between flows, so that they search the
+// candidates in different orders.
 control LeastLoaded(in candidates_t candidates, in preference_t preference, in bit<32> varied_hash, inout port_t port) {
     SlotOf() slot_of;
     Consider() consider;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the order of flows that were moved (data.p4) from a path that the controller has withdrawn, while packets could
-// still be on that path. Such packets may arrive late at the last switch. It drops a packet if its first switch sent it
-// before another packet that has already arrived over the newer path. So packets are always delivered in order; the
-// transport has to retransmit the lost ones anyway after a path has failed.
+// still be on that path. Such packets may arrive late at the last switch, which drops a packet if its first switch sent
+// it before another packet that has already arrived over the newer path. So packets are always delivered in order.
+// The transport has to retransmit lost packets anyway after a path has failed.
 //
 //   at the switch that moves the flow   its stamps have `moved` set until an ACK returns such a stamp: then the last
-//                                       switch knows of the move, and later packets need not carry it
-//   at the last switch                  a record by 16 bits of the flow's hash: the flow, and when its newest moved packet
-//                                       passed its first switch, by that switch's clock (the oldest stamp)
+//                                       switch has a record of the move
+//   at the last switch                  a record (slot: 16 bits of the flow's hash): the flow, when its newest moved
+//                                       packet passed its first switch, by that switch's clock (the oldest stamp)
 //
-// A record is valid for the age: then no packet from before the move can be in the network. Meanwhile, another flow's
-// moved packets that need the same slot are dropped.
+// A record is valid for the age (age_ticks); after that, no packet from before the move can be in the network.
+// Meanwhile, another flow's moved packets that need the same slot are dropped.
 #ifndef FLOWCUT_MOVED_P4
 #define FLOWCUT_MOVED_P4
 #include "common/drops.p4"
@@ -21,7 +21,7 @@
 @name("moved_sent_ticks") register<bit<32>>(MOVED_SLOTS) moved_sent_ticks;
 @name("moved_seen_ticks") register<ticks_t>(MOVED_SLOTS) moved_seen_ticks;  // arrival, by this switch's clock; 0: never
 
-// Whether `ticks` is before `than_ticks`, modulo 2^32; and whether stamps within an age can be compared so.
+// Whether `ticks` is before `than_ticks`, modulo 2^32; and whether the age is short enough for such comparisons.
 #define IS_BEFORE(ticks, than_ticks) (((ticks) - (than_ticks))[31:31] == 1)
 #define STAMPS_COMPARABLE(age_ticks) ((age_ticks) < (ticks_t)(1 << 31))
 
@@ -62,7 +62,7 @@ control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_tic
         moved_sent_ticks.read(newest_ticks, slot);
         bool is_current = seen_ticks != 0 && STAMPS_COMPARABLE(age_ticks)
             && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
-        // A packet cannot be older than the age; if it seems so, its first switch's clock was reset. A packet of the
+        // A packet cannot be older than the age; if it seems older, its first switch's clock was reset. A packet of the
         // same tick without `moved` is from before the move.
         bit<32> behind_ticks = newest_ticks - sent_ticks;
         bool is_late = (ticks_t)behind_ticks <= age_ticks && (behind_ticks != 0 || moved == 0);

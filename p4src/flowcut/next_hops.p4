@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of Flowcut in networks where every next hop is nearer to the destination, as in fat trees: takes the least
-// loaded next hop by the queues of this switch (Flowcut §II-A). Each switch chooses only its egress port.
+// Paths of Flowcut in networks where every next hop is nearer to the destination, as in fat trees: a new flowcut takes
+// the least loaded next hop by the queues of this switch (Flowcut §II-A). Each switch chooses only its egress port.
 #ifndef FLOWCUT_NEXT_HOPS_P4
 #define FLOWCUT_NEXT_HOPS_P4
 #include "flowcut/least_loaded.p4"

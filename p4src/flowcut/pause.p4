@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the switch of a flow's source stops the source (Flowcut §II-B): by a flow pause (fine-grain flow control), or by
-// PFC, which pauses all data, if sources do not support flow pauses or ignore them.
+// The switch of a flow's source stops the source (Flowcut §II-B): by a flow pause (fine-grain flow control), or by PFC,
+// which pauses all data, if sources do not support flow pauses or ignore them.
 //
 //   drain begins             XOFF                            by_class: PFC
 //   ACK during the drain     source disobeys: PFC            by_class: PFC, which renews the pause
 //   drain ends               XON                             by_class: PFC, 0 quanta
 //
-// A source disobeys if it has sent more than obey_bytes of the flow since it was told to stop. This is more than its
-// credit and the bytes in the link and the NIC at that moment, so a source that obeys never exceeds it.
-// Every ACK of such a flow sends a PFC frame again. Thus no pauses need be counted: without further ACKs, a pause ends
-// when its quanta are over. PFC frames leave by the port by which the flow's data came in, to a host.
+// A source disobeys if more than obey_bytes of the flow have arrived since the XOFF. obey_bytes exceeds the source's
+// credit plus the bytes in the link and the NIC at the XOFF, so a source that obeys never exceeds obey_bytes.
+// Every further ACK of such a flow sends a PFC frame again. So pauses are not counted: without further ACKs, a pause
+// ends when its quanta are over. PFC frames leave by the port by which the flow's data came in, to a host.
 #ifndef FLOWCUT_PAUSE_P4
 #define FLOWCUT_PAUSE_P4
 #include "flowcut/table.p4"
 #include "pfc/frame.p4"
 
-// What the source's switch has to tell the source when an ACK arrives.
+// Message from the source's switch to the source when an ACK arrives.
 enum bit<4> Instruction_t {
     NONE         = 0,
     STOP         = 1,
@@ -33,8 +33,8 @@ struct pause_config_t {
 control PauseConfig(out pause_config_t config) {
     // by_class      1: PFC instead of flow pauses
     // quanta        length of a PFC pause, in 512 bit times of the source's link; 0: no PFC
-    // obey_bytes    limit of a flow's bytes that may arrive after its source was told to stop
-    // credit_bytes  part of them that the source may still send after an XOFF; 0: a plain XOFF
+    // obey_bytes    limit of a flow's bytes that may arrive after the XOFF to its source
+    // credit_bytes  bytes that the source may still send after an XOFF; 0: an XOFF without credit
     action set_pause(@name("by_class") bit<1> by_class, @name("quanta") bit<16> quanta,
                      @name("obey_bytes") bit<32> obey_bytes, @name("credit_bytes") bit<32> credit_bytes) {
         config = { by_class, quanta, obey_bytes, credit_bytes };
@@ -64,7 +64,7 @@ control NoteAfterStop(in bit<32> index, in bit<32> bytes) {
     }
 }
 
-// Makes the ACK a PFC frame.
+// Turns the ACK into a PFC frame.
 control PauseClass(in bit<16> quanta, inout headers_t hdr) {
     apply {
         hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
@@ -78,7 +78,7 @@ control PauseClass(in bit<16> quanta, inout headers_t hdr) {
     }
 }
 
-// Makes the ACK a flow pause.
+// Turns the ACK into a flow pause (XOFF or XON).
 control PauseFlow(in Instruction_t instruction, in bit<32> credit_bytes, inout headers_t hdr) {
     apply {
         hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
@@ -104,7 +104,7 @@ control PauseFlow(in Instruction_t instruction, in bit<32> credit_bytes, inout h
     }
 }
 
-// The ACK ends here: it becomes a pause for the flow's source, or is dropped.
+// The ACK ends here: it becomes a pause or resume message for the flow's source, or is dropped.
 control TellSource(in Instruction_t instruction, in bit<32> index, inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     PauseConfig() pause_config;

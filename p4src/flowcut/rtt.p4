@@ -46,11 +46,11 @@ control Ratio(in bit<32> numerator, in bit<32> denominator, out bit<16> ratio) {
 
 // The RTT of an idle path for each number of links, if the controller gives it.
 //
-//   rtt_baseline   hops -> set_rtt_baseline(least, before)   least: without transmission time, as r_min(h)
+//   rtt_baseline   hops -> set_rtt_baseline(least, before)   least: RTT without transmission time, as r_min(h)
 //                                                            before: time of the links of both hosts, which this
 //                                                            switch does not measure; added to both RTTs
 //
-// DEVIATION: in §II-B, r_min(h) is always the smallest observed RTT; a switch without such entries uses that, too.
+// DEVIATION: in §II-B, r_min(h) is always the smallest observed RTT; here only without such an entry.
 control RttBaseline(in bit<4> hops, out bool known, out bit<32> least_ticks, out bit<32> before_ticks) {
     action set_rtt_baseline(@name("least_ticks") bit<32> least, @name("before_ticks") bit<32> before) {
         known = true;
@@ -88,7 +88,7 @@ control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_byte
         bit<32> min_ticks;
         bit<64> wire = ((bit<64>)frame_bytes * (bit<64>)hops * (bit<64>)ticks_per_byte) >> 16;
         bit<32> transmission_ticks = wire[31:0];
-        bit<32> net_ticks = 1;  // if the RTT is not above the transmission time: links are faster than configured
+        bit<32> net_ticks = 1;  // if links are faster than configured, the RTT may be below the transmission time
         if (rtt_ticks > transmission_ticks) {
             net_ticks = rtt_ticks - transmission_ticks;
         }
@@ -121,7 +121,7 @@ control AverageRtt(in bit<32> index, in bit<16> normalised, in bit<9> alpha,
         average = normalised;
         growth = 0;
         if (samples != 0) {
-            // 128: half of the last digit, so that the shift rounds
+            // 128: half of the result's last bit, so that the shift rounds
             bit<32> mean = (bit<32>)alpha * (bit<32>)normalised + (bit<32>)(256 - alpha) * (bit<32>)old_average + 128;
             average = (mean >> 8)[15:0];
             int<32> old_growth = (int<32>)(int<16>)growth_bits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of Flowcut's state. The controller may use fewer buckets than there are (bucket_mask).
+// Sizes of Flowcut's state. The controller may restrict it to fewer buckets (bucket_mask).
 #ifndef FLOWCUT_SIZES_P4
 #define FLOWCUT_SIZES_P4
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flowlet table: when a flow last sent, and the random number that selected its path. 5-tuples with the same index
-// share an entry, as in LetFlow: they are treated as one flow with fewer gaps, which does not reorder packets.
+// The flowlet table: time of a flow's last packet, and the random number that selected its path. 5-tuples with the same
+// index share an entry, as in LetFlow. They are treated as one flow with fewer gaps, which does not reorder packets.
 //
 //   flowlet_config -> set_flowlet_gap(gap_ticks)
-//                     no_flowlets()               a flow's hash selects its path: only other tiers use flowlets
+//                     no_flowlets()               a flow's hash selects its path; for tiers without flowlets
 #ifndef LETFLOW_FLOWLETS_P4
 #define LETFLOW_FLOWLETS_P4
 #include "common/metadata.p4"

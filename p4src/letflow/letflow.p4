@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LetFlow: each flowlet takes a random next hop; a flow may change its path only after a pause longer than the gap.
+// LetFlow: each flowlet takes a random next hop; a flow may change its path only if it was idle longer than the gap.
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends pause frames, by the bytes that came in at a port and still wait (the queue accounts of common/queues.p4).
-//
-//   ingress, after the charge     more than xoff waits, and no pause is sent yet    -> clone: pause
-//   egress, after the release     at most xon waits                                 -> clone: resume
-//                                 the pause was sent more than refresh_ticks ago    -> clone: pause again
-//   the clone                     to port PAUSE, whose queue is always empty, recirculated to ingress, and then to the
-//                                 port's queue of control packets; in egress of the port it becomes a PFC frame
+// Sends pause frames by a port if too many bytes that came in at the port still wait. (common/queues.p4 defines charge
+// and release: a packet's bytes are added to the queue accounts, and subtracted from them.)
+//   ingress, after the charge     more than xoff_bytes wait, and no pause is in effect    -> clone for a pause frame
+//   egress, after the release     at most xon_bytes wait, and a pause is in effect        -> clone for a resume frame
+//                                 else, if the last pause frame is older than refresh_ticks  -> clone for a pause frame
+// The clone enters port PAUSE, whose queue is always empty, and is recirculated. Ingress enqueues it with the priority
+// of control packets at the port by which the pause frame is sent. In egress of this port it becomes the PFC frame.
 #ifndef PFC_ASK_P4
 #define PFC_ASK_P4
 #include "common/queues.p4"
@@ -13,8 +13,8 @@
 
 const bit<32> PFC_FRAME_BYTES = 60;  // Ethernet's minimum, without FCS
 
-// Index: port. When a pause was last sent by it; 0: no pause. Ingress begins pauses and egress ends them, each in one
-// action: BMv2 runs them in different threads, and locks a register during one action.
+// Index: port. Time of the last pause frame sent by the port; 0: no pause in effect. Ingress begins pauses, egress ends
+// them, each in one action: BMv2 runs ingress and egress in different threads, and locks a register during one action.
 @name("pfc_asked_ticks") register<ticks_t>(PORTS) pfc_asked_ticks;
 @name("pfc_most_bytes") register<bit<32>>(PORTS) pfc_most_bytes;  // index: port; maximum of waiting bytes; ingress only
 @name("pfc_sent") counter(PORTS, CounterType.packets) pfc_sent;                // pause and resume frames
@@ -82,7 +82,7 @@ control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks,
     }
 }
 
-// In egress of the port: makes the clone a PFC frame, without anything of the original packet.
+// In egress of the port: replaces the clone's headers by those of a PFC frame, and truncates its payload.
 control MakePause(in pfc_ask_t ask, in mac_t station, inout headers_t hdr) {
     apply {
         hdr.ethernet = { MAC_TO_NEIGHBOUR, station, ETHERTYPE_MAC_CONTROL };

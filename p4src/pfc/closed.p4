@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Received pause frames, from switches or hosts' NICs: they close a port for data. The frames are consumed here.
+// Consumes pause frames from switches and hosts' NICs. A pause closes the port for data: data waits until it ends.
 #ifndef PFC_CLOSED_P4
 #define PFC_CLOSED_P4
 #include "pfc/frame.p4"
@@ -7,7 +7,7 @@
 
 @name("pfc_received") counter(PORTS, CounterType.packets) pfc_received;
 
-// Pauses are ignored if the port's length of a quantum is not configured: the length of the pause would be unknown.
+// A pause is ignored if no quantum length is configured for the port: the length of the pause would be unknown.
 control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metadata_t standard_metadata) {
     UpdateHeldTime() update_held_time;
     apply {

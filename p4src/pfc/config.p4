@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of the emulation of PFC, as action data.
 //
-//   pfc_config    set_pfc(...)                   room 0: no emulation; its only cost is this lookup
-//   pfc_ports     port -> pause_unit(...)        an entry for each port whose pauses are obeyed
+//   pfc_config    set_pfc(...)                   room 0: no emulation; this lookup is then the only cost
+//   pfc_ports     port -> pause_unit(...)        an entry for each port at which received pauses take effect
 #ifndef PFC_CONFIG_P4
 #define PFC_CONFIG_P4
 #include "common/metadata.p4"
@@ -12,7 +12,7 @@ control PfcConfig(out pfc_config_t config) {
     // xon_bytes       it may resume when at most this many wait
     // quanta          length of a pause, in 802.1Qbb's units of 512 bit times
     // refresh_ticks   a pause that must go on is sent again after this time
-    // room            most data packets in the switch: this many can be recirculated without loss
+    // room            maximum of data packets in the switch; so many can be recirculated without loss
     // patience_ticks  if an open port has sent nothing for this time, it no longer waits for a missing packet
     // station         source MAC address of pause frames
     action set_pfc(@name("xoff_bytes") bit<32> xoff_bytes, @name("xon_bytes") bit<32> xon_bytes,
@@ -34,9 +34,9 @@ control PfcConfig(out pfc_config_t config) {
 
 control PauseUnit(in port_t port, out pfc_port_t limits) {
     // quantum        length of a pause quantum at the port, in ticks, unsigned 16.16
-    // detect_ticks   a port whose data was held for this time is in a pause storm; 0: never
+    // detect_ticks   a pause storm begins when the held time (pfc/watch.p4) reaches this; 0: never
     // restore_ticks  the storm is over when no pause was received for this time
-    // leak           by how much the held time decreases for each tick without hold, 16.16; 0: it is reset
+    // leak           decrease of the held time in each tick in which no data is held, 16.16; 0: reset to 0
     // storm          what happens to data in a storm
     action pause_unit(@name("quantum") bit<32> quantum, @name("detect_ticks") ticks_t detect_ticks,
                       @name("restore_ticks") ticks_t restore_ticks, @name("leak") bit<32> leak,

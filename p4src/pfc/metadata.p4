@@ -7,7 +7,7 @@
 #define KEEP_FOR_WAITING 4  // field lists; 1 is Flowcut's, 2 and 3 are RLB's
 #define KEEP_FOR_PAUSE   5
 
-// See pfc/config.p4; all zero if the traffic manager has PFC itself, or if there is no PFC.
+// See pfc/config.p4; all zero if the traffic manager implements PFC, or if PFC is off.
 struct pfc_config_t {
     bit<32> xoff_bytes;
     bit<32> xon_bytes;
@@ -27,9 +27,9 @@ struct pfc_port_t {
     Storm_t action_in_storm;
 }
 
-// Metadata that a waiting packet keeps when it is recirculated; with its charge, its bytes stay in the queue accounts.
+// Metadata that a waiting packet keeps when it is recirculated. Its charge is kept, too: bytes, in_port and out_port.
 struct pfc_wait_t {
-    @field_list(KEEP_FOR_WAITING) bit<1>  numbered;    // it has a sequence number for its port
+    @field_list(KEEP_FOR_WAITING) bit<1>  numbered;    // has a sequence number of its egress port
     @field_list(KEEP_FOR_WAITING) bit<32> number;
     @field_list(KEEP_FOR_WAITING) bit<1>  to_host;
     @field_list(KEEP_FOR_WAITING) bit<32> bytes;
@@ -38,7 +38,7 @@ struct pfc_wait_t {
     @field_list(KEEP_FOR_WAITING) ticks_t seen_ticks;  // when it was last in egress
 }
 
-// What a pause frame is made from: the only metadata that the clone preserves.
+// Values for a pause frame: the only metadata that its clone preserves.
 struct pfc_ask_t {
     @field_list(KEEP_FOR_PAUSE) bit<1>  wanted;
     @field_list(KEEP_FOR_PAUSE) port_t  port;    // by which the frame leaves
@@ -50,7 +50,7 @@ struct pfc_state_t {
     pfc_port_t   limits;        // of the ingress port, or of the port for which the packet waits
     pfc_wait_t   wait;
     pfc_ask_t    ask;
-    bool         becomes_pause;  // a clone on its way to the port
+    bool         becomes_pause;  // the packet is a clone that becomes a pause frame in egress
 }
 
 #define PFC_FIELDS pfc_state_t pfc;

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data that waits for a closed port (paused by PFC) is recirculated, and kept in order by sequence numbers.
 //
-//   ingress  a data packet gets its port's next sequence number, after all limits: from here on it is not dropped
+//   ingress  a data packet gets its egress port's next number, after all limits, and must not be dropped afterwards
 //   egress   port open, and the number is the next to leave  -> the packet leaves
 //            else                                            -> recirculated
 //   ingress  recirculated: port open, and the number is the next to leave, or follows the last one that was let in
-//                                              -> to its port, before packets that have not been there yet
-//            else                              -> to port WAITING, whose queue has a limited rate; recirculated again
+//                         -> let in: enqueued at its port, with priority over data that was not recirculated
+//            else         -> enqueued at port WAITING, whose queue has a limited rate; egress recirculates it again
 //
-// One egress thread serves a port, so the order is decided in one place; ingress only keeps away packets that egress
-// would recirculate again. The packet that is next to leave is let in each time that it returns. Packets in the queue of
-// a closed port stay there in order, and are recirculated only when the queue serves them.
+// Egress decides the order, as one egress thread serves a port. Ingress only holds back packets that egress would
+// recirculate again. The packet that is next to leave is let in each time that it returns to ingress. Packets in the
+// queue of a closed port stay there in order, and are recirculated only when the queue serves them.
 //
-// If something dropped a numbered packet, its port would wait for it for ever: after `patience_ticks` the next packet
-// leaves out of turn. Queues must have space for `room` packets, so that they do not drop.
+// If a numbered packet were lost, its port would wait for this number for ever: so after `patience_ticks` the next
+// packet leaves out of turn. Queues must have space for `room` packets, so that they do not drop.
 #ifndef PFC_ORDER_P4
 #define PFC_ORDER_P4
 #include "common/drops.p4"
 #include "common/instances.p4"
 #include "pfc/closed.p4"
 
-const bit<3> PRIORITY_RESUMED = 1;  // of packets that are let in again: before data, after control
+const bit<3> PRIORITY_RESUMED = 1;  // of packets that are let in: above data, below control
 
 // Index: port. Sequence numbers wrap at 2^32.
-@name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // number after the last one let in again; ingress
-@name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last packet left; by egress of the port
+@name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // number after the last one let in; ingress only
+@name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last packet left; written by egress
 @name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // numbered packets of all ports; ingress only
-@name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // those that have left; by all egress threads
+@name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // those that have left; written by egress
 @name("pfc_waits") counter(PORTS, CounterType.packets) pfc_waits;       // recirculations by egress of the port
 
 // Whether the port has been open for more than `patience_ticks` and no packet has left by it in that time.
@@ -40,7 +40,7 @@ control IsStuck(in port_t port, in ticks_t closed_until_ticks, in ticks_t now_ti
     }
 }
 
-// Assigns a sequence number, in ingress, before the packet is charged. Only here data is dropped for lack of space.
+// In ingress, before the charge: assigns a sequence number; drops data in a storm, or if `room` numbered packets wait.
 control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     InStorm() in_storm;
     Drop() drop;
@@ -79,7 +79,7 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
                  out bool has_turn) {
     IsStuck() is_stuck;
 
-    // `passed`: how many numbers are done with this packet, skipped ones included.
+    // `passed`: count of this packet's number and the skipped numbers before it; none of them counts as waiting.
     @hidden action pass_turn(in bit<32> passed) {
         bit<32> all_left;
         pfc_all_left.read(all_left, 0);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority flow control for traffic managers without it, such as BMv2's: emulated in the pipeline if the controller
-// configures it (docs/rlb.md, "PFC on BMv2"). Only the priority of data is lossless.
-//
-//   ingress   PfcEnter: recirculated, or a clone for a pause frame -> its port | PfcReceive | ... limits -> PfcNumber
-//             -> charge -> PfcAsk
-//   egress    PfcGate: make a pause frame | port closed, or not the next packet -> recirculate | storm -> drop | ... release
-//             -> PfcReview
-//
-// A program must apply all of them, in this order. Waiting packets stay charged to their two ports (common/queues.p4).
+// Priority flow control (PFC), emulated in the pipeline for traffic managers without PFC, such as BMv2's. Table entries
+// enable the emulation (docs/rlb.md, "PFC on BMv2"). Only the priority of data is lossless. A program applies all six
+// blocks, in this order. Packets that wait stay in the queue accounts of their two ports (common/queues.p4).
+//   ingress   PfcEnter    forwards recirculated packets that waited, and clones that become pause frames
+//             PfcReceive  consumes received pause frames
+//             PfcNumber   assigns a sequence number, after all limits
+//             PfcAsk      clones the packet for a pause frame, after the charge
+//   egress    PfcGate     makes the pause frame; recirculates a packet if it must wait; drops it in a pause storm
+//             PfcReview   clones the packet for a resume frame or a further pause frame, after the release
 #ifndef PFC_PFC_P4
 #define PFC_PFC_P4
 #include "pfc/ask.p4"
 #include "pfc/order.p4"
 
-// Applied first in ingress; the only block for recirculated packets and for clones that become pause frames.
+// Applied first in ingress; the only ingress block for packets that waited and for clones that become pause frames.
 control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PfcConfig() pfc_config;
     PauseUnit() pause_unit;
@@ -52,7 +52,7 @@ control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// Applied when the egress port is known, after all other limits; not for packets that recirculate for other reasons.
+// Applied when the egress port is known, after all other limits; not to packets that recirculate for other reasons.
 control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     TakeNumber() take_number;
     apply {
@@ -62,7 +62,7 @@ control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_me
     }
 }
 
-// Applied after the charge. `clones_pause`: the packet was cloned, which is possible only once.
+// Applied after the charge. `clones_pause`: the packet was cloned for a pause frame, and cannot be cloned again.
 control PfcAsk(inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     AskPause() ask_pause;
     apply {
@@ -106,7 +106,7 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// Applied last in egress, after release or recirculation. `charged`: the packet was charged; it came in by `port`.
+// Applied last in egress, after release or recirculation. `charged`: the packet had a charge. `port`: its ingress port.
 control PfcReview(in bool charged, in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     ReviewPause() review_pause;
     apply {

@@ -2,10 +2,10 @@
 // The watchdog of pauses, as in the native switch's traffic manager (tailrace/switch/core/c/tr_watch.c): if pauses hold
 // a port's data for too long, the port is in a pause storm. Then pauses are ignored, and data is dropped or sent.
 //
-//   ingress, recirculated data  held for `detect_ticks` -> storm begins: the port is open -> digest
-//   ingress, a pause            updates the held time; in a storm it only delays the storm's end
-//   ingress, data               in a storm: dropped. After its end: the port is restored -> digest
-//   egress, waiting data        in a storm: dropped, in order, so that all accounts stay correct
+//   ingress, recirculated data  if held for `detect_ticks`: a storm begins, the port opens, a digest is sent
+//   ingress, a pause            updates the held time; in a storm, only sets the storm's end
+//   ingress, data               in a storm: dropped; after its end: the port is restored, a digest is sent
+//   egress, waiting data        in a storm: dropped when it may leave, so that all accounts stay correct
 //
 // DEVIATION: times are checked only when a packet or a pause arrives, not by a timer. Held data recirculates all the
 // time, and as long as nothing is sent to a port, it does not matter whether its storm is over.
@@ -26,18 +26,18 @@ struct pfc_restored_t {
 
 // Index: port. Written in ingress only, unless stated.
 @name("pfc_closed_until_ticks") register<ticks_t>(PORTS) pfc_closed_until_ticks;  // read in egress, too
-@name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // total closed time up to then
+@name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // total closed time up to closed_until
 @name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                          // next sequence number (pfc/order.p4)
 @name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                              // next to leave; written by egress
 @name("pfc_waits_since_ticks") register<ticks_t>(PORTS) pfc_waits_since_ticks;    // since when data waits
-@name("pfc_held_ticks") register<ticks_t>(PORTS) pfc_held_ticks;                  // the held time ...
-@name("pfc_held_at_ticks") register<ticks_t>(PORTS) pfc_held_at_ticks;            // ... at that time
+@name("pfc_held_ticks") register<ticks_t>(PORTS) pfc_held_ticks;                  // the held time (UpdateHeldTime)
+@name("pfc_held_at_ticks") register<ticks_t>(PORTS) pfc_held_at_ticks;            // when it was last updated
 @name("pfc_storm") register<bit<2>>(PORTS) pfc_storm;                             // Storm_t; read in egress, too
 @name("pfc_storm_until_ticks") register<ticks_t>(PORTS) pfc_storm_until_ticks;    // end, unless a pause is received
 @name("pfc_storms") counter(PORTS, CounterType.packets) pfc_storms;               // storms that began
 @name("pfc_storm_drops") counter(PORTS, CounterType.packets) pfc_storm_drops;     // packets
 
-// Updates the held time of a port up to now. It grows while packets wait and the port is closed; otherwise it leaks.
+// Updates a port's held time, in ticks: it grows while packets wait and the port is closed, else decreases by `leak`.
 control UpdateHeldTime(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
                    out ticks_t held_ticks) {
     apply {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flowcell table: each flow's present cell and its slot; and the next slot of each group, round robin. 5-tuples with
-// the same index share an entry: they are treated as one flow, which does not reorder packets.
+// The flowcell table: bytes and slot of each flow's present cell, and the next slot of each group, round robin.
+// 5-tuples with the same index share an entry: they are treated as one flow, which does not reorder packets.
 //
 //   flowcell_config -> set_flowcell(cell_bytes)
 #ifndef PRESTO_FLOWCELLS_P4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presto: a flow's bytes are divided into cells of equal size, which take the next hops round robin, independent of
-// their queues. Here the leaf does this; in the paper, the hosts' virtual switches do (RLB §II-A.3, its reference [15]).
+// queues. Here the leaf divides flows; in the paper, the hosts' virtual switches do (RLB §II-A.3, its reference [15]).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -2,7 +2,7 @@
 // Packet-outs by which the controller reads RLB's state: BMv2's P4Runtime server cannot read registers.
 //
 //   READ_PATH      index PATH_INDEX -> path_state_t    state of a path as Algorithm 1 would use it now
-//   READ_RLB_PORT  index port       -> rlb_port_t      this switch's warning for a port, and recirculation (all ports)
+//   READ_RLB_PORT  index port       -> rlb_port_t      this switch's warning for a port; recirculation of all ports
 #ifndef RLB_ANSWERS_P4
 #define RLB_ANSWERS_P4
 #include "common/packet_io.p4"

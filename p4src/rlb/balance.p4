@@ -9,9 +9,9 @@
 #include "rlb/reroute.p4"
 #include "rlb/stay.p4"
 
-// For data: Algorithm 1 within its limits. A packet that may not recirculate takes p (§IV-B.1); with `last_open` it
-// continues with line 8 until a path without a warning is found. `slot`: p. `unfinished`: the search must go on in another
-// pass through ingress.
+// For data: Algorithm 1 within its limits. A packet that may not recirculate takes p, the algorithm's best path
+// (§IV-B.1); with `last_open`, the search continues at line 8 until it finds a path without a warning. `slot`: p.
+// `unfinished`: the search must continue in another pass through ingress.
 control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks, in bit<32> bytes,
                    inout metadata_t meta, out bit<16> slot, out bool recirculates, out bool unfinished) {
     RecirculationConfig() recirculation_config;
@@ -74,8 +74,8 @@ control StrideOf(in bit<32> order, in next_hops_t hops, out bit<16> stride) {
     }
 }
 
-// For packets to another switch. `leaf`: the destination's leaf. If the table next_hops has no entry for the group, the
-// selector alone decides.
+// For packets to another switch. `leaf`: the destination's leaf. If the table next_hops has no entry for the group,
+// only the selector decides.
 control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                 out bool recirculates, out bool unfinished) {

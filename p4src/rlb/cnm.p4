@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion notification messages (CNM, RLB §III-B.1): made from a clone of the packet at which the pause was predicted,
-// sent back by its ingress port, and forwarded until all switches that can use another path have got them.
+// Congestion notification messages (CNM, RLB §III-B.1). A clone of the packet at which a pause is predicted becomes the
+// CNM. It is sent back by the packet's ingress port, and forwarded to all switches that can use another path.
 //
 //   S predicts a pause of port P   -> sends a CNM by P; leaf: S itself if it is a leaf, else LEAF_ALL
 //   U receives it by port E        -> stores a warning for (E, leaf), or for E and all leaves
 //     U is a leaf                     not forwarded, as only hosts are upstream
 //     CNM for one leaf                E is a next hop towards it, and all next hops towards it now have warnings
 //                                       -> sent by all other ports to switches, valid until the first warning ends
-//                                     withdrawal, and a next hop without a warning exists now -> the same
-//     CNM for all leaves              the same for each leaf towards which E is a next hop, by recirculated copies
+//                                     it withdraws a warning, and a next hop now has none -> sent by the same ports
+//     CNM for all leaves              becomes a CNM for each leaf towards which E is a next hop, by recirculated copies
 //
 //   multicast group upstream_group     (port, 0) for every port to a switch
 //   multicast group first_relay + E    (MIRROR, leaf + 1) for every leaf towards which E is a next hop
 //
-// DEVIATION: in the paper, switches remember the source MAC of incoming packets to find the upstream switch; here it is
-// the switch at the other end of the port.
+// DEVIATION: in the paper, switches store the source MAC of incoming packets to find the upstream switch; here the
+// upstream switch is the switch at the other end of the port.
 #ifndef RLB_CNM_P4
 #define RLB_CNM_P4
 #include "common/drops.p4"
@@ -39,7 +39,7 @@ control SeedCnm(in port_t port, in bit<32> valid_ticks, in warning_config_t conf
     }
 }
 
-// In egress: makes a clone a CNM; only the MAC addresses of the packet are used.
+// In egress: turns a clone into a CNM; of the packet's fields, only the MAC addresses are used.
 control MakeCnm(in cnm_seed_t seed, inout headers_t hdr) {
     apply {
         hdr.ethernet.src = hdr.ethernet.dst;
@@ -86,8 +86,8 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
     }
 }
 
-// Decides whether a CNM for one leaf is forwarded, after its warning was stored, in a switch that is no leaf.
-// `unfinished`: not all next hops were examined yet.
+// Decides whether a CNM for one leaf is forwarded, after its warning was stored, in a switch that is no leaf. One pass
+// examines eight next hops. `unfinished`: some are left.
 control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review,
                    out bool is_forwarded, out bool unfinished) {
     ConsiderHop() consider;
@@ -161,7 +161,7 @@ control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_
     }
 }
 
-// In egress, for a multicast copy of a CNM. `is_sent`: it leaves by this port.
+// In egress, for a multicast copy of a CNM. `is_sent`: the copy leaves by this port.
 control ForwardCnm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                    out bool is_sent) {
     apply {
@@ -171,7 +171,7 @@ control ForwardCnm(inout headers_t hdr, inout metadata_t meta, inout standard_me
             meta.rlb.preserved.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
         } else if (standard_metadata.egress_port == meta.rlb.review.port) {
-            mark_to_drop(standard_metadata);  // not back by the port that it came from
+            mark_to_drop(standard_metadata);  // the CNM came in by this port
         } else {
             is_sent = true;
         }

@@ -13,16 +13,16 @@ control WarningConfig(out warning_config_t config) {
     // own_leaf        this switch's leaf number; LEAF_ALL: it is no leaf
     // threshold_alone 1: warn whenever a queue is above Q_th (§V); 0: also consider its growth (§III-B.1)
     // dt_ticks        shortest time between two samples of a queue
-    // warn_bytes      Q_th
-    // pause_bytes     Q_PFC
+    // warn_bytes      Q_th: no warning while the queue is shorter
+    // pause_bytes     Q_PFC: queue length at which PFC pauses
     // margin_ticks    warn if the queue is expected to reach Q_PFC within this time
     // valid_ticks     how long a warning is valid; also the limit for received ones
     // refresh_ticks   a warning that still applies is sent again after this time
     // first_session   clone session of port 0; the session of port p is first_session + p
     // upstream_group  multicast group of all ports to switches
-    // first_relay     multicast group, for port 0, of the copies of a warning for all leaves; that of port p is
+    // first_relay     a warning for all leaves that comes in at port p is copied by the multicast group
     //                 first_relay + p (cnm.p4)
-    // stay_ticks      a moved flow stays moved until it is idle for longer (stay.p4); 0: decide for each packet
+    // stay_ticks      a moved flow stays moved until it is idle for longer (stay.p4); 0: each packet is decided alone
     action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("threshold_alone") bit<1> threshold_alone,
                         @name("dt_ticks") bit<32> dt_ticks,
                         @name("warn_bytes") bit<32> warn_bytes, @name("pause_bytes") bit<32> pause_bytes,
@@ -57,9 +57,9 @@ struct recirculation_config_t {
 
 control RecirculationConfig(out recirculation_config_t config) {
     // dynamic      1: only if the buffer has space (eq. 4, 5) and the delays together do not exceed the gain (eq. 6)
-    // last_open    path of a packet that may no longer recirculate; 0: p (§IV-B.1), 1: the next one without a warning
+    // last_open    path of a packet that may no longer recirculate; 0: p (§IV-B.1), 1: the next path without a warning
     // most         limit of recirculations for each packet; 0: no recirculation
-    // room         limit of packets that recirculate at the same time, since a target drops packets if the queue is full
+    // room         limit of packets that recirculate at the same time, so that the target's queue does not overflow
     // inflow       (n - 1) * C of eq. 4 in bytes per tick, unsigned 16.16
     // usual_ticks  assumed delay of a recirculation if none was measured within trust_ticks
     action set_recirculation(@name("dynamic") bit<1> dynamic, @name("last_open") bit<1> last_open,
@@ -106,7 +106,7 @@ struct failure_config_t {
 }
 
 control FailureConfig(out failure_config_t config) {
-    // interval_ticks  averages are taken over the last t_rc, or this time if it is longer
+    // interval_ticks  averages are taken over t_rc (the delay of a recirculation), or over this time if it is longer
     // most            N_rc: the average number of recirculations above which a failure is assumed
     action set_failures(@name("interval_ticks") bit<32> interval_ticks, @name("most") bit<8> most) {
         config = { interval_ticks, most };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detection of failed switches: RLB's Algorithm 2, executed at every recirculation.
 //
-//   in an interval: the sum of the recirculation counts of all recirculated packets, and their number -> Rc_avg;
-//                   the port for which most of them wait
-//   at its end:     Rc_avg > N_rc -> this port gets a strike; at the second one -> digest to the controller (l. 3-8)
+//   in an interval: measures Rc_avg, the average recirculation count of all recirculated packets;
+//                   and the port for which most of them wait
+//   at its end:     Rc_avg > N_rc -> this port gets a strike; at its second strike, digest to the controller (l. 3-8)
 //                   else          -> the strikes of all ports are removed (l. 12-15)
 //
-// An interval lasts t_rc, at least interval_ticks, and ends at the first recirculation after that. If twice its length
-// has passed, an interval without recirculations lies between: its average is 0. The controller removes the path.
+// An interval lasts t_rc (the delay of a recirculation), at least interval_ticks, and ends at the first recirculation
+// after that. After twice this time, an interval with average 0 has passed, too. The controller removes the path.
 #ifndef RLB_FAILURE_P4
 #define RLB_FAILURE_P4
 #include "common/metadata.p4"
@@ -22,8 +22,8 @@ const bit<8> FAILURE_STRIKES = 2;
 @name("failure_packets") register<bit<32>>(1) failure_packets;              // recirculations in this interval
 @name("failure_busiest") register<bit<16>>(1) failure_busiest;              // port with the most of them
 @name("failure_most") register<bit<32>>(1) failure_most;                    // its recirculations
-@name("failure_calms") register<bit<32>>(1) failure_calms;                  // intervals that removed all strikes
-// Index: port. Values of another interval, or from before the last removal of strikes, count as 0.
+@name("failure_calms") register<bit<32>>(1) failure_calms;                  // number of removals of all strikes
+// Index: port. Recirculations of an earlier interval, and strikes from before the last removal, count as 0.
 @name("port_interval") register<bit<32>>(PORTS) port_interval;
 @name("port_recirculations") register<bit<32>>(PORTS) port_recirculations;
 @name("port_calms") register<bit<32>>(PORTS) port_calms;

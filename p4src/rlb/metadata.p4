@@ -6,39 +6,41 @@
 #include "pfc/metadata.p4"
 #include "rlb/sizes.p4"
 
-// Preserved when a packet is recirculated or resubmitted: the selector is applied only once (common/selector.p4).
+// State of a packet that is preserved when it is recirculated or resubmitted. It contains the selector's choice, as the
+// selector is applied only once per packet (common/selector.p4).
 struct preserved_t {
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  seen_before;       // it has passed ingress before
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  seen_before;       // the packet has passed ingress before
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  in_recirculation;  // it was sent to the recirculation port
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  from_host;
-    @field_list(KEEP_FOR_RECIRCULATION) port_t  in_port;           // the port by which it arrived
-    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;             // its charge (common/queues.p4)
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;              // p and p_s of Alg. 1, slots of the group
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;
+    @field_list(KEEP_FOR_RECIRCULATION) port_t  in_port;           // the port at which the packet arrived
+    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;             // bytes that it occupies in queues (common/queues.p4)
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;              // p of Algorithm 1, a slot of the group
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;            // p_s of Algorithm 1, another slot
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;            // distance between further slots (balance.p4)
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;            // p of the selector, before rlb/stay.p4
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  continues_search;  // Alg. 1 goes on in the next pass, from
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_slot;       // this slot as p,
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_next;       // this one as p_s;
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  continues_search;  // Algorithm 1 continues in the next pass
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_slot;       // with this slot as p
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_next;       // and this slot as p_s
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> unexamined;        // slots that were not examined yet
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  must_end;          // it may no longer recirculate
-    @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;             // how often it was recirculated
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;       // when it arrived
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;        // when its last recirculation began,
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;        // and when it left the recirculation port's queue
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  must_end;          // the packet may no longer recirculate
+    @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;             // how often the packet was recirculated
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;       // when the packet arrived
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;        // when its last recirculation began
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;        // when it left the queue of the recirculation port
 }
 
-// State of examining the next hops towards a leaf for a CNM, which may take several passes through ingress.
+// State of the check of the next hops towards a leaf, after a CNM (congestion notification message, cnm.p4) has arrived.
+// The check may take several passes through ingress.
 struct review_t {
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  unfinished;   // it goes on in the next pass
-    @field_list(KEEP_FOR_RECIRCULATION) port_t  port;         // by which the CNM arrived
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // the next one to examine
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  leads_there;  // the port is one of the next hops so far
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  is_open;      // one of them has no warning
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  unfinished;   // the check continues in the next pass
+    @field_list(KEEP_FOR_RECIRCULATION) port_t  port;         // port at which the CNM arrived
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // slot of the next hop to examine next
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  leads_there;  // the port is one of the next hops examined so far
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  is_open;      // an examined next hop has no warning
     @field_list(KEEP_FOR_RECIRCULATION) bit<32> valid_ticks;  // time until the first of their warnings ends
 }
 
-// What a CNM is made from: the only metadata that the clone preserves.
+// Values for the fields of a CNM: the only metadata that the clone preserves.
 struct cnm_seed_t {
     @field_list(KEEP_FOR_CNM) bit<16> port;
     @field_list(KEEP_FOR_CNM) bit<16> leaf;

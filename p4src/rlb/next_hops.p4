@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of all slots of a group in one entry: Algorithm 1 needs several, and a table can be applied only once a pass.
+// The ports of all slots of a group in one table entry. A slot is a numbered member of a group (common/ecmp.p4).
+// Algorithm 1 needs several ports, and a table can be applied only once in a pass through ingress.
 //
 //   next_hops    group -> set_next_hops(count, around, ports0 .. ports3)    the ports of group_members: slot s is in
 //                                                          ports(s / 16), from bit 16 * (s % 16) on
@@ -11,8 +12,8 @@
 #include "common/metadata.p4"
 
 struct next_hops_t {
-    bit<16>  count;   // 0: not known
-    bit<16>  around;  // the smallest prime not below count
+    bit<16>  count;   // number of slots; 0: no entry
+    bit<16>  around;  // the smallest prime that is at least count: modulus of the search (reroute.p4)
     bit<256> ports0;
     bit<256> ports1;
     bit<256> ports2;
@@ -57,8 +58,8 @@ control PortOfSlot(in bit<16> slot, in next_hops_t hops, out port_t port) {
 }
 
 control LeafOf(in ipv4_addr_t address, out bit<16> number) {
-    action leaf(@name("leaf") bit<16> found) {
-        number = found;
+    action leaf(@name("leaf") bit<16> leaf_number) {
+        number = leaf_number;
     }
     action no_leaf() {
         number = LEAF_ALL;
@@ -77,8 +78,8 @@ control LeafOf(in ipv4_addr_t address, out bit<16> number) {
 }
 
 control LeafGroup(in bit<16> leaf, out group_t group) {
-    action leaf_group(@name("group") group_t found) {
-        group = found;
+    action leaf_group(@name("group") group_t group_of_leaf) {
+        group = group_of_leaf;
     }
     action no_leaf_group() {
         group = 0;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// RTTs of paths from leaf to leaf, measured on data (RLB §V).
+// RTTs of paths from leaf to leaf, measured with data packets (RLB §V). A path is an uplink and a destination leaf.
+// A stamp is the time at which the first leaf sends a packet; an echo returns the stamp to this leaf.
 //
-//   leaf A sends data from a host by uplink E to leaf B; no stamp of (E, B) within the period -> adds a stamp: A, E, now
-//   leaf B stores A's newest stamp; its next packet to A carries it back (an echo), with the time for which it waited
+//   leaf A sends data from a host by uplink E to leaf B; no stamp of (E, B) within the period -> adds stamp (A, E, now)
+//   leaf B stores A's newest stamp; B's next packet to A carries the echo, with the time for which the stamp waited at B
 //   leaf A: RTT of (E, B) = now - stamp - wait, valid for `keep_ticks`. If the oldest stamp of (E, B) without an echo is
-//           older than this RTT, its age counts as the RTT: no echoes arrive of a paused path.
-//           Then the path is overdue: its real RTT may be any longer.
-//           A packet that recirculates for (E, B) counts as a stamp: if all packets wait, no stamps are sent.
+//           older than this RTT, its age counts as the RTT, as a paused path delays the echo.
+//           Then the path is overdue: its real RTT may be longer by any amount.
+//           A packet that recirculates for (E, B) counts as a stamp, as no stamps are sent while all packets wait.
 //
 // Packets of a path do not overtake each other, so an echo also answers all earlier stamps. A lost stamp, or one that
 // leaf B replaced by a newer stamp of another path, makes a path look slow until its next echo arrives, at most for
-// `keep_ticks`. The times of the oldest and of the newest stamp without an echo are stored. If there are more than two,
-// the newest one becomes the oldest when that one is echoed; so the RTT of a path that is paused then may begin to
-// grow later, by its previous value at most.
+// `keep_ticks`. Only the times of the oldest and the newest stamp without an echo are stored. When the oldest of
+// more than two stamps is echoed, the newest one replaces it. If the path is paused at this time, its RTT begins to grow
+// too late, by its previous value at most.
 //
 // DEVIATION: in the paper, stamps are echoed only between the same pair of ports. Here any packet to A carries the echo,
-// so that a path is measured even if acknowledgements return by another one.
+// so that a path is measured even if acknowledgements return by another path.
 #ifndef RLB_PATH_RTT_P4
 #define RLB_PATH_RTT_P4
 #include "common/metadata.p4"
@@ -27,14 +28,15 @@
 @name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the newest stamp
 // Index: PATH_INDEX; time of the oldest stamp, or waiting packet, without an echo; 0: none.
 @name("probe_unanswered_ticks") register<ticks_t>(PATHS) probe_unanswered_ticks;
-@name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
-@name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
-@name("echo_came_ticks") register<ticks_t>(LEAVES) echo_came_ticks;     // when it came
+@name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; uplink of its stamp + 1, 0: none
+@name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // index: leaf; the stamp
+@name("echo_came_ticks") register<ticks_t>(LEAVES) echo_came_ticks;     // index: leaf; when the stamp came
 @name("probes_sent") counter(1, CounterType.packets) probes_sent;
 @name("probes_echoed") counter(1, CounterType.packets) probes_echoed;
 @name("path_rtts_measured") counter(1, CounterType.packets) path_rtts_measured;
 
-// The present RTT of a path; 0: not known. `overdue`: the real RTT may be any longer.
+// The present RTT of a path; 0: not known. `overdue`: the real RTT may be longer by any amount. `keep_ticks`: how long a
+// measured RTT is valid.
 control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, out bit<32> rtt_ticks, out bool overdue) {
     apply {
         overdue = false;
@@ -56,7 +58,7 @@ control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, ou
     }
 }
 
-// Notes that a stamp is sent now, or that a packet waits for the path.
+// Records that a stamp is sent now, or that a packet waits for the path.
 control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
     apply {
         ticks_t unanswered_ticks;
@@ -67,7 +69,7 @@ control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
     }
 }
 
-// Notes the echo of the stamp of time `ticks`: updates which stamp is the oldest without an echo.
+// Records the echo of stamp `ticks`: updates the time of the oldest stamp without an echo.
 control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
     apply {
         ticks_t unanswered_ticks;
@@ -83,8 +85,8 @@ control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
     }
 }
 
-// At the first leaf, for a packet that leaves by `port`: adds stamp and echo. Only data gets a stamp: packets of higher
-// priority do not wait in the queues of data.
+// At the first leaf, for a packet that leaves by `port`: adds a header with a stamp, an echo or both. Only data gets a
+// stamp: packets of higher priority do not wait in the queues of data.
 control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<32> period_ticks, in ticks_t now_ticks,
                   in bool is_data, inout headers_t hdr) {
     NoteUnanswered() note_unanswered;

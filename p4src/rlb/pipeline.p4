@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and egress of RLB over any path selector. The top program includes rlb/metadata.p4 before all other files, and
+// Ingress and egress of RLB over any path selector. The program includes rlb/metadata.p4 before all other files, and
 // defines SELECTOR, the name of a selector control (common/selector.p4), KNOWS_DETOURS and KNOWS_CLASSES.
 //
 //   time -> [after recirculation] -> packet-out | admission -> CNM: store the warning, forward
-//                                         -> hop limit -> routes -> to a host: end of the probe
+//                                         -> hop limit -> routes -> to a host: remove the probe
 //                                                                -> selector (once) -> Algorithm 1 -> recirculate
-//              -> queue limit -> add a probe -> TTL, ECN, charge -> predict a pause: clone -> CNM
+//              -> queue limit -> PFC -> add a probe -> TTL, ECN, charge -> predict a pause: clone -> CNM
 //   egress: queue accounts -> withdraw or renew a warning: clone -> CNM; counters, path tag
 #ifndef RLB_PIPELINE_P4
 #define RLB_PIPELINE_P4
@@ -28,7 +28,8 @@
 #include "rlb/predictor.p4"
 #include "rlb/recirculation.p4"
 
-// When the egress port is known, for a packet that does not recirculate: queue limit, probe, TTL, ECN, queue accounts.
+// When the egress port is known, for a packet that does not recirculate: queue limit, PFC, probe, TTL, ECN, queue
+// accounts.
 control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, inout headers_t hdr, inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     QueueLimit() queue_limit;
@@ -166,7 +167,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (meta.kind != PacketKind_t.NONE) {
             pfc_ask.apply(meta, now_ticks, clones_pause);
         }
-        // Hosts get no warning, only the pause. A packet can be cloned once, so not if its clone becomes a pause frame.
+        // Hosts get no warning, only the pause. A packet can be cloned only once, and a pause frame takes precedence.
         if (!clones_pause && meta.kind != PacketKind_t.NONE && !was_recirculated && !meta.from_host
             && meta.rlb.warnings.dt_ticks != 0) {
             port_t port = meta.rlb.preserved.in_port;
@@ -180,7 +181,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 }
 
-// Renews or withdraws a warning when bytes that came in by its port have left.
+// Renews or withdraws the warning for an ingress port when a packet from this port has left its queue.
 control ReviewWarning(in bool charged, inout metadata_t meta, in ticks_t now_ticks) {
     Review() review;
     SeedCnm() seed_cnm;

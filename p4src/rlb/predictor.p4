@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts that a port will be paused, from its ingress queue and the derivative of that (RLB §III-B.1).
+// Predicts from a port's ingress queue and its derivative that the port will be paused (RLB §III-B.1). q: bytes in this
+// queue; Q_th: threshold of warnings (warn_bytes); Q_PFC: threshold of pauses (pause_bytes).
 //
 //   ingress end, a packet of port P   every dt: q > previous sample, q >= Q_th,
-//                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning by P, again every refresh
+//                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning sent by P, again every refresh
 //                 threshold_alone (§V): q > Q_th                               -> the same
 //   egress start, a packet of port P  warned and q < Q_th                      -> withdrawn (eq. 2: lifted at Q_th)
 //                                     warned and q >= Q_PFC: P is paused       -> again every refresh

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recirculation of a packet by the port MIRROR: delay, limits (RLB §IV-B.1), and queue accounts.
+// Recirculation of a packet through the port MIRROR: delay, limits (RLB §IV-B.1), and queue accounts.
 //
-//   begin   the packet is charged to its ingress port and to MIRROR; egress does not release it, as it stays in the buffer
+//   begin   the packet is charged to its ingress port and to MIRROR; egress keeps both: the packet stays buffered
 //   return  both charges are removed, as if the packet had just arrived; its delay t_rc is measured
 //
 // Limits, always: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (RLB*) also:
 //   eq. 4, 5   bytes in the ingress queue, this packet, and bytes that can arrive within t_rc do not exceed Q_PFC
 //   eq. 6      delay so far + t_rc <= RTT(p_s) - RTT(p)
-// DEVIATION: eq. 5 divides bytes by a time; it is read as the number of packets that fit into the remaining bytes. A
+// DEVIATION: eq. 5 divides bytes by a time; here it is taken as the number of packets that fit into the remaining bytes. A
 // packet in MIRROR's queue belongs to its ingress queue here, so that eq. 4 counts it for the next packet.
 // DEVIATION: t_rc is measured with packets, whereas the paper multiplies the length of the queue by the rate: some
-// targets do not tell the length of this queue.
+// targets do not report the length of this queue.
 // A recirculated packet has no ingress timestamp in v1model (simple_switch clears it). Its time is the later one of two:
-// that of the newest packet from a link, and that at which it left MIRROR's queue. So its time is never too late, and
-// too early by its wait for ingress at most.
+// when the newest packet came from a link, and when the recirculated packet left MIRROR's queue. So this time is never
+// too late, and too early by at most the packet's wait for ingress.
 #ifndef RLB_RECIRCULATION_P4
 #define RLB_RECIRCULATION_P4
 #include "common/queues.p4"
 #include "rlb/config.p4"
 
 // Written and read in ingress only.
-@name("recirculation_ticks") register<bit<32>>(1) recirculation_ticks;         // t_rc, the newest
+@name("recirculation_ticks") register<bit<32>>(1) recirculation_ticks;         // the newest t_rc
 @name("recirculation_seen_ticks") register<ticks_t>(1) recirculation_seen_ticks;  // when it was measured
 @name("recirculating") register<bit<16>>(1) recirculating;                     // packets that are being recirculated
-// Index: earlier recirculations of the packet. Gives the number of recirculations, and the maximum for one packet.
+// Index: earlier recirculations of the packet. The sum is the number of recirculations; the last cell that is not 0
+// shows the maximum for one packet.
 @name("recirculations") counter(RECIRCULATION_COUNTS, CounterType.packets_and_bytes) recirculations;
 @name("recirculations_refused") counter(1, CounterType.packets) recirculations_refused;
 
@@ -68,7 +69,7 @@ control EndRecirculation(in ticks_t now_ticks, inout preserved_t preserved) {
     }
 }
 
-// The expected delay of the next recirculation: that of the last one (eq. 6), unless it is too long ago.
+// The expected delay of the next recirculation: the delay of the last one (eq. 6), or `usual_ticks` if that is too old.
 control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, out bit<32> delay_ticks) {
     apply {
         ticks_t seen_ticks;
@@ -80,7 +81,7 @@ control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, ou
     }
 }
 
-// `gain_ticks`: RTT(p_s) - RTT(p).
+// Whether the limits allow another recirculation. `gain_ticks`: RTT(p_s) - RTT(p).
 control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> gain_ticks, in bit<32> delay_ticks,
                        in ticks_t now_ticks, in bit<32> pause_bytes, in recirculation_config_t config,
                        out bool may_recirculate) {
@@ -103,7 +104,7 @@ control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> ga
     }
 }
 
-// Recirculates the packet.
+// Sends the packet to MIRROR and records that it is recirculating.
 control Recirculate(in bit<32> bytes, in ticks_t now_ticks, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     ChargeQueues() charge_queues;

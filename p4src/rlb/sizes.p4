@@ -3,8 +3,8 @@
 #ifndef RLB_SIZES_P4
 #define RLB_SIZES_P4
 
-const bit<32> PATH_PORTS = 256;   // numbers of ports to other switches must be below
-const bit<32> LEAVES     = 128;   // numbers of leaves must be below
+const bit<32> PATH_PORTS = 256;   // numbers of ports to other switches must be less
+const bit<32> LEAVES     = 128;   // numbers of leaves must be less
 const bit<32> PATHS      = PATH_PORTS * LEAVES;
 #define PATH_INDEX(port, leaf) ((bit<32>)(port) * LEAVES + (bit<32>)(leaf))
 

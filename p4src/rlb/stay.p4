@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional (stay_ticks not 0): a flow that Algorithm 1 has moved from p to p_s (l. 8) stays moved. Its next packets begin
-// their search at p_s, as long as the selector chooses the same p and the flow is not idle for more than stay_ticks.
+// Optional (stay_ticks not 0): a flow that Algorithm 1 has moved from p to p_s (line 8) stays there. Its next packets
+// begin their search at p_s, as long as the selector chooses the same p and the flow is not idle for more than stay_ticks.
 //
 // DEVIATION: the paper decides for each packet. But packets that return to p when its warning ends overtake packets that
 // were sent by p_s, whereas selectors that keep a flow on a path do so to keep its order.
@@ -12,8 +12,8 @@
 //
 //     63       48 47       32 31             0
 //    +-----------+-----------+----------------+
-//    |  p + 1    | instead   | last packet    |     0: not moved
-//    +-----------+-----------+----------------+
+//    |  p + 1    | new slot  | time of last   |     0: not moved
+//    +-----------+-----------+---- packet ----+
 const bit<32> MOVED_FLOWS = 16384;
 @name("moved_flows") register<bit<64>>(MOVED_FLOWS) moved_flows;
 
@@ -34,7 +34,7 @@ control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, 
     }
 }
 
-// Notes the slot by which the packet leaves, if it is not the selector's p.
+// Stores the slot by which the packet leaves, if this is not the selector's p; deletes it if a moved flow returns to p.
 control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in preserved_t preserved) {
     apply {
         if (slot != preserved.chosen) {

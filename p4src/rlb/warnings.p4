@@ -6,7 +6,7 @@
 
 // Cell: time at which the warning ends; 0: none, or withdrawn. Written and read in ingress only.
 @name("warned_until_ticks") register<ticks_t>(PATHS) warned_until_ticks;                  // index: PATH_INDEX
-@name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;   // index: port; for all leaves
+@name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;  // index: port; for all leaves
 
 // The time at which the warning for this port and leaf ends; 0: there is no warning.
 control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out ticks_t until_ticks) {
@@ -26,7 +26,7 @@ control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out t
     }
 }
 
-// Stores the warning of a CNM; valid_ticks 0 withdraws it. Port and leaf must be within the registers' sizes.
+// Stores the warning of a CNM (cnm.p4); valid_ticks 0 withdraws it. Port and leaf must be within the registers' sizes.
 control NoteWarning(in port_t port, in bit<16> leaf, in bit<32> valid_ticks, in ticks_t now_ticks) {
     apply {
         ticks_t until_ticks = 0;

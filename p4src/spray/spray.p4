@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packet spraying: every data packet takes a random next hop, all with equal probability. In symmetric fabrics the load
+// Packet spraying: every data packet takes a random next hop with uniform probability. In symmetric fabrics the load
 // is nearly ideal, but packets are reordered (Flowcut §III-C2, its reference [75]).
 #include "pfc/metadata.p4"
 #include <core.p4>

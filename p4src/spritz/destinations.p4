@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default table (Spritz §III-A): one static minimal next hop for each other switch that has hosts, and properties of
-// the destination that the roles need.
+// the destination that the roles (role.p4) need.
 //
 //   destinations   10.0.2.0/24 -> destination(near, links, port)
-//                  near: in this switch's Dragonfly group; links: length of the minimal path by this port
+//                  near: in this switch's Dragonfly group; links: length of the minimal path by this port, in links
 #ifndef SPRITZ_DESTINATIONS_P4
 #define SPRITZ_DESTINATIONS_P4
 #include "common/types.p4"

@@ -6,13 +6,13 @@
 //
 //   Dragonfly    role     destination     ports
 //                FIRST    other group     all within the group, then all to other groups
-//                FIRST    own group       all within the group
+//                FIRST    this group      all within the group
 //                SECOND   other group     all to other groups
-//                SECOND   own group       no list: a packet never leaves its group for a destination in it
+//                SECOND   this group      no list: packets stay in the group of their destination
 //   Slim Fly     both     (near is 0)     all ports to switches
 //
 // goes_on: the switch at the other end has role SECOND. links: length of the longest path by this port, for UGAL-L.
-// DEVIATION from the hop count of the path itself: the source's switch chooses only its first link.
+// DEVIATION: not the hop count of the path itself, as the source's switch chooses only the first link.
 #ifndef SPRITZ_PATH_LISTS_P4
 #define SPRITZ_PATH_LISTS_P4
 #include "common/ecmp.p4"
@@ -21,7 +21,7 @@
 // The set of paths that a packet may take.
 enum bit<8> PathClass_t {
     ALL        = 0,  // fine-grained, and the routing baselines
-    MINIMAL    = 1,  // has no list: the next hops of the route
+    MINIMAL    = 1,  // has no list; the next hops of the route are used
     NONMINIMAL = 2
 }
 
@@ -55,9 +55,9 @@ control PathList(in Role_t role, in bit<1> near, in PathClass_t path_class, out 
 
 struct choice_t {
     bool   found;
-    bool   goes_on;
+    bool   goes_on;  // the switch at the other end has role SECOND
     port_t port;
-    bit<8> links;
+    bit<8> links;    // length of the longest path by this port
 }
 
 // Selects a link of a list: value modulo the list's size.

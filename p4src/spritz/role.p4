@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role of a switch for a packet (Spritz §III-A): by the class of its ingress port (in the paper: VRF), and by its
-// source address.
+// Role of a switch for a packet (Spritz §III-A): by the packet's ingress port (in the paper: VRF)
+// and source address.
 //
 //   from a host                                     ECMP 1: chooses the first link
 //   directly from the source's switch               ECMP 2: chooses the second link
-//     second_role   (ingress_port, src) -> second()          an entry for each neighbour: its port, its hosts' prefix.
+//     second_role   (ingress_port, src) -> second()          for each neighbour: port, prefix of the neighbour's hosts.
 //                                                            In a Dragonfly, only for neighbours of the same group
-//   else                                            no role: the default table
+//   otherwise                                       no role: the default table
 #ifndef SPRITZ_ROLE_P4
 #define SPRITZ_ROLE_P4
 #include "common/metadata.p4"

@@ -50,7 +50,7 @@ control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, 
     }
 }
 
-// Blocks after the egress port is known: tag, queue limit, last blocks of ingress.
+// Applied when the egress port is known: tag, queue limit, last blocks of ingress.
 control SpritzTransmit(in TagOp_t tag_op, inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     WriteTag() write_tag;

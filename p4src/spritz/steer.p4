@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the next hop of a packet to another switch. RoCE packets have a choice of paths if this switch has a role for
-// them (role.p4). The mode says how to choose (EV: entropy value; list: path_lists.p4):
+// them (role.p4). The mode says how to choose (EV: entropy value; list: path_lists.p4;
+// tag: tags.p4):
 //
 //   mode      role FIRST                          role SECOND                           tag
 //   MINIMAL   default table                       default table                         -
@@ -11,15 +12,15 @@
 //   UGAL_L    list at random, or default table,   list, at random, if tagged NONMINIMAL set if link.goes_on
 //             by the queues
 //
-// In every mode, packets with DSCP STEERED choose by their EV: these are flows that the mode is not for, such as the
+// In every mode, packets with DSCP STEERED choose by their EV: such flows do not use the mode, for example the
 // background traffic of §V-B. All other packets take the default table, as do packets without a list. Tags that are
 // neither kept nor set are cleared.
-// DEVIATION: in the paper, ECMP 1 clears every tag (§III-D). Then ECMP 2 would take its default table, and of the
-// non-minimal paths only those with the first link chosen by ECMP 1 would remain; so the tag is kept up to ECMP 2.
-// DEVIATION: the paper does not say how ECMP 2 learns the decision of UGAL-L at ECMP 1 (§V-A); here by the same tag.
+// DEVIATION: in the paper, ECMP 1 (role FIRST) clears every tag (§III-D). Then ECMP 2 (role SECOND) would always take its
+// default table, and only the first link of a non-minimal path could be chosen; so the tag is kept up to ECMP 2.
+// DEVIATION: the paper does not say how ECMP 1 signals its decision of UGAL-L to ECMP 2 (§V-A); here by the same tag.
 // DEVIATION: if the second link would lead back to the source's switch, the default table's link is taken. The paper
-// does not cover this; a returned packet would have no role there, and the default table could send it here again, for
-// ever. No EV in an endpoint's table leads to this case; random links and other EVs can, in a Slim Fly.
+// does not cover this; a returned packet would have no role there, and the default table could send it here again,
+// without end. No EV in an endpoint's table leads to this case; random links and other EVs can, in a Slim Fly.
 #ifndef SPRITZ_STEER_P4
 #define SPRITZ_STEER_P4
 #include "common/select_ecmp.p4"
@@ -111,7 +112,8 @@ control PathValue(in Rule_t rule, in Role_t role, in bit<16> entropy, in bit<32>
     }
 }
 
-// Selects a link of the list; not `found`: no list, or the default table is to be used.
+// Selects a link of the list. `link.found` is false if there is no list, or if the default table is to be used;
+// `slot_is_empty`: the selected slot has no entry.
 control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in destination_t destination,
                    in bit<16> entropy, in bit<32> flow_hash, in port_t ingress_port, out choice_t link,
                    out bool slot_is_empty) {

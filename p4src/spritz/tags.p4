@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// VLAN tags that select a class of paths (Spritz §III-D). A host sets the tag; with UGAL-L, the source's switch sets it,
-// to tell the next switch that the packet is not on a minimal path. The switch that makes the last choice clears it.
+// VLAN tags that select a class of paths (Spritz §III-D). A host sets the tag; with UGAL-L, the source's switch sets it
+// to signal to the next switch that the packet is not on a minimal path. The switch that makes the last choice clears it.
 //
 //   vlan_classes   vid -> vlan_class(class)           a miss: the tag has no meaning
 #ifndef SPRITZ_TAGS_P4
@@ -9,9 +9,9 @@
 #include "spritz/path_lists.p4"
 
 control VlanClass(in vlan_t vlan, out bool known, out PathClass_t path_class) {
-    action vlan_class(@name("class") PathClass_t found) {
+    action vlan_class(@name("class") PathClass_t class_of_tag) {
         known = true;
-        path_class = found;
+        path_class = class_of_tag;
     }
     action no_class() {
         known = false;
@@ -36,7 +36,7 @@ enum bit<8> TagOp_t {
     SET   = 2  // set NONMINIMAL, also if there is another tag
 }
 
-// `wire_bytes`: the packet's length, updated.
+// Applies `op`; updates `wire_bytes`, the packet's length.
 control WriteTag(in TagOp_t op, inout headers_t hdr, inout bit<32> wire_bytes) {
     apply {
         if (op == TagOp_t.SET) {

@@ -47,7 +47,7 @@ def c_comments(text: str) -> int:
 
 
 def function_lengths(text: str) -> list[int]:
-    """The lines of each Python function, its decorators left out."""
+    """The number of lines of each Python function, without decorators."""
     nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS))
     return [(node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes]
 

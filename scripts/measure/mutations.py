@@ -7,10 +7,10 @@
     .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    runs those that OUT lacks
 
 A mutation changes a comparison or a constant, drops a statement, or negates the condition of a branch. `run`
-applies each in this work tree, which must be clean, runs the tests of its room (component, AREAS) until one
-fails, and reverts it; then those that no test caught are run together with all other tests. P4 needs p4c on
-PATH. With --all the tests are those of `make test-all`. The stage `recorded` means that only recorded results
-(trace hashes, golden files) catch a mutation.
+applies each mutation in this work tree, which must be clean, runs the tests of its room (component, AREAS)
+until a test fails, and reverts it. The mutations that no test caught are then run together with all
+other tests. P4 needs p4c on PATH. With --all the tests are those of `make test-all`. The stage `recorded`
+means that only recorded results (trace hashes, golden files) catch a mutation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ C_STATEMENT = re.compile(
     r"^\s+(?!return|break|continue|goto|case|const|static|#|bit<|bool |\w+(\(\))? \**\w+(\[.*\])?( =|,|;))"
     r"[\w.>\[\]-]+( [-+|&]?= |\().*[^{},]\s*;$"
 )
-"""A call or an assignment, but no declaration: without one nothing would compile."""
+"""A call or an assignment, but no declaration: without a declaration the code would not compile."""
 PY_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 

@@ -5,7 +5,7 @@
     .venv/bin/python -m scripts.measure.walk paper|compare|sweep|write
 
 A *stay* is a sequence of functions of one room (rooms.toml) in that order, a *change* leads from one stay to
-the next, and a *return* is a stay in a room that was visited before. The walk leaves out the standard
+the next, and a *return* is a stay in a room that was visited before. The list leaves out the standard
 library, installed packages, calls during the import of a module or by a timer (`_tick`), and other processes.
 `write` is one Write of one table entry in `tailrace_switch_grpc`. Prints every function, then the sums.
 """
@@ -33,7 +33,7 @@ COMMANDS = {
     "sweep": "sweep basic --target virtual --set seed=1,2 --out {folder}/out",
 }
 PAUSE_S = 1.0
-"""The client's pause before it writes, in which the recording begins."""
+"""The client's pause before it writes; the recording begins in this pause."""
 START_S = 60.0
 """Timeout for the switch to listen."""
 

@@ -180,7 +180,7 @@ def compare(
     display = _display(progress)
     _check_workers(workers)
     named = _named(base, schemes, scale)
-    # the keys need a scheme if the base has none of its own
+    # the keys need a scheme if the base has none
     if schemes is not None or base is None or isinstance(base, Experiment):
         keys["scheme"] = next(iter(named.values()))
     chosen = experiment(base, scale=scale, **keys)

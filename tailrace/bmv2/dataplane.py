@@ -3,8 +3,8 @@
 privileges or losses.
 
 The client sends a stream of packets. The server returns each packet that the switch sends, with the id of the
-packet that caused it. When the client closes its half of the stream, the server goes on until the switch is
-empty, and then closes its half. So each call sends one batch of packets, and its results are complete.
+packet that caused it. When the client closes its half of the stream, the server continues until no packet is
+in the switch, and then closes its half. So a call sends one batch of packets, and its results are complete.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Dataplane:
                     if first <= message.id < first + len(packets):
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
-                # the data plane is ready a moment after P4Runtime; until then it takes no packets
+                # the data plane is ready a moment after P4Runtime; until then it accepts no packets
                 if error.details() == _NOT_READY and time.monotonic() < end:
                     time.sleep(_POLL_S)
                     continue

@@ -128,7 +128,7 @@ class Bmv2Process:
             if self._thrift_port is not None:
                 return ThriftClient(self._thrift_port)
         except ConnectionRefusedError:
-            pass  # if only the target is built without Thrift, the option is accepted but nothing listens
+            pass  # if only the target is built without Thrift, it accepts the option, but no server listens
         raise ThriftError(NO_THRIFT)
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ import time
 from tailrace.spec.errors import Error
 
 START_S = 5.0
-"""How long calls are retried while the Thrift server starts, which it does after the P4Runtime server."""
+"""How long calls are retried; the Thrift server starts after the P4Runtime server."""
 
 _STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
 _TIMEOUT_S = 30.0
@@ -141,7 +141,7 @@ class ThriftClient:
             self._read(struct.calcsize(">iB"))
 
     def _call(self, service: str, method: str, fields: bytes) -> int:
-        """Make a call; returns the type of its result, which is still to be read; _STOP: it has none."""
+        """Make a call; returns the type of its result, whose value is still to be read; _STOP: no result."""
         while True:
             try:
                 return self._call_once(service, method, fields)

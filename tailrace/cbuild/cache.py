@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build cache: it checks ownership and content, and lets one process build an entry at a time.
+"""A build cache. It checks ownership and content, and lets only one process at a time build an entry.
 
 The cache is one folder that no other user may write. An entry is a file, or a folder of files. A file ends
 with a hash of the entry's name and content; a folder has such a hash in the file `SEAL`. An entry that is
@@ -43,7 +43,7 @@ _POLL_S = 0.02
 _PATH_CHARS = 180
 _HASH_BYTES = hashlib.sha256().digest_size
 _BUILD = ".building-"
-"""Prefix of the folder in which an entry is built; it holds a lock and a scratch folder."""
+"""Prefix of the folder in which an entry is built; it contains a lock and a scratch folder."""
 
 _LOCK = "lock"
 # files of other names do not belong to the cache and are never deleted
@@ -122,7 +122,7 @@ def open_folder(path: Path | None = None) -> Folder:
 
 
 def _trust_problem(status: os.stat_result) -> str | None:
-    """Why a user other than this one and root may have written a file or folder; None: none of them can."""
+    """Why a user other than this one and root may have written a file or folder; None: no other user can."""
     if status.st_uid not in (os.geteuid(), 0):
         return f"it belongs to another user (uid {status.st_uid})"
     if not stat.S_ISLNK(status.st_mode) and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

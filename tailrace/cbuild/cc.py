@@ -135,7 +135,7 @@ def flags(sanitize: bool) -> tuple[str, ...]:
 
 
 def _march() -> tuple[str, ...]:
-    """The flag that optimises for this processor, if `processor` can tell it from others in the cache."""
+    """The flag that optimises for this processor, if `processor` identifies this processor."""
     known = platform.machine() in ("x86_64", "aarch64") and processor()
     return ("-march=native",) if known else ()
 
@@ -308,14 +308,14 @@ def _memory_file(name: str, content: bytes) -> int | None:
 
 
 def _unused_path(path: str) -> str:
-    """The absolute path in a spelling not used before. The loader takes equal paths for the same library, and
-    paths of descriptors recur.
+    """The absolute path in a spelling not used before: to the loader, equal paths are the same library, but
+    descriptors are reused.
     """
     return "".join("/." if bit == "1" else "/" for bit in f"{next(_spellings):b}") + path
 
 
 def failure(tool: str, what: str, folder: cache.Folder, run: confined.CommandOutcome) -> BuildError:
-    """The error that says in one line why a compiler failed; its output goes to the log."""
+    """The error that says in one line why a compiler failed; the compiler's output goes to the log."""
     lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:
         return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")

@@ -68,7 +68,7 @@ def search_path() -> str:
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """The environment of a compiler; of this process's environment it has only PATH."""
+    """The environment of a compiler; only PATH is copied from this process's environment."""
     home = str(scratch)
     return {"PATH": search_path(), "LC_ALL": "C", "TMPDIR": home, "HOME": home, "CCACHE_DISABLE": "1"}
 
@@ -92,9 +92,9 @@ def _prefixes(folders: Iterable[str]) -> list[str]:
     for name in folders:
         folder = Path(name)
         prefixes.append(name)
-        above = folder.parent
-        if folder.name in ("bin", "sbin", "libexec") and above not in (home, *home.parents):
-            prefixes.append(str(above))
+        parent = folder.parent
+        if folder.name in ("bin", "sbin", "libexec") and parent not in (home, *home.parents):
+            prefixes.append(str(parent))
     return prefixes
 
 
@@ -119,7 +119,7 @@ def run(
 
     Args:
         command: the program's absolute path and its arguments.
-        scratch: the only folder that the command may write; removed if it takes too long.
+        scratch: the only folder that the command may write; removed if the command takes too long.
         read: paths that the command may read, from `readable`.
         cwd: its working directory; None: the scratch folder.
         more_environment: variables in addition to those of `environment`.

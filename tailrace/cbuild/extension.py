@@ -48,7 +48,7 @@ def extension(
             sys.setdlopenflags(before)
         loader.exec_module(module)
     # the path is that of a descriptor that is closed now: a tool that opens the module's file (hypothesis,
-    # coverage) would read another file of that number, or block for ever on a pipe
+    # coverage) would read another file with this descriptor, or block for ever on a pipe
     del module.__file__
     spec.origin, spec.has_location = None, False
     return module

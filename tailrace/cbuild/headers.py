@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bindings of C libraries made from their own headers, so that Python repeats no structure or signature."""
+"""Bindings of C libraries, made from their headers, so that Python code repeats no structure or signature."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _no_network() -> str | None:
     """
     if _libc.unshare(_NEW_NET) == 0:
         return "network namespace"
-    # a child process tries it first: if mapping the user fails halfway, the process can create no files
+    # a child process tries this first: a process whose user is only partly mapped can create no files
     pid = os.fork()
     if pid == 0:
         os._exit(0 if _enter_namespaces() else 1)
@@ -148,7 +148,7 @@ def _become(job: dict[str, Any], report: int) -> None:
     a line `!REASON` if the command cannot be run.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # Python ignores these signals, and the command would inherit that
+    # Python ignores these signals, and the command would inherit this setting
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion on the command line: names in the running network, in registries, of columns and of files.
 
-Registered names (schemes, workloads, …) and their keys are cached: to list them imports most of the program.
+Registered names (schemes, workloads, …) and their keys are cached: listing them imports most of the program.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def run_study(
 
 
 def _say_where(folder: Path, display: Display, ran: str) -> None:
-    """Tells the user where the figure and the results are, and which commands may come next."""
+    """Shows where the figure and the results are, and which commands may come next."""
     # after `make run` the command is not on the user's PATH
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))

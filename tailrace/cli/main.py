@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
-    # else gRPC itself logs unreachable servers
+    # otherwise gRPC itself logs unreachable servers
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.set_threshold(_YOUNG_THRESHOLD)
     _make_streams()
@@ -155,7 +155,7 @@ def _guarded(arguments: list[str]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         return _fail(f"{place}{error.strerror or error}", FAILED)
     except BaseException as error:  # noqa: BLE001 - the last resort
-        # libraries written in Rust panic with an exception that is no Exception
+        # panics of libraries written in Rust are not derived from Exception
         import traceback
 
         if os.environ.get(DEBUG):
@@ -204,7 +204,7 @@ def _call(arguments: list[str]) -> None:
             app.complete(os.environ.get("COMP_LINE", ""))
         app.run(arguments)
     except BaseException as error:
-        # if a plug-in was loaded, this module was; importing it here would double the time of --help
+        # loading a plug-in imports this module; importing it here would double the time of --help
         plugins = sys.modules.get("tailrace.spec.plugins")
         cause = "" if plugins is None else plugins.blame(error)
         if not cause:
@@ -241,7 +241,7 @@ def _make_streams() -> None:
     """Opens standard streams that are closed, and makes output and error accept every character."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            # else the next file that is opened would get this descriptor, and the output
+            # otherwise the next file that is opened would get this descriptor, and receive the output
             opened = os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
             if opened != descriptor:
                 os.dup2(opened, descriptor)

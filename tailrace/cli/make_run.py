@@ -92,7 +92,7 @@ def _pfc_options(schemes: Sequence[str]) -> dict[str, str]:
 
 
 def _options_in(preset: str) -> dict[str, dict[str, str]]:
-    """The options of a preset's schemes, by the scheme's name; if a name occurs twice, of the last one."""
+    """The options of a preset's schemes, by scheme name; of equal names the last scheme counts."""
     return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 

@@ -33,7 +33,7 @@ _CHOSEN = -1
 
 
 def show(listing: Listing, view: View) -> None:
-    """Write a listing to standard output; on a terminal a table is fitted to its width.
+    """Write a listing to standard output; on a terminal a table is fitted to the terminal's width.
 
     Raises:
         SpecError: --columns or --sort-by names no column.

@@ -6,7 +6,7 @@ There is one call per arriving frame and one per frame to send, with only these 
 
     template_id  handle << KIND_BITS | kind              the flow's end, and the kind of packet
     peer         IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH
-    flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, the flow's source port
+    flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, and the flow's source port
     psn_fields   BECN << 40 | UDP source port << 24 | PSN
     data_fields  of a data packet, with widths in bits, from bit 0 on:
 
@@ -19,7 +19,7 @@ There is one call per arriving frame and one per frame to send, with only these 
     aeth         syndrome << SYNDROME_SHIFT | MSN
     count        of a NIC ACK: bytes of the acknowledged frames << COUNT_SHIFT | hops
 
-All are below 2^62, so that compiled Python code holds them in a register.
+All are below 2^62, so that compiled Python code keeps them in a register.
 """
 
 from __future__ import annotations

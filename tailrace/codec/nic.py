@@ -2,7 +2,7 @@
 """The interface between NICs and the owners of their wires, in virtual time and in real time.
 
     owner -> NicPort.arrive(frame) -> Nic.on_data, on_ack, ...   one call per frame of any kind
-    owner -> NicPort.depart()      -> Nic.next_packet            when the wire is free and the time has come
+    owner -> NicPort.depart()      -> Nic.next_packet            when the wire is free, and a packet is due
 
 `hosts.nic.nic.Nic` is such a NIC; another one in Python needs the same methods, or those of `FrameNic`.
 
@@ -45,7 +45,7 @@ class FrameNic(_Sends, Protocol):
     """A NIC that gets the bytes of frames. It sends raw packets, and other packets if it has `template`."""
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int, /) -> None:
-        """Handles a frame whose last bit arrived at `now_ns`; virtual_bytes: payload bytes only counted."""
+        """Handles a frame whose last bit arrived at `now_ns`; virtual_bytes: payload, not stored."""
         ...
 
 
@@ -129,7 +129,7 @@ def _codec() -> object:
 
 
 def port(nic: Nic) -> NicPort:
-    """The port of a NIC.
+    """Connects a NIC to the codec; returns the port.
 
     Raises:
         BuildError: the C part cannot be compiled.

@@ -102,7 +102,7 @@ class MininetBackend:
     """Runs jobs in Mininet, one at a time."""
 
     def __init__(self, script: Path = SCRIPT) -> None:
-        """`script`: the harness; tests use their own."""
+        """`script`: the harness; tests use other scripts."""
         self._script = script
 
     def run(self, job: Job, report: Report) -> Outcome:
@@ -114,7 +114,7 @@ class MininetBackend:
         """
         check_real_time(job)
         with _folder() as folder:
-            # in its own session, so that the terminal's Ctrl-C reaches this process only, which then stops
+            # in a separate session, so that the terminal's Ctrl-C reaches this process only, which then stops
             # the harness; its messages go to a log, as the terminal shows a progress bar
             with (folder / _MESSAGES).open("wb") as messages:
                 process = subprocess.Popen(
@@ -216,7 +216,7 @@ def _follow(process: subprocess.Popen[str], report: Report) -> None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Stops the harness if it still runs; SIGKILL is last, as it must remove switches and namespaces."""
+    """Stops the harness; SIGKILL is last, so that the harness can remove switches and namespaces."""
     for signal_number, seconds in _STOP_SIGNALS:
         if process.poll() is not None:
             break

@@ -79,7 +79,7 @@ def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) ->
             try:
                 run_at_once(client.write([update]))
             except SwitchError:
-                # it probably exists as an initial entry; if not, the outcome will differ
+                # the entry probably exists as an initial entry; if not, the outcome will differ
                 if update.entity.table_entry.table_id not in with_initial:
                     raise
 

@@ -66,7 +66,7 @@ def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> TargetC
         TargetError: the wanted target cannot run here.
     """
     if wanted == "virtual":
-        return TargetChoice("virtual", "as asked for")
+        return TargetChoice("virtual", "as requested")
     machine = probe()
     if wanted == "auto":
         if machine.no_mininet:
@@ -78,4 +78,4 @@ def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> TargetC
         raise TargetError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
     if wanted == "bmv2" and not machine.has_bmv2:
         raise TargetError(f"target bmv2: {MISSING}")
-    return TargetChoice(wanted, "as asked for")
+    return TargetChoice(wanted, "as requested")

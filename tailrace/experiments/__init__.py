@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments: topology + scheme + workload + faults + seed -> one row a flow -> summary, table, figure."""
+"""Experiments: topology + scheme + workload + faults + seed -> one row per flow -> summary, table, figure."""

@@ -3,8 +3,8 @@
 
     python -m tailrace.hosts.build
 
-`hosts.compiled` says which modules are compiled and where a set of compiled modules is stored; a set is named
-by a hash of its sources and of the interpreter. Compiled and interpreted NICs behave identically.
+`hosts.compiled` defines which modules are compiled and where a set of compiled modules is stored. The name of
+a set is a hash of its sources and of the interpreter. Compiled and interpreted NICs behave identically.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def tools_version() -> str:
 
 
 def build(cache: Path | None = None) -> Path:
-    """The folder of the compiled modules; compiles them, in half a minute, unless the folder exists.
+    """The folder of the compiled modules. If it does not exist, compiles them, which takes half a minute.
 
     Args:
         cache: the cache folder; None: `cbuild.cache.root()`.
@@ -59,7 +59,7 @@ def build(cache: Path | None = None) -> Path:
             if not _is_made(cache_folder, name, version):
                 made = _compile(cache_folder, scratch)
                 (made / STAMP).write_text(version)
-                # mypyc's packages look for their modules below a folder that has the name of the package
+                # packages compiled by mypyc look for their modules below a folder with the package's name
                 (made / _PACKAGE.parent).mkdir()
                 (made / _PACKAGE).symlink_to("..")
                 cache_folder.put(name, made)
@@ -71,18 +71,19 @@ def _is_made(cache_folder: Folder, name: str, version: str) -> bool:
 
 
 def _compile(cache_folder: Folder, scratch: Path) -> Path:
-    """Runs mypyc in a process of its own, because it needs much memory; returns the folder of its output."""
+    """Runs mypyc in another process, because it needs much memory; returns the folder of its output."""
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
     command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
-    # mypy takes its working folder for the project; site-packages, where we may be, also has mypy's modules
+    # mypy treats its working folder as the project; if this package is in site-packages, that folder also
+    # contains mypy's modules, so mypy runs in a new folder
     project = scratch / "project"
     project.mkdir()
     (project / _PACKAGE.parent).symlink_to(ROOT / _PACKAGE.parent)
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
-    more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
-    more |= {"CC": shlex.join(cc.argv), "PYTHONDONTWRITEBYTECODE": "1"}
-    read = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
-    run = confined.run(command, scratch, read, cwd=project, more_environment=more)
+    environment = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
+    environment |= {"CC": shlex.join(cc.argv), "PYTHONDONTWRITEBYTECODE": "1"}
+    readable = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
+    run = confined.run(command, scratch, readable, cwd=project, more_environment=environment)
     if run.status != 0:
         raise failure("mypyc", "the NICs", cache_folder, run)
     return scratch / "lib" / _PACKAGE

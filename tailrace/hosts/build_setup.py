@@ -12,8 +12,8 @@ from pathlib import Path
 from mypyc.build import mypycify
 from setuptools import Distribution
 
-# `make lint` checks types; here mypy follows imports of the NICs' modules only, since following others would
-# lead it to every library that the package uses.
+# Here mypy follows only imports of the NICs' modules. Otherwise it would check every library that the package
+# uses. `make lint` checks the types of all modules.
 MYPY_CONFIG = """\
 [mypy]
 namespace_packages = True

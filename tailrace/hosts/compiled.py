@@ -2,10 +2,11 @@
 """The NIC algorithms compiled by mypyc: which modules are compiled, and where a compiled set is stored.
 
 `python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. Compiled and
-interpreted NICs behave identically; `summary.json` says how they ran, `why_interpreted` before a run.
+interpreted NICs behave identically. `summary.json` records whether the NICs of a run were compiled. Before a
+run, `why_interpreted` returns the reason if they are not.
 
-The environment variable TAILRACE_HOSTS: auto uses a set if there is one (the default), compiled requires one,
-interpreted uses none.
+Values of the environment variable TAILRACE_HOSTS: auto (the default) uses a set if there is one, compiled
+requires a set, interpreted uses none.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ INTERPRETED: Final = "interpreted"
 GROUP: Final = "tailrace.hosts.compiled_set"
 BUILD_COMMAND: Final = "python -m tailrace.hosts.build"
 HOW: Final = f"make setup in a checkout, else pip install 'tailrace[compiled]' and {BUILD_COMMAND}"
-"""How a user compiles a set; the end of a message."""
+"""How a user compiles a set; used at the end of messages."""
 
 FOLDERS: Final = ("gaps", "nic", "steering", "transport")
-"""Packages that are compiled, with all their modules: Python finds no other modules of a compiled package."""
+"""Packages of which all modules are compiled; Python does not find interpreted modules of such packages."""
 
 _PACKAGE: Final = PACKAGE / "hosts"
 _CODEC: Final = PACKAGE / "codec"
@@ -48,10 +49,10 @@ def sources() -> list[Path]:
 
 
 def digest() -> str:
-    """The hash that names a set: of the sources and of this Python's binary interface.
+    """The hash that names a set. It covers the sources and this Python's binary interface.
 
-    It covers all sources of `hosts` except the driver's, those of `codec`, and `spec.constants`, because
-    compiled modules contain constants and types of the modules that they import.
+    The sources are all of `hosts` except the driver, all of `codec`, and `spec.constants`, because compiled
+    modules contain constants and types of the modules that they import.
     """
     hashed = hashlib.sha256()
     for part in (sys.implementation.cache_tag, sysconfig.get_config_var("EXT_SUFFIX"), GROUP):
@@ -65,12 +66,12 @@ def digest() -> str:
 
 
 def folder(cache: Path) -> Path:
-    """The folder of the set for the present sources; it need not exist. Laid out like the package hosts."""
+    """The folder of the set for the present sources, with the structure of `hosts`; it need not exist."""
     return cache / f"{_SET}{digest()}"
 
 
 def find() -> Path | None:
-    """The folder of the set to be used, by the variable TAILRACE_HOSTS; None: run interpreted.
+    """The folder of the set to be used according to TAILRACE_HOSTS; None: the NICs run interpreted.
 
     Raises:
         ImportError: a set is required and there is none, or the variable is invalid.
@@ -94,9 +95,9 @@ def find() -> Path | None:
 
 
 def why_interpreted() -> str:
-    """A line that says why NICs run interpreted, and what to do; empty if they do not, or by choice.
+    """One line: why NICs run interpreted, and what to do; empty if they do not, or if the user chose so.
 
-    They are not compiled automatically, since that takes longer than most runs, and more memory.
+    They are not compiled automatically, since compiling takes longer, and more memory, than most runs.
     """
     if os.environ.get(VARIABLE) == INTERPRETED or find() is not None:
         return ""

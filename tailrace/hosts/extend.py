@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface for plug-ins that add a transport, or a steering: a way to choose paths (docs/extend.md).
+"""The interface for plug-ins: transports, and steering algorithms, which choose paths (docs/extend.md).
 
-They are plain Python, called for each packet, on every target; the NICs' built-in algorithms stay compiled.
-Plug-ins may subclass the classes exported here, but no other compiled classes.
+Plug-ins are plain Python classes, called for each packet, on every target; the NICs' built-in algorithms stay
+compiled. Plug-ins may subclass the classes exported here, but no other compiled classes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _ABSTRACT: dict[type, dict[str, int]] = {
     OneTimerSender: {"_advance": 1, "_on_progress": 0, "_on_nak": 1, "_on_timeout": 0, "on_echo": 3},
     Receiver: {"on_trimmed": 1, "_deliver": 0, "_beyond": 0},
 }
-"""Abstract methods of each base class, and their numbers of arguments; compiled classes do not list them."""
+"""Abstract methods of each base class, with their numbers of arguments; compiled classes list neither."""
 
 
 _RETURNS = {"next_ev": int, "peek": int, "window_open_after": bool, "asks_at": bool}
-"""The result types of methods. Compiled NICs fail on other types, without naming the plug-in's file."""
+"""The result types of methods. On other types, compiled NICs fail without naming the plug-in's file."""
 
 
 def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -73,7 +73,12 @@ def _check_methods(what: str, made: type) -> None:
 
 
 def _checked(what: str, made: object, base: type, arguments: int) -> Any:
-    """The class `made`, if NICs can use it as a subclass of `base`; refuses others by SpecError."""
+    """The class `made`, if NICs can use it as a subclass of `base`; otherwise raises SpecError.
+
+    Args:
+        what: name of the transport or steering, for messages.
+        arguments: number of arguments of its constructor.
+    """
     if not (isinstance(made, type) and issubclass(made, base)):
         raise SpecError(f"{what}: expected a subclass of {base.__name__}")
     lacking = [
@@ -97,12 +102,12 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
 
 
 def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T]:
-    """Registers a transport; a decorator of the struct of its keys.
+    """Registers a transport; decorates the struct that declares its keys.
 
     Args:
-        sender: the sending side of a flow; called with (packets, NicConfig, source port, random.Random).
-        receiver: the receiving side; called with (packets, NicConfig). The values of the transport's keys are
-            in NicConfig.parameters.
+        sender: the sending side of a flow; called with (number of packets, NicConfig, source port,
+            random.Random). The values of the transport's keys are in NicConfig.parameters.
+        receiver: the receiving side; called with (number of packets, NicConfig).
 
     Raises:
         SpecError: a class is unsuitable, or the name is invalid or taken.
@@ -120,9 +125,10 @@ def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T
 
 
 def steering(name: str) -> Callable[[S], S]:
-    """Registers a steering, a way to choose the paths of a flow's packets; a decorator of a class.
+    """Registers a steering algorithm, which chooses the paths of a flow's packets; decorates its class.
 
-    An object per flow is made with (SteeringConfig, PathList, hash of the flow's 5-tuple, random.Random).
+    Each flow has an object of the class, made with (SteeringConfig, PathList, hash of the flow's 5-tuple,
+    random.Random).
 
     Raises:
         SpecError: the class is unsuitable, or the name is invalid or taken.

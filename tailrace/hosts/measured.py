@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NICs measured: gaps between a flow's packets (HF2T Table 1), and the thresholds that HF2T learnt.
+"""Measurements of NICs: gaps between a flow's packets (HF2T Table 1), and the thresholds that HF2T learnt.
 
 This module is not compiled, since its objects are sent between processes.
 """
@@ -18,7 +18,7 @@ RTTS = (1, 2, 3)
 
 
 class GapSummary(msgspec.Struct, frozen=True):
-    """The gaps in summary.json: their number, and the numbers of at least one, two and three base RTTs."""
+    """The gaps in summary.json: their number, and how many lasted at least one, two and three base RTTs."""
 
     count: int
     at_least_1_rtt: int
@@ -48,7 +48,7 @@ class Gaps:
         return sum(count for low_ns, count in self.bins if low_ns >= gap_ns)
 
     def quantile_ns(self, permyriad: int) -> int:
-        """A quantile (nearest rank) in 1/10,000 (permyriads), as the lower edge of its bin.
+        """The quantile (nearest rank) at permyriad/10,000, as the lower edge of its bin.
 
         Raises:
             ValueError: there is no gap.
@@ -61,14 +61,14 @@ class Gaps:
         raise ValueError("quantile of no gaps")
 
     def summary(self, rtt_ns: int) -> GapSummary:
-        """Counts of gaps, by base RTTs of `rtt_ns`."""
+        """The numbers of gaps of at least one, two and three base RTTs, each of `rtt_ns`."""
         rtt_1, rtt_2, rtt_3 = (self.at_least(number * rtt_ns) for number in RTTS)
         return GapSummary(self.count, rtt_1, rtt_2, rtt_3, rtt_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What one NIC has learnt: the threshold T (0, UNKNOWN: too few gaps), and the number of trainings."""
+    """What one NIC has learnt. t_ns: threshold T (0: not yet learnt); trainings: how often T was learnt."""
 
     t_ns: int
     trainings: int

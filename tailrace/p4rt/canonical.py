@@ -17,7 +17,7 @@ Key = tuple[object, ...]
 Value = tuple[object, ...]
 
 _MOST_CACHED = 1 << 16
-"""Entities whose key and value are cached; switches of one network have many equal entities."""
+"""Maximum number of entities whose key and value are cached; switches often have equal entities."""
 
 _field_id = attrgetter("field_id")
 
@@ -76,7 +76,7 @@ def _replicas(replicas: Iterable[p4r.Replica]) -> Value:
 
 
 def table_key(entry: p4r.TableEntry) -> Key:
-    """The key of a table entry; of a default entry it is the table alone."""
+    """The key of a table entry; the key of a default entry is the table alone."""
     if entry.is_default_action:
         return ("default", entry.table_id)
     fields = entry.match if len(entry.match) == 1 else sorted(entry.match, key=_field_id)
@@ -84,6 +84,7 @@ def table_key(entry: p4r.TableEntry) -> Key:
 
 
 def canonical(entity: p4r.Entity) -> tuple[Key, Value]:
+    """The canonical key and value of an entity."""
     return _of_octets(entity.SerializeToString())
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gRPC channels to one switch, asynchronous and blocking.
 
-Calls and errors are the same for both (client.py); awaiting responses and the stream differ.
+Calls and errors are the same for both (client.py); how responses and the stream are awaited differs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from finsy.proto import p4r, p4r_grpc
 from tailrace.p4rt.tls import Tls
 
 MOST_WAITING = 1024
-"""The most messages queued for the stream; if there are more, the switch counts as stalled."""
+"""Maximum number of messages queued for the stream; with more messages the switch counts as stalled."""
 
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # errors of a batch travel in trailers
+    # the errors of a batch are in trailers
     ("grpc.max_metadata_size", 1 << 20),
-    # reconnects soon to a switch that has restarted
+    # for a quick reconnection to a switch that has restarted
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.use_local_subchannel_pool", 1),
@@ -66,7 +66,7 @@ class MessageStream(Protocol):
 
 
 class Channel(ABC):
-    """An open channel of grpc or grpc.aio. `unary` and `all` await the calls of `stub`."""
+    """An open channel of grpc or grpc.aio. `unary` and `all` await the calls that `stub` makes."""
 
     def __init__(self, kind: Any, address: str, tls: Tls | None) -> None:
         if tls is None:
@@ -106,7 +106,7 @@ class LoopChannel(Channel):
 
 
 class BlockingChannel(Channel):
-    """A blocking channel; no coroutine here suspends, so `run_at_once` can run its users."""
+    """A blocking channel. Its coroutines never suspend, so `run_at_once` can run coroutines that use it."""
 
     def __init__(self, address: str, tls: Tls | None) -> None:
         super().__init__(grpc, address, tls)
@@ -137,8 +137,9 @@ class _LoopStream:
             raise queue.Full from None
 
     async def _write_out(self) -> None:
-        """Writes the queued messages. gRPC allows one write at a time, and a cancelled write would cancel the
-        stream.
+        """Writes the queued messages, in one task.
+
+        gRPC allows one write at a time, and a cancelled write would cancel the stream.
         """
         try:
             while True:
@@ -202,7 +203,7 @@ class _BlockingStream:
         except queue.Empty:
             return None
         if isinstance(message, Exception):
-            self._received.put(message)  # for further calls
+            self._received.put(message)  # so that further calls raise it, too
             raise message
         return message
 

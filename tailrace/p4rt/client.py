@@ -2,9 +2,10 @@
 """P4Runtime client of one switch over gRPC: its calls, the stream, and their errors.
 
     async with connect("leaf1", address) as client:     in an event loop
-    connection = GrpcConnection("leaf1", …)             without one (connection.py); the same code
+    connection = GrpcConnection("leaf1", …)             without an event loop (connection.py); the same code
 
-finsy's client limits every call to ten seconds; a native switch may take longer to compile a new program.
+finsy's client is not used: it limits every call to ten seconds, but a native switch may take longer to
+compile a new program.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _STREAM = "stream"
 
 
 class Client:
-    """A client of one switch. Requests that change the switch have `election_id`."""
+    """A client of one switch. Requests that change the switch contain `election_id`."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Client:
         return p4r.WriteRequest(device_id=self._device_id, election_id=self._election(), updates=updates)
 
     async def carry_out(self, request: p4r.WriteRequest) -> None:
-        """Sends a Write request. Raises as `write`."""
+        """Sends a Write request. Raises WriteError or another SwitchError."""
         try:
             await self._channel.unary(self._channel.stub.Write(request, timeout=self._call_s))
         except grpc.RpcError as error:
@@ -123,7 +124,7 @@ class Client:
         await self.carry_out(self.write_request(updates))
 
     async def _pipeline(self, what: str, wanted: int) -> p4r.ForwardingPipelineConfig:
-        """The configuration; empty: the switch runs no program."""
+        """The parts `wanted` of the pipeline's configuration; empty: the switch runs no program."""
         request = p4r.GetForwardingPipelineConfigRequest(device_id=self._device_id)
         request.response_type = wanted  # type: ignore[assignment]
         call = self._channel.stub.GetForwardingPipelineConfig
@@ -165,7 +166,11 @@ class Client:
         await self.set_pipeline(requests.push_request(program), program.name)
 
     async def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest, name: str) -> None:
-        """Sends a request without device and election id; `name`: the program's name. Raises as `push`."""
+        """Adds device id and election id to a request and sends it. Raises SwitchError.
+
+        Args:
+            name: the program's name, for the error.
+        """
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
@@ -176,7 +181,7 @@ class Client:
             raise self._failure(error, f"program {name}") from error
 
     async def statistics(self) -> dict[str, Any] | None:
-        """The traffic manager's counts; None: the switch is not a native one.
+        """The traffic manager's counts; None: the switch is not a native switch.
 
         Raises:
             SwitchError: the switch is unreachable, or rejects the call.
@@ -193,7 +198,7 @@ class Client:
         return counts
 
     async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
-        """The traces of a packet, each a switch.trace.Trace as JSON; None: the switch is not a native one.
+        """The traces of a packet, each a switch.trace.Trace as JSON; None: the switch is not a native switch.
 
         Raises:
             SwitchError: the switch is unreachable, or rejects the call.
@@ -231,7 +236,7 @@ class Client:
         """The next message of the stream, which `send` has opened.
 
         Raises:
-            NoResponseError: none arrives before the timeout.
+            NoResponseError: no message arrives before the timeout.
             ElectionError: another client has the election id.
             SwitchError: the stream has ended.
         """
@@ -247,7 +252,7 @@ class Client:
         return message
 
     def announce(self, election_id: int) -> None:
-        """Requests to be the primary controller; the response comes on the stream."""
+        """Requests to be the primary controller; the response arrives on the stream."""
         self.election_id = election_id
         message = p4r.StreamMessageRequest()
         message.arbitration.device_id = self._device_id
@@ -255,11 +260,12 @@ class Client:
         self.send(message)
 
     async def become_primary(self, election_id: int) -> None:
-        """Waits until this client is primary: with this election id, or with the highest one that the switch
-        has seen of a disconnected controller (P4Runtime §5.3).
+        """Waits until this client is primary.
+
+        It uses this election id, or a disconnected controller's id if that is higher (P4Runtime §5.3).
 
         Raises:
-            ElectionError: another controller is primary, or has the id.
+            ElectionError: another controller is primary, or uses the id.
             SwitchError: the switch is unreachable, or does not respond.
         """
         while True:
@@ -276,7 +282,7 @@ class Client:
             election_id = highest
 
     async def close(self) -> None:
-        """Closes the stream, which withdraws from the election."""
+        """Closes the stream; the switch then removes this client from the election."""
         stream, self._stream = self._stream, None
         if stream is not None:
             await stream.close()
@@ -303,7 +309,8 @@ async def connect(
         address: the switch's address and device id.
         tls: TLS files; None: not encrypted.
         calls: makes the channel: grpc.aio, or p4rt.grpc_in_memory.InMemoryGrpc.
-        call_s: timeout of a call in seconds; `push_s`: that of a call that sets a program.
+        call_s: timeout of a call in seconds.
+        push_s: timeout of a call that sets a program, or traces a packet.
 
     Raises:
         TlsError: TLS files are invalid.

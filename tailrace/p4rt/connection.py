@@ -24,11 +24,11 @@ from tailrace.spec.spec_string import check_text
 
 TIMEOUT_S = 10.0
 BATCH = 500
-"""The most updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
+"""Maximum number of updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 
 
 class Connection(Protocol):
-    """A switch for inspection. Both calls raise SwitchError."""
+    """A switch that can be inspected. Both methods raise SwitchError."""
 
     name: str
 
@@ -37,12 +37,12 @@ class Connection(Protocol):
         ...
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """The entities that match the patterns."""
+        """The entities of the switch that match `entities`, which are patterns as in a ReadRequest."""
         ...
 
 
 class GrpcConnection:
-    """A blocking channel to one switch. `client` has all calls; `run_at_once` runs its coroutines."""
+    """A blocking connection to one switch. `client` has all calls; `run_at_once` runs its coroutines."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class GrpcConnection:
         self._channel.raw.close()
 
     def wait(self, most_s: float) -> bool:
-        """Waits until a server listens at the address, for at most `most_s`; returns whether one does."""
+        """Waits at most `most_s` until a server listens at the address; returns whether a server listens."""
         try:
             grpc.channel_ready_future(self._channel.raw).result(most_s)
         except grpc.FutureTimeoutError:
@@ -100,14 +100,14 @@ class GrpcConnection:
         return self._p4info
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """The entities that match the patterns, in the switch's order."""
+        """The entities of the switch that match the patterns `entities`, in the switch's order."""
         return run_at_once(self.client.read(entities))
 
     def write(self, updates: Sequence[p4r.Update]) -> None:
         """Writes updates in order, as the primary (`client.become_primary`).
 
         Raises:
-            WriteError: the updates in `failures` were rejected; the others are written.
+            WriteError: the updates in `failures` were rejected; all other updates are written.
             SwitchError: a batch failed; its updates and all later ones were not written.
         """
         failures: dict[int, str] = {}

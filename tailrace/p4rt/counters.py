@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
-A counter with a cell for each port is summed; drops are counted by reason. For the recirculations of the
-scheme RLB there is also the maximum per packet.
+The cells of a counter are summed, except those of the counter of drops, which has a cell for each reason. For
+the recirculations of the scheme RLB the maximum per packet is computed, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Cell = tuple[str, int, int]
 
 
 def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
-    """The counters' cells among the entities that a switch has returned."""
+    """The cells in the counter entries that a switch has returned for `requests`."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
     for entity in entities:
         entry = entity.counter_entry
@@ -43,7 +43,7 @@ def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
 
 
 def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
-    """Packets by counter name; of the drop reasons those with packets. `counted` may lack empty cells."""
+    """Packets by counter name; drop reasons without packets are left out. `counted` may lack empty cells."""
     aliases = [counter.preamble.alias for counter in program.p4info.counters]
     packets_by_name = {name: 0 for name in aliases if name != DROPS}
     if RECIRCULATIONS in packets_by_name:

@@ -29,7 +29,7 @@ _MESSAGES = {
     "SetPortOperStatusRequest": (
         ("device_id", _Kind.TYPE_UINT64),
         ("port", _Kind.TYPE_UINT32),
-        # an enum, which is the same on the wire
+        # an enum, whose encoding is the same
         ("oper_status", _Kind.TYPE_INT32),
     ),
     "SetPortOperStatusResponse": (),

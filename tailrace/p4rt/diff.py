@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The minimal updates from the actual to the intended entities of a switch, and their order.
 
-A route must never refer to a missing group. So all other entities, such as groups, are written before routes,
-and deletions have the reverse order. P4Runtime guarantees no order within one Write, so every stage is a
-Write.
+A route must never refer to a missing group. Therefore all other entities, such as groups, are written before
+routes, and deleted after routes. P4Runtime guarantees no order within one Write, so each of these stages is a
+separate Write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ByKey = dict[Key, tuple[Value, p4r.Entity]]
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
-    """One difference: its update, the actual and the intended entity."""
+    """One difference: its update, the actual entity (before) and the intended entity (after)."""
 
     update: p4r.Update
     before: p4r.Entity | None
@@ -35,7 +35,7 @@ class EntityChange:
 
 
 def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
-    """Entities by key; of several with the same key, the last one."""
+    """Entities by key; of several entities with the same key, the last entity."""
     entities_by_key = {}
     for entity in entities:
         key, value = canonical(entity)
@@ -46,15 +46,15 @@ def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
 def diff(
     program: P4Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.Entity]
 ) -> list[EntityChange]:
-    """The differences, unordered: see `stages`.
+    """The differences, unordered; `stages` orders them.
 
-    Default actions that are not intended are differences if they differ from the program's initial ones.
+    A default action that is not intended is a difference if it differs from the program's initial default.
     """
     return diff_by_key(program, by_key(intended), by_key(actual))
 
 
 def diff_by_key(program: P4Program, intended: ByKey, actual: ByKey) -> list[EntityChange]:
-    """As `diff`, for entities by key."""
+    """Like `diff`, for entities by key."""
     changes = []
     for key, (value, entity) in intended.items():
         before = actual.get(key)
@@ -80,7 +80,7 @@ def diff_by_key(program: P4Program, intended: ByKey, actual: ByKey) -> list[Enti
 
 
 def _identity(entity: p4r.Entity) -> p4r.Entity:
-    """The key fields of an entity, for a deletion."""
+    """The entity with only its key fields, for a deletion."""
     if entity.WhichOneof("entity") != "table_entry":
         return entity
     entry = entity.table_entry
@@ -107,13 +107,13 @@ def _initial_defaults(program: P4Program) -> dict[Key, Value]:
 
 def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:
     """The updates of some changes, as consecutive Writes."""
-    last = program.table(_ROUTES).preamble.id
+    routes = program.table(_ROUTES).preamble.id
     order: tuple[list[p4r.Update], ...] = ([], [], [], [])
     for change in changes:
         update = change.update
-        is_last = update.entity.table_entry.table_id == last
+        is_route = update.entity.table_entry.table_id == routes
         if update.type == p4r.Update.DELETE:
-            order[2 if is_last else 3].append(update)
+            order[2 if is_route else 3].append(update)
         else:
-            order[1 if is_last else 0].append(update)
+            order[1 if is_route else 0].append(update)
     return [stage for stage in order if stage]

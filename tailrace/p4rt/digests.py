@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests: messages of the data plane to the controller (P4Runtime §9.8, §16.3).
 
-All digests of a program are enabled, and each message is sent at once, in a list of its own: they are rare
-and urgent. A switch does not send an equal message again before the last one was acknowledged.
+All digests of a program are enabled. Messages are rare and urgent, so each is sent at once, as a list with
+one element. A switch does not repeat an equal message before the previous message is acknowledged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DigestMessage:
 
     name: the digest's name in P4Info
     fields: values by name, in the order of the declaration; bits are numbers
-    time_ns: when the switch sent it, by the switch's clock; 0: unknown
+    time_ns: when the switch sent the message, by the switch's clock; 0: unknown
     """
 
     switch: str
@@ -43,7 +43,7 @@ def entries(program: P4Program) -> Iterator[P4Entity]:
 
 
 def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[DigestMessage]:
-    """The messages of a list; empty if the program does not have the digest, as after a change of program."""
+    """The messages of a list; empty if the program does not have the digest, for example after a new push."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
     batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entities as P4Runtime messages: finsy's encoding, cached for equal entities.
 
-The switches of a network have many equal entities: there are only a few thousand different routes (leaf and
-port), however many switches have them.
+The switches of a network have many equal entities: even in large networks there are only a few thousand
+different routes (leaf and port).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.programs import P4Program
 
 MOST_CACHED = 1 << 20
-"""The most messages that are cached per program; a further one clears the cache."""
+"""Maximum number of messages that are cached per program; at a further message the cache is cleared."""
 
 _PROGRAMS_CACHED = 16
 
 _KEY_FIELDS = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
 _other_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _KEY_FIELDS))
 _UNSET_FIELDS = _other_fields(P4TableEntry())
-"""Values of the other fields of an entry, if unset."""
+"""Values of the fields not in _KEY_FIELDS, if they are unset."""
 
 
 @lru_cache(_PROGRAMS_CACHED)
 def _cache(program: P4Program) -> dict[Hashable, p4r.Entity]:
-    """The messages of a program by `_cache_key`; also one message for each key, and for each action of a
-    table, from which further ones are combined.
+    """The messages of a program by `_cache_key`; also one message for each key, and one for each action of a
+    table, from which further messages are combined.
     """
     del program  # one dictionary per program
     return {}
@@ -76,16 +76,16 @@ def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]
 
 
 def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
-    """As `encode`, for immutable entities, which are cached by identity."""
+    """Like `encode`, but for immutable entities, which are cached by identity."""
     cache, shared = _cache(program), _shared(program)
     messages = []
     for entity in entities:
-        known = shared.get(id(entity))
-        if known is None:
+        cached = shared.get(id(entity))
+        if cached is None:
             if len(shared) >= MOST_CACHED:
                 shared.clear()
-            known = shared[id(entity)] = entity, _encoded(entity, cache, program)
-        messages.append(known[1])
+            cached = shared[id(entity)] = entity, _encoded(entity, cache, program)
+        messages.append(cached[1])
     return messages
 
 
@@ -100,7 +100,7 @@ def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Pro
         if same_key is None or same_call is None:
             message = _message(entity, program)
         else:
-            # most combinations of a key and an action occur once, so their messages are combined from two
+            # most combinations of a key and an action occur once: copy key and action from cached messages
             message = p4r.Entity()
             message.CopyFrom(same_key)
             message.table_entry.action.CopyFrom(same_call.table_entry.action)
@@ -116,7 +116,7 @@ def _names(program: P4Program) -> ProgramNames:
 
 
 def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
-    """The message of a table entry with an action; without finsy if that does not support the program."""
+    """The message of a table entry with an action; without finsy if finsy does not support the program."""
     if len(program.schema.tables) == len(program.p4info.tables):
         return entity.encode(program.schema)
     assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)

@@ -22,7 +22,7 @@ class Readable(Protocol):
         ...
 
     async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """The entities that match the patterns.
+        """The entities of the switch that match `entities`, which are patterns as in a ReadRequest.
 
         Raises:
             SwitchError: the read was rejected, or the switch is unreachable.
@@ -31,19 +31,19 @@ class Readable(Protocol):
 
 
 class Endpoint(Readable, Protocol):
-    """P4Runtime of one switch; a caller that writes is the primary controller."""
+    """P4Runtime of one switch; a caller that writes must be the primary controller."""
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
-        """Writes the updates; valid ones are written even if others are rejected.
+        """Writes the updates; valid updates are written even if other updates are rejected.
 
         Raises:
-            WriteError: some were rejected.
+            WriteError: updates were rejected.
             SwitchError: the switch is unreachable.
         """
         ...
 
     async def cookie(self) -> int | None:
-        """The cookie of the switch's pipeline; None: it runs none.
+        """The cookie of the switch's pipeline; None: the switch runs no program.
 
         Raises:
             SwitchError: the switch is unreachable.
@@ -54,7 +54,7 @@ class Endpoint(Readable, Protocol):
         """Makes the switch run a program, with empty tables.
 
         Raises:
-            SwitchError: it was rejected, or the switch is unreachable.
+            SwitchError: the program was rejected, or the switch is unreachable.
         """
         ...
 

@@ -4,13 +4,13 @@
 ControllerError          a run fails (exit status 1)
 ├── P4ProgramError       a compiled program is missing or invalid
 ├── TlsError             TLS files cannot be used (exit status 2)
-└── SwitchError          something about one switch, which it names
+└── SwitchError          an error of one switch; the text begins with its name
     ├── UnreachableError     no server responds, or the connection broke
-    ├── ElectionError        another controller is primary, or has our election id
+    ├── ElectionError        another controller is primary, or has the same election id
     ├── RefusedError         the switch responds with an error
     │   ├── ReadError        to a read
     │   └── WriteError       to some updates
-    ├── UnsupportedError     the program or the target does not support it (registers on BMv2, no flow table)
+    ├── UnsupportedError     the program or the target does not support the request (e.g. registers on BMv2)
     ├── NoResponseError      no response to an in-band query, or on the stream, before the timeout
     └── ReconcileError       the switch does not keep the entities that are written
 """
@@ -46,8 +46,9 @@ class UnreachableError(SwitchError):
 
 
 class ElectionError(SwitchError):
-    """Another controller is primary, or has our election id. Only the primary may change a switch, send and
-    receive packets (P4Runtime §5, §16.1).
+    """Another controller is primary, or has the same election id.
+
+    Only the primary may change a switch, and send and receive packets (P4Runtime §5, §16.1).
     """
 
 
@@ -71,7 +72,7 @@ class ReadError(RefusedError):
 
 
 class WriteError(RefusedError):
-    """Updates were rejected: those in `failures`, if it has any, else all."""
+    """Updates were rejected: the updates in `failures`, or all updates if `failures` is empty."""
 
 
 class UnsupportedError(SwitchError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a network, as its controller reports them: a line of text, and structured facts."""
+"""Events that the controller of a network reports: a line of text, and structured facts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Event:
 
     kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch's link probes are
         overdue, or the controller itself runs late), miswired, relay (in-band queries cannot be relayed),
-        digest, failure-alert (RLB §IV-B.2), path-out (a faulty path is taken out of the groups) or path-back
-        (it is used again), pfc-storm or pfc-restored (a port is paused for too long), deadlock
-        (a cycle of paused switches)
+        digest, failure-alert (RLB §IV-B.2), path-out (a faulty path is removed from the groups), path-back
+        (the path is used again), pfc-storm (a port is paused for too long), pfc-restored (the end of
+        pfc-storm), deadlock (a cycle of paused switches)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
     text: the event as one line for people
     facts: values of the text by name, as in JSON; names have units
@@ -38,6 +38,6 @@ def structured(event: Event) -> dict[str, Any]:
 
 
 def event_of(message: dict[str, Any]) -> Event:
-    """The event of an object that `structured` made. Raises KeyError if it is not such an object."""
+    """The event of an object that `structured` made. Raises KeyError if a key is missing."""
     facts = dict(message)
     return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

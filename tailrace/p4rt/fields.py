@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind of a P4Info field, and its typed value from P4Runtime's bytestrings.
 
-P4Info has a field's width, sometimes a type, rarely a format. The kind is the first of these that applies:
+P4Info contains a field's width, sometimes a type, rarely a format. The first rule that applies determines the
+field's kind, that is, how its value is shown:
 
-1. its type is a serializable enum: the member's name;
+1. type is a serializable enum: the member's name;
 2. annotation @format(IPV4_ADDRESS), @format(IPV6_ADDRESS) or @format(MAC_ADDRESS);
-3. width 0 (P4Runtime's SDN strings): text; a number where P4Info names no type, as for `error`;
+3. width 0: text (P4Runtime's SDN strings), or a number if P4Info contains no type, as for `error`;
 4. width 9: a port (v1model's PortId_t is the only 9-bit type that programs use);
 5. width 32, 48 or 128 and a name that suggests an address: IPv4, MAC or IPv6;
 6. width above 64: hexadecimal; otherwise a number.
 
 A name suggests an address if its parts include one of ADDRESS_TERMS, or "next" and "hop", and none of
-NON_ADDRESS_TERMS. Only the last component of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`), which is split
+NON_ADDRESS_TERMS. Only the last component of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`); it is split
 into parts at underscores and capitals.
 """
 
@@ -66,7 +67,7 @@ class TypedField:
 
     width: in bits; 0 for text (P4Runtime's SDN strings)
     members: names of an enum's values, else empty
-    signed: whether it is of type int<width>, in two's complement
+    signed: whether the type is int<width>, in two's complement
     """
 
     name: str
@@ -147,13 +148,13 @@ def make_field(
     type_name: str = "",
     types: p4t.P4TypeInfo | None = None,
 ) -> TypedField:
-    """A field of the kind that the rules at the top of this file give.
+    """A field of the kind that the rules at the top of this file determine.
 
     Args:
         name: the field's name in P4Info, with or without the headers before it.
         width: width of the field in bits.
         annotations: the field's annotations in P4Info, as text.
-        type_name: name of the P4 type, if it has one.
+        type_name: name of the field's P4 type; empty: the type has no name.
         types: P4Info's types.
     """
     members = enum_members(types, type_name)
@@ -200,7 +201,7 @@ def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, s
 def fields_of(
     members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
 ) -> dict[int, TypedField]:
-    """The key of a table, or the parameters of an action, by id; unnamed ones have the id as name."""
+    """The key fields of a table, or the parameters of an action, by id; without a name the id is the name."""
     return {
         member.id: make_field(
             member.name or str(member.id),
@@ -228,7 +229,7 @@ def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Ty
 
 
 def original(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
-    """The type behind `type` declarations, up to a translated type."""
+    """The original type of a `type` declaration, through further declarations, up to a translated type."""
     for _ in range(_MOST_DEPTH):
         name = spec.new_type.name
         if name not in types.new_types or not types.new_types[name].HasField("original_type"):

@@ -5,10 +5,10 @@
     memory.serve("leaf1", [rpc_handler(service)])
     async with connect("leaf1", SwitchAddress("leaf1", 1), calls=memory) as client: ...
 
-Handlers are those of a real server and get the same octets; clients have the interface of grpc.aio. Messages
-of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no thread and
-no socket, so a run in virtual time is deterministic. For the same reason calls are kept in dictionaries,
-which have an order, not in sets.
+Handlers are the same as in a real server and receive the same octets; clients use the interface of grpc.aio.
+Messages of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no
+thread and no socket, so a run in virtual time is deterministic. For the same reason calls are stored in
+dictionaries, which have an order, not in sets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import grpc
 import grpc.aio
 
 WINDOW = 256
-"""Flow control: the most messages of one call and direction in flight or unread, as with HTTP/2."""
+"""Flow control, as with HTTP/2: maximum number of messages of one call and direction in flight or unread."""
 
 _CLOSED = "the channel was closed"
 _LOST = "the connection was lost"
@@ -36,13 +36,13 @@ class RpcFault(Enum):
 
     NONE = "none"
     REQUEST_LOST = "request lost"
-    """The request is lost, and the client gets a connection error: nothing was done."""
+    """The call is not executed, and the client receives a connection error."""
     RESPONSE_LOST = "answer lost"
-    """The call is executed, and the client gets a connection error."""
+    """The call is executed, and the client receives a connection error."""
     NO_RESPONSE = "silence"
     """The call is executed, and the client's deadline expires."""
     DUPLICATED = "twice"
-    """The call is executed twice, as by a proxy that retries; the client gets the second response."""
+    """The call is executed twice, as by a proxy that retries; the client receives the second response."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ _DONE = _CallStatus(grpc.StatusCode.OK)
 
 
 class _Pipe:
-    """One direction of a call: messages arrive in order, each after its delay; a status is the last."""
+    """One direction of a call: messages arrive in order, each after its delay; the last item is a status."""
 
     def __init__(self, delay_s: Callable[[], float]) -> None:
         self._delay_s = delay_s
@@ -94,13 +94,13 @@ class _Pipe:
         self._loop.call_at(self._last_s, self._arrive)
 
     def _arrive(self) -> None:
-        item = self._in_flight.popleft()  # not the timer's own item: simultaneous timers fire in any order
+        item = self._in_flight.popleft()  # the first item, since simultaneous timers fire in any order
         if not self._cut:
             self._arrived.append(item)
             self._readable.set()
 
     def cut(self, end: _CallStatus) -> None:
-        """Closes the pipe: messages in flight are lost, those that have arrived can still be read."""
+        """Closes the pipe: messages in flight are lost; messages that have arrived can still be read."""
         if not self._cut:
             self._cut = True
             self._arrived.append(end)
@@ -207,7 +207,7 @@ class _Call:
         await self._requests.wait_until_writable()
 
     async def take(self) -> bytes | None:
-        """The next response; None after the last.
+        """The next response; None after the last response.
 
         Raises:
             grpc.aio.AioRpcError: the call has failed.
@@ -335,7 +335,7 @@ class _Unary:
     async def _response(self) -> Any:
         try:
             response = await self._call.take()
-            await self._call.take()  # its status
+            await self._call.take()  # the status
         except asyncio.CancelledError:
             self._call.finish(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
             raise
@@ -343,7 +343,7 @@ class _Unary:
         return self._parse(response)
 
 
-class _Many:
+class _Stream:
     """A call with many responses, and for stream_stream with many requests."""
 
     def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
@@ -357,7 +357,7 @@ class _Many:
             self.cancel()
 
     async def read(self) -> Any:
-        """The next message; grpc.aio.EOF after the last."""
+        """The next message; grpc.aio.EOF after the last message."""
         octets = await self._call.take()
         return _EOF if octets is None else self._parse(octets)
 
@@ -399,7 +399,7 @@ class _Channel:
 
     def unary_stream(self, method: str, *serializers: Any, **options: Any) -> _Method:
         """A call with many responses; `stream_stream` has many requests, too."""
-        return _Method(self, method, _Many, *serializers, **options)
+        return _Method(self, method, _Stream, *serializers, **options)
 
     stream_stream = unary_stream
 
@@ -425,12 +425,12 @@ class InMemoryGrpc:
         self.channels: dict[_Channel, None] = {}
 
     def serve(self, address: str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
-        """Starts a server at an address, in place of an earlier one."""
+        """Starts a server at an address; it replaces an earlier server there."""
         self.end(address)
         self.servers[address] = _Server(handlers)
 
     def end(self, address: str) -> None:
-        """Kills the server at an address: calls break, and new ones are not connected."""
+        """Stops the server at an address without notice: calls fail, and new calls are not connected."""
         server = self.servers.pop(address, None)
         if server is not None:
             for task in tuple(server.tasks):
@@ -438,11 +438,11 @@ class InMemoryGrpc:
             self.break_off(address)
 
     def break_off(self, address: str) -> None:
-        """Breaks all connections with an address; its server stays."""
+        """Breaks all connections with an address; its server continues to run."""
         for channel in tuple(self.channels):
             if channel.address == address:
                 channel.end(_CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST))
 
     def insecure_channel(self, address: str, options: object = None) -> _Channel:  # noqa: ARG002
-        """A channel to an address, with or without a server."""
+        """A channel to an address, which need not have a server."""
         return _Channel(self, address)

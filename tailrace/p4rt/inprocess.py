@@ -43,11 +43,11 @@ class InProcessSwitch(Protocol):
         ...
 
     def digest_lists(self) -> list[p4r.DigestList]:
-        """Takes the queued digest lists."""
+        """Returns the queued digest lists, and empties the queue."""
         ...
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
-        """Acknowledges a list."""
+        """Acknowledges a digest list."""
         ...
 
     def pipeline(self, response_type: int, /) -> p4r.GetForwardingPipelineConfigResponse:
@@ -80,7 +80,7 @@ class InProcess:
             raise WriteError(self.name, str(error), error.code.name) from error
 
     def digests(self, program: P4Program) -> list[DigestMessage]:
-        """Takes and acknowledges the queued digests; `program`: the switch's program.
+        """Returns and acknowledges the queued digests; `program`: the switch's program.
 
         Raises:
             SwitchError: the switch rejects a call.

@@ -21,14 +21,20 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-"""Endings of P4Info files beside NAME.json: ours, the p4lang tutorials', and the two of p4c before 2024."""
+"""Endings of P4Info files next to NAME.json: this project's, p4lang's tutorials', and p4c's before 2024."""
 _MISSING_ID = "with id="
 """Part of finsy's message for a missing id in P4Info."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class P4Program:
-    """A compiled program. `schema`: `p4info` for the library finsy; `cookie` identifies the pair of files."""
+    """A compiled program.
+
+    name: the program's name; path: its BMv2 JSON file
+    schema: `p4info` as the library finsy needs it
+    json: the content of the BMv2 JSON file
+    sha256, cookie: identify the content of both files
+    """
 
     name: str
     path: Path
@@ -50,7 +56,7 @@ class P4Program:
         raise P4ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
 
     def enum_name(self, type_name: str, value: int) -> str:
-        """The name of an enum's value; the value as text if it has none."""
+        """The name of an enum's value; the value as text if the enum has no such value."""
         for member in self.p4info.type_info.serializable_enums[type_name].members:
             if int.from_bytes(member.value, "big") == value:
                 return member.name
@@ -108,7 +114,7 @@ class P4Program:
         raise P4ProgramError(f"program {self.name}: P4Info has no register {alias}")
 
     def register_bits(self) -> dict[str, tuple[int, int]]:
-        """For each register, the number of cells and the bits of a cell.
+        """For each register, the number of cells and the width of a cell in bits.
 
         Raises:
             P4ProgramError: a register has structs.
@@ -134,10 +140,10 @@ def load(name: str, build: Path | None = None) -> P4Program:
 
     Args:
         name: the program's name.
-        build: the folder of compiled programs; None: Tailrace's, or that of a plug-in.
+        build: the folder of compiled programs; None: the folders of Tailrace and of plug-ins are searched.
 
     Raises:
-        P4ProgramError: a file is missing or invalid, or several folders have the program.
+        P4ProgramError: a file is missing or invalid, or several folders contain the program.
     """
     if build is None:
         folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
@@ -150,8 +156,8 @@ def load(name: str, build: Path | None = None) -> P4Program:
 
 
 def _not_compiled(name: str, builds: Sequence[Path]) -> str:
-    """The error for a missing program, with the command that compiles a plug-in's."""
-    # the plug-in that has the P4 source
+    """The error for a missing program, with the command that compiles a plug-in's program."""
+    # the folder of the plug-in that contains the P4 source
     build = next((build for build in builds if (build.parent / f"{name}.p4").exists()), builds[0])
     searched = ", ".join(map(str, (P4_BUILD, *builds)))
     command = f"python scripts/compile_p4.py -I p4src {build.parent} {build}"
@@ -163,8 +169,8 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 
     Args:
         json_path: the BMv2 JSON.
-        info_path: its P4Info as text; None: NAME.p4info.txtpb beside it, or NAME.p4.p4info.txtpb as in the
-            p4lang tutorials.
+        info_path: its P4Info as text; None: NAME.p4info.txtpb in the same folder, or NAME.p4.p4info.txtpb as
+            in the p4lang tutorials.
 
     Raises:
         P4ProgramError: a file is missing or invalid.
@@ -177,9 +183,11 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 
 
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
-    """The schema of P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out,
-    as finsy needs the first table of each. If aliases are not unique, which finsy rejects, the schema has no
-    tables and actions: the module p4rt.encoding then takes these from P4Info itself.
+    """The schema of P4Info for finsy.
+
+    finsy needs a table of each action profile, so unused action profiles, which p4c writes without tables,
+    are left out. finsy rejects aliases that are not unique; the schema then has no tables and actions, and
+    the module p4rt.encoding uses P4Info directly.
 
     Raises:
         LookupError, ValueError: an id in P4Info is missing.
@@ -208,7 +216,7 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
     """Parses P4Info, in text or binary format.
 
     Raises:
-        ValueError: the data is no P4Info; the message is one line for the user.
+        ValueError: the data is not P4Info; the message is one line for the user.
     """
     info = p4i.P4Info()
     try:

@@ -15,13 +15,13 @@ from tailrace.spec.text import one_line
 
 STATISTICS = ("tailrace.Statistics", "Get")
 """gRPC service and method for counts of the traffic manager: a device id as text -> JSON of
-switch.p4runtime.statistics. Only native switches have it.
+switch.p4runtime.statistics. Only native switches have this service.
 """
 
 
 TRACE = ("tailrace.Trace", "Try")
 """gRPC service and method for traces: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace` as JSON,
-and `TraceNeeds` on request. Only native switches have it.
+and `TraceNeeds` on request. Only native switches have this service.
 """
 
 
@@ -29,10 +29,10 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request to trace a packet that a port receives.
 
     frame: the frame's bytes in hexadecimal
-    every: whether to trace all possible outcomes
+    every: whether to trace all possible outcomes of random choices
     needs: whether to also return the state that the packet reads, if the trace is complete
-    send: whether to really inject the packet, instead of a dry run; excludes the two above
-    election_id: with `send`, that of the primary controller, if the switch has one
+    send: whether to inject the packet instead of a dry run; excludes `every` and `needs`
+    election_id: with `send`, the election id of the primary controller, if there is a primary controller
     """
 
     device_id: int
@@ -48,8 +48,9 @@ class TraceNeeds(msgspec.Struct, frozen=True):
     """The state that another switch needs to produce the same trace.
 
     program: SHA-256 of the p4_device_config, in hexadecimal
-    time_ns: time of the switch when it received the packet; `tick_ns`: unit of its timestamps
-    entities: each a serialized p4.v1.Entity, in an order in which they can be written
+    time_ns: the switch's time when it received the packet
+    tick_ns: unit of the switch's timestamps
+    entities: serialized p4.v1.Entity messages, in an order in which they can be written
     choices: outcomes of random choices, as in switch.trace.dry_run
     """
 

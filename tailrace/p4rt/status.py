@@ -37,7 +37,7 @@ class Code(IntEnum):
 
 
 MAX_MESSAGE = 300
-"""Most characters of a message to a client."""
+"""Maximum number of characters of a message to a client."""
 
 
 class P4RtError(Error):
@@ -75,8 +75,8 @@ _E = TypeVar("_E", bound=BaseException)
 def without_frames(error: _E) -> _E:
     """A caught error, without the frames of its traceback.
 
-    The frames refer to the request. If a frame also refers to the error, this is a reference cycle, which
-    keeps the request in memory until the next garbage collection.
+    The frames refer to the request. If a frame also refers to the error, there is a reference cycle, and the
+    request stays in memory until the next garbage collection.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -107,8 +107,11 @@ _SUCCESS = _detail(None)
 class BatchStatus:
     """The status of a batch: UNKNOWN with one p4.v1.Error for each element, in order.
 
-    Errors are stored serialized, up to the size limit. `most_bytes`: a larger status has no details; None: no
-    limit. `first`: position, from 1, and error of the first failure.
+    Errors are stored serialized, up to the size limit.
+
+    most_bytes: size limit of the status, above which it has no details; None: no limit
+    failures: number of failures
+    first: position, from 1, and error of the first failure
 
     Source: P4Runtime specification 1.5, 10 and 12.3.
     """
@@ -155,7 +158,7 @@ class BatchStatus:
         self._count = count
         status = self.packed(what)
         if status is None:
-            # the details are too large: the message has the number of failures, and the first one
+            # the details are too large: the message contains the number of failures, and the first failure
             assert self.first is not None
             number, first = self.first
             what += f": {self.failures} of {len(self)}; the first, number {number}: "
@@ -183,7 +186,7 @@ def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError
                 if element.Unpack(detail) and detail.canonical_code:
                     errors[index] = P4RtError(_code(detail.canonical_code), detail.message)
         except DecodeError:
-            continue  # the caller reports the status anyway
+            continue  # the caller reports the status of the call in any case
     return errors
 
 

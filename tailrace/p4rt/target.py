@@ -26,11 +26,12 @@ class EmulatedPfc:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target. `tick_ns` is the unit of v1model's timestamps there, in ns.
+    """A target, that is, what runs the P4 programs.
 
-    pfc: emulated by the program, for traffic managers without PFC; else None
-    channels: number of lossless priorities on links between switches, of which a packet takes the next one at
-        each hop; 0: it keeps its priority
+    tick_ns: unit of the target's v1model timestamps, in ns
+    pfc: thresholds of PFC emulated by the program, for traffic managers without PFC; else None
+    channels: number of lossless priorities on links between switches; a packet changes to the next priority
+        at each hop. 0: packets keep their priority
     """
 
     tick_ns: int
@@ -54,11 +55,11 @@ def target(
     Raises:
         SpecError: the name is unknown, or the tick is not possible with BMv2.
     """
-    usual = _TICK_NS.get(name)
-    if usual is None:
+    default_ns = _TICK_NS.get(name)
+    if default_ns is None:
         raise SpecError(f"target {name!r} is not known; expected {', '.join(_TICK_NS)}")
     if tick_ns is None:
-        tick_ns = usual
-    if tick_ns < 1 or (name == "bmv2" and tick_ns != usual):
+        tick_ns = default_ns
+    if tick_ns < 1 or (name == "bmv2" and tick_ns != default_ns):
         raise SpecError(f"target {name}: its clock cannot have ticks of {tick_ns} ns")
     return Target(tick_ns, name, pfc, channels)

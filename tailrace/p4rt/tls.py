@@ -12,7 +12,7 @@ from tailrace.p4rt.errors import TlsError
 from tailrace.spec.files import read_bytes, without_bom
 
 _MOST_BYTES = 1 << 20
-"""The largest file of a certificate chain or key."""
+"""Maximum size of a file with a certificate chain or key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Tls:
     """PEM files.
 
     ca: the authority that signs the switches' certificates; None: the system's authorities
-    cert, key: the client's certificate and key; both or neither are given
+    cert, key: the client's certificate and key: both, or None for both
     """
 
     ca: Path | None = None

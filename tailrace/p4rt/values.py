@@ -35,8 +35,9 @@ Value = Union[
 """Any value in a row of a listing."""
 
 ABSENT = "-"
-"""Text of an absent value; a field omitted in a match is shown as ANY."""
+"""Text of an absent value."""
 ANY = "*"
+"""Text of a field that is omitted in a match."""
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}")
 
 
@@ -48,7 +49,7 @@ class Mac:
 
     @classmethod
     def parse(cls, text: str) -> Mac:
-        """Reads 02:00:0a:00:01:02 or 02-00-…. Raises ValueError."""
+        """Parses 02:00:0a:00:01:02 or 02-00-0a-00-01-02. Raises ValueError."""
         if not _MAC.fullmatch(text):
             raise ValueError(f"{text!r} is not a MAC address")
         return cls(int("".join(part.zfill(2) for part in re.split("[:-]", text)), 16))
@@ -80,7 +81,7 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A value under a mask.
+    """A ternary match: a value and the mask of the bits that must be equal.
 
     width: the field's width in bits
     """
@@ -95,7 +96,7 @@ class Masked:
         return number_of(self.value)
 
     def covers(self, number: int) -> bool:
-        """Whether a field holding the number would match."""
+        """Whether a field with this number would match."""
         return number & self.mask == self.number & self.mask
 
     def __str__(self) -> str:
@@ -114,7 +115,7 @@ class Interval:
     high: Value
 
     def covers(self, number: int) -> bool:
-        """Whether a field holding the number would match."""
+        """Whether a field with this number would match."""
         return number_of(self.low) <= number <= number_of(self.high)
 
     def __str__(self) -> str:
@@ -141,7 +142,6 @@ def text_of(value: Value, absent: str = ABSENT) -> str:
     if isinstance(value, tuple):
         return " ".join(text_of(item) for item in value) or absent
     if isinstance(value, Mapping):
-        # a field omitted in a match
         return " ".join(f"{name}={text_of(item, ANY)}" for name, item in value.items()) or absent
     return str(value)
 
@@ -177,7 +177,7 @@ def sort_key(value: Value) -> tuple[int, Any]:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts leaf2 before leaf10."""
+    """A sort key by which leaf2 comes before leaf10."""
     return tuple(
         (1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.split(r"([0-9]+)", text)
     )

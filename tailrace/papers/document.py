@@ -21,13 +21,15 @@ _LINE = 100
 _HEATMAP_AXES = 2
 
 MOST_PANELS, MOST_MARKS = 50, 2000
-"""Limits of a figure; marks are its bars, points or squares in all panels. Our largest have 15 and 441."""
+"""Limits of a figure; marks are its bars, points or squares in all panels. This project's largest figures
+have 15 panels and 441 marks.
+"""
 
 OWN_BASE = "its base"
-"""The name of the base of ratios if schemes have different bases."""
+"""Shown as the base of ratios if schemes have different bases."""
 
 _Name = Annotated[str, Meta(max_length=200)]
-"""A name that a figure shows."""
+"""A name that appears in a figure."""
 
 _Metrics = Annotated[tuple[str, ...], Meta(max_length=MOST_PANELS)]
 _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
@@ -36,12 +38,12 @@ _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
 class Cell(msgspec.Struct, frozen=True):
     """One scheme in one case: metrics by name; times in ns, sizes in bytes, shares from 0 to 1.
 
-    value: the option and the value that a search chose
+    value: the option and the value that a search chose; empty: no search
     note: a remark on the cell for the reader
-    runs: the folders of its runs, one per seed
+    runs: the folders of the cell's runs, one per seed
     intervals: the ends of the 95 % interval over seeds, for each metric that is shown
-    ratios: for each drawn metric its ratio to that of the base, paired by seed, and the ends of the ratio's
-        interval if there is one
+    ratios: for each drawn metric, the ratio to the base scheme's metric, paired by seed; then, if the ratio
+        has an interval, the ends of the interval
     """
 
     case: _Name
@@ -75,16 +77,16 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """result.json of a figure or table; the command line `command` produces it again.
+    """result.json of a figure or table; `command` is the command line that produces it.
 
-    axes: the options and values of a grid; `axis_titles` has the titles of the options
-    drawn: metrics that its figure shows; empty: all metrics, or the first one in a heat map
+    axes, axis_titles: the options of a grid with their values, and the titles of the options
+    drawn: metrics that the figure shows; empty: all metrics, or in a heat map the first metric
     base: the scheme to which ratios are relative, or OWN_BASE; empty without ratios
     notes: remarks on all numbers: which tail is shown, why there are no intervals
-    cost: the cost of its runs; None if there are no runs, or it is unknown
-    kept: a remark on runs that were made by earlier code; empty if there are none
-    rounded: whether numbers were recovered from a page and curves from its picture, with their three or six
-        digits
+    cost: the cost of the runs; None: there are no runs, or their cost is unknown
+    kept: a remark on stored runs that were made by earlier code; empty: there are no such runs
+    rounded: whether numbers were recovered from a page, with three digits, and curves from its picture, with
+        six digits
     """
 
     name: str
@@ -137,7 +139,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def _size(self) -> tuple[int, int]:
-        """The number of panels of its figure, and of marks in all of them."""
+        """The number of panels of the figure, and of marks in all panels."""
         cases = max(1, len(self.cases))
         if self.chart == "heatmap":
             panels = cases * len(self.drawn or self.metrics[:1])
@@ -163,6 +165,6 @@ def read_document(path: Path) -> Document:
     """The document in a file.
 
     Raises:
-        FileError: it cannot be read, or is not a document.
+        FileError: the file cannot be read, or is not a document.
     """
     return read_struct(path, Document, "no result of a paper's figure")

@@ -24,12 +24,13 @@ _KEY_DIGITS = 16
 
 
 VALUE = "value"
-"""The axis of searched values; its value is empty without a search."""
+"""The axis of the values of a search (`tune`); a scheme without a search has one empty value."""
 
 
 def paper_grid(file: PaperFile, scale: str) -> Grid:
-    """The grid with every scheme in every case with every seed, in the order of the file: the axes are
-    `case`, `scheme`, `value` and `seed`.
+    """The grid with every scheme in every case with every seed, in the order of the file.
+
+    The axes are `case`, `scheme`, `value` and `seed`.
 
     Raises:
         KeyProblemError: a spec cannot be used; the key names the case and the scheme.
@@ -47,7 +48,7 @@ def paper_grid(file: PaperFile, scale: str) -> Grid:
 
 
 def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
-    """The file's schemes, then those of its grid."""
+    """The schemes of the file, then the schemes of the file's grid."""
     yield from file.scheme
     if file.grid is None:
         return
@@ -65,7 +66,7 @@ def grid_label(options: list[str], values: tuple[str, ...]) -> str:
 
 def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, seed: int) -> Task:
     settings: dict[str, Any] = {}
-    # more specific settings override more general ones
+    # from general to specific settings, which override the general settings
     for layer in (
         *(file.experiment, file.scale.of(scale).experiment),
         *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),

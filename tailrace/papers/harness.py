@@ -56,12 +56,12 @@ def check_scale(scale: str) -> None:
 
 
 def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, Grid]]:
-    """Reads files and makes the grid of each, so that everything is checked before anything runs.
+    """Reads files and makes the grid of each, so that all files are checked before the first run.
 
     Args:
         names: the names of the files.
         scale: one of SCALES.
-        seeds: seeds that replace those of the files; empty to use the latter.
+        seeds: seeds that replace the files' seeds; empty: the files' seeds are used.
 
     Raises:
         FileError: a file is invalid, or a spec in it cannot be used.
@@ -92,10 +92,10 @@ def run_paper(
     again: bool = False,
     store: Store | None = None,
 ) -> Document:
-    """Run the experiments of a figure or table, and write its document below `out`.
+    """Runs the experiments of a figure or table, and writes its document below `out`.
 
-    Finished runs are not repeated unless `again` is True. Runs in `store` are used instead of new ones, and
-    new runs are added to it.
+    Finished runs are not repeated unless `again` is True. Runs in `store` are used instead of new runs, and
+    new runs are added to `store`.
 
     Raises:
         SpecError: invalid specs, or a folder that cannot be written.
@@ -119,7 +119,7 @@ def _outcomes(
     *,
     again: bool,
 ) -> tuple[TaskOutcomes, str]:
-    """The outcomes of the tasks, and the remark on stored runs of earlier code."""
+    """The outcomes of the tasks, and a remark on stored runs that were made by earlier code."""
     if store is not None and not file.needs_flows:
         return run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
     on_result = None if store is None else store_writer(store, display)
@@ -131,19 +131,21 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
     size = file.scale.of(scale)
     if file.kind == "runs":
         tunes = {scheme.label: scheme.tune for scheme in schemes(file, size)}
-        seen, curves = _with_curves(file, *_measured(results, tunes))
+        measured, curves = _with_curves(file, *_measured(results, tunes))
     else:
-        seen, curves = _computed(file)
-    flows = flows_by_class([each.results for each in seen])
+        measured, curves = _computed(file)
+    flows = flows_by_class([each.results for each in measured])
     metrics = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.metrics))
     drawn = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.drawn))
-    known = {(each.cell.case, each.cell.label): each.measures for each in seen}
+    measures = {(each.cell.case, each.cell.label): each.measures for each in measured}
     base_of = file.bases
-    bases = [known.get((each.cell.case, base_of.get(each.cell.label, "")), {}) for each in seen]
-    cells = tuple(each.shown(metrics, drawn or metrics, base) for each, base in zip(seen, bases, strict=True))
+    bases = [measures.get((each.cell.case, base_of.get(each.cell.label, "")), {}) for each in measured]
+    cells = tuple(
+        each.shown(metrics, drawn or metrics, base) for each, base in zip(measured, bases, strict=True)
+    )
     cases = {case.name: case.title for case in file.cases(scale)}
     cases |= {panel.name: panel.title for panel in file.panel}
-    named = {(each.cell.case, each.cell.label): each.named(flows) for each in seen}
+    named = {(each.cell.case, each.cell.label): each.named(flows) for each in measured}
     values = {key: {name: value.value for name, value in by_name.items()} for key, by_name in named.items()}
     seeds = size.each_seed if results.runs else ()
     return Document(
@@ -185,7 +187,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
 
 
 def _cost(results: Sequence[Result]) -> Cost | None:
-    """The cost of runs; None if the cost of one is unknown."""
+    """The cost of runs; None if the cost of any run is unknown."""
     summaries = [result.summary for result in results]
     cpu_s = [each.cpu_s for each in summaries if not isinstance(each.cpu_s, UnsetType)]
     if not summaries or len(cpu_s) < len(summaries):
@@ -196,7 +198,7 @@ def _cost(results: Sequence[Result]) -> Cost | None:
 
 
 def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
-    """The command-line option for these seeds; empty if they are those of the file."""
+    """The command-line option for these seeds; empty if the file has the same seeds."""
     if not seeds or read_paper(name).scale.of(scale).each_seed == tuple(seeds):
         return ""
     return f" --seed {seeds_text(seeds)}"
@@ -225,7 +227,7 @@ def _notes(
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
-    """The settings that all runs of a file share by key, and those that a case changes by `case: key`."""
+    """The settings that all runs share, by key; and the settings that a case changes, by `case: key`."""
     common = given(file.experiment) | given(file.scale.of(scale).experiment)
     texts = {key: _text(value) for key, value in common.items()}
     for case in file.cases(scale):
@@ -235,7 +237,7 @@ def _setting(file: PaperFile, scale: str) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """A setting as text, as an experiment file has it."""
+    """A setting as text, as in an experiment file."""
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -243,7 +245,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredCell:
-    """A cell that lacks its metrics, the metrics' values over seeds, and its runs."""
+    """A cell without its metrics, the metrics' values over seeds, and the cell's runs."""
 
     cell: Cell
     measures: Mapping[str, SeedValues]
@@ -323,16 +325,16 @@ def _folders(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _with_curves(
-    file: PaperFile, seen: list[_MeasuredCell], searches: tuple[Curve, ...]
+    file: PaperFile, measured: list[_MeasuredCell], searches: tuple[Curve, ...]
 ) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
-    """The cells and curves, with those that a line chart shows."""
+    """The cells and the curves: for a line chart its curves, else the curves of searches."""
     if file.chart not in LINES:
-        return seen, searches
-    cells, runs = [each.cell for each in seen], [each.results for each in seen]
+        return measured, searches
+    cells, runs = [each.cell for each in measured], [each.results for each in measured]
     if file.chart != "sizes":
-        return seen, gap_curves(cells, runs)
+        return measured, gap_curves(cells, runs)
     measures, curves = by_size(cells, runs)
-    pairs = zip(seen, measures, strict=True)
+    pairs = zip(measured, measures, strict=True)
     return [replace(each, measures={**each.measures, **sizes}) for each, sizes in pairs], curves
 
 
@@ -347,13 +349,13 @@ def _computed(file: PaperFile) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
         values, curves = endpoint_values(file)
     else:
         values = path_values(file)
-    seen = [
+    cells = [
         _MeasuredCell(
             Cell(case, label, {}), {name: SeedValues((value,)) for name, value in row_values.items()}
         )
         for (case, label), row_values in values.items()
     ]
-    return seen, curves
+    return cells, curves
 
 
 def _failures(results: Results) -> tuple[str, ...]:

@@ -7,15 +7,15 @@
 
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
-    [[case]]                                # name, title, experiment, small, paper, options: one traffic
+    [[case]]                                # name, title, experiment, small, paper, options
     [[scheme]]                              # label, experiment, small, paper, cases, takes, over, tune
     [grid]                                  # a scheme at every combination of `values`, besides [[scheme]]s
     [[claim]]                               # kind, text, value, expect, paper, why or reason
     [reasons]                               # explanations that several claims share, by name
 
-Files of other kinds do not simulate anything. Their [[panel]]s have parameters of Flowcut's memory model
-(`memory` and `occupancy`, see memory.py), or topologies whose paths are counted or listed (`endpoints` and
-`paths`, see endpoints.py).
+Files of a `kind` other than `runs` do not simulate. Their [[panel]]s contain parameters of Flowcut's memory
+model (`memory` and `occupancy`, see memory.py), or topologies whose paths are counted or listed (`endpoints`
+and `paths`, see endpoints.py).
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ FOLDER = Path(__file__).resolve().parent / "files"
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
 CHARTS = ("bars", "ratios", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
 LINES = ("sizes", "gaps")
-"""Charts that show runs as lines (line_charts.py); they cannot be combined with a search."""
+"""Charts that show runs as lines (line_charts.py); they cannot be combined with a search (Tune)."""
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One scale of a figure.
+    """One scale of a figure: `small`, or `paper` with the paper's sizes.
 
-    experiment: settings that it changes
+    experiment: settings for this scale only
     seeds: the seeds over which metrics are averaged
-    reductions: what it omits compared with the paper, and why
+    reductions: what this scale omits compared with the paper, and why
     values: the values of searched options and of the grid's options
     """
 
@@ -87,10 +87,11 @@ class PaperScales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A case of a figure, such as one workload in one network; `small` and `paper` are changes at that scale.
+    """A case of a figure, such as one workload in one network.
 
-    only: the only scale that has the case; empty if both have it
-    options: options that every scheme's spec gets in this case, by name
+    only: the only scale with this case; empty: both scales
+    small, paper: settings that this case changes at that scale only
+    options: by name, options that are added to every scheme's spec in this case
     """
 
     name: str
@@ -107,7 +108,10 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The search for an option's value: the least mean FCT with fewer packets out of order than `below`."""
+    """The search for an option's value with the least mean FCT.
+
+    below: limit of the share of packets out of order; None: no limit
+    """
 
     option: str
     below: Annotated[float, Meta(description="a share of packets over 0 and up to 1", gt=0, le=1)] | None = (
@@ -116,11 +120,13 @@ class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scheme of a figure; `experiment` has its spec and other settings that it needs.
+    """A scheme of a figure.
 
-    `small` and `paper` are changes at that scale, `cases` changes in single cases, by their names. `takes`
-    lists the options of cases that its spec accepts (None: all). `over` is the scheme to which its ratios are
-    relative, if that is not the file's `base`.
+    experiment: the scheme's spec, and other settings that the scheme needs
+    small, paper: settings that the scheme changes at that scale only
+    cases: by name of a case, settings that the scheme changes in this case only
+    takes: the options of cases that are added to the scheme's spec; None: all
+    over: the scheme to which this scheme's ratios are relative; empty: the file's `base`
     """
 
     label: str
@@ -149,8 +155,10 @@ class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A panel without runs: memory against flows per host, with a line for each combination of the other
-    parameters; or the paths of `topologies`.
+    """A panel of a figure without runs.
+
+    It shows memory against flows per host, with a line for each combination of the other parameters; or the
+    paths of `topologies`.
     """
 
     name: str
@@ -166,19 +174,19 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A statement of the paper that can be checked.
 
-    kind: the kind of claim, which decides how it is graded: kinds.py
-    value: an expression over metrics (expression.py); if it names no case, it is checked for every case
+    kind: the kind of claim, which determines how the claim is graded: kinds.py
+    value: an expression over metrics (expression.py); if it contains no case, it is checked for every case
     expect: the expected value in `unit`: `<= 0.5`, `0.9..1.1`, `11.3`, see expect.py; for a ranking a
-        comparison with 1 or 0, which mean equality
+        comparison with 1 or 0, at which two schemes are equal
     number: a name shared by several claims that test one number of the paper; the worst verdict counts
-    counts: the cases in which it counts in headlines; missing: all; empty: none, since another claim counts,
-        or the setting is not the paper's
-    paper: the paper's number or words, shown beside ours
-    rerun: by case, the value from a re-run that the paper's authors published, shown in a third column
+    counts: the cases in which the claim counts in headlines; missing: all; empty: none, since another claim
+        counts, or the setting is not the paper's
+    paper: the paper's number or words, shown next to the measured value
+    rerun: by case, the value of a re-run that the paper's authors published, shown in a third column
     unit: the unit in which expected and measured values are shown
-    cases: names of the cases to which it applies; empty: all
-    only: the only scale at which it can be checked; empty: both
-    why: the explanation of a difference; `why_small` and `why_paper` are those at one scale
+    cases: names of the cases to which the claim applies; empty: all
+    only: the only scale at which the claim can be checked; empty: both scales
+    why: the explanation of a difference; `why_small`, `why_paper`: the explanation at one scale
     reason: the name of an explanation in the file's `reasons`, which several claims can share
     """
 
@@ -211,7 +219,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a figure or table.
 
-    drawn: metrics that bars, ratios and heat maps show; empty: all metrics, or the first one in heat maps
+    drawn: metrics that bars, ratios and heat maps show; empty: all metrics, or in heat maps the first metric
     base: the scheme to which the ratios of the drawn metrics are relative, paired by seed
     """
 
@@ -247,11 +255,11 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def needs_flows(self) -> bool:
-        """Whether it needs single flows, which the folders of runs have, but not the store."""
+        """Whether the figure needs single flows, which are in the folders of runs, but not in the store."""
         return self.chart == "sizes"
 
     def needs(self, scale: str) -> list[str]:
-        """The metrics that it shows or that claims name, and those that may replace them."""
+        """The metrics that are shown or used in claims, and the metrics that may replace these (tails.py)."""
         claimed = (name for claim in self.claims(scale) for name in metrics_of(claim.value))
         return list(dict.fromkeys(each for name in (*self.metrics, *claimed) for each in tails(name)))
 
@@ -286,10 +294,9 @@ def paper_of(name: str) -> str:
 
 
 def select(wanted: str) -> list[str]:
-    """The files that a comma-separated list selects; an item is `all`, a paper, a file, or a figure like
-    fig8.
+    """The files that a comma-separated list selects, each once, in the order of the papers.
 
-    Each file is selected once, in the order of the papers.
+    An item of the list is `all`, a paper, a file, or a figure such as fig8.
 
     Raises:
         SpecError: an item does not match any file.
@@ -308,7 +315,7 @@ def read_paper(name: str) -> PaperFile:
     """Reads and checks the file of a figure or table, by name.
 
     Raises:
-        FileError: it is invalid.
+        FileError: the file is invalid.
     """
     return read_paper_file(FOLDER / f"{name}.toml")
 
@@ -317,7 +324,7 @@ def read_paper_file(path: Path) -> PaperFile:
     """Reads and checks the file of a figure or table.
 
     Raises:
-        FileError: it cannot be read, or has an unexpected key or value.
+        FileError: the file cannot be read, or has an unexpected key or value.
     """
     values = read_toml(path)
     try:
@@ -364,9 +371,9 @@ def _check(file: PaperFile) -> None:
     if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
         raise KeyProblemError("chart", f"{file.chart} cannot show a search; expected no scheme with tune")
     _check_values(file)
-    known = {case.name for case in file.case} | {panel.name for panel in file.panel}
+    cases = {case.name for case in file.case} | {panel.name for panel in file.panel}
     for number, claim in enumerate(file.claim):
-        _check_claim(f"claim[{number}]", claim, known)
+        _check_claim(f"claim[{number}]", claim, cases)
         _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
         if claim.reason and claim.why:
             raise KeyProblemError(f"claim[{number}].reason", "why is given, too; expected one of them")
@@ -384,7 +391,7 @@ def _check_bases(file: PaperFile) -> None:
 
 
 def _check_values(file: PaperFile) -> None:
-    """Checks that there are values of every searched option and of the grid's options, at each scale."""
+    """Checks that every searched option and every option of the grid has values at each scale."""
     options = list(file.grid.options) if file.grid else []
     options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
     for scale in SCALES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The percentile that replaces a 99th percentile if there are too few flows for one over all seeds."""
+"""The percentile that replaces a 99th percentile if all seeds together have too few flows for the latter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.results.result import Result
 from tailrace.results.statistics import TAILS, tail_name, tail_percent
 
 P99 = ("fct_p99", "slowdown_p99", "ood_p99")
-"""Metrics that may be replaced by one whose name differs only in `p99`."""
+"""Metrics that may be replaced by the metric with another percentile in place of `p99` in its name."""
 
 
 def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
@@ -38,14 +38,14 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
 
 
 def tails(name: str) -> tuple[str, ...]:
-    """A metric and those that may replace it."""
+    """A metric, and the metrics that may replace it."""
     if split_class(name)[0] not in P99:
         return (name,)
     return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
 
 
 def shown_metric(name: str, flows: Mapping[str, int]) -> str:
-    """The metric to show: the metric itself or, with few flows in its class, that of another percentile."""
+    """The metric to show: the named metric or, with few flows in its class, that of another percentile."""
     base, flow_class = split_class(name)
     if base not in P99 or flow_class not in flows:
         return name

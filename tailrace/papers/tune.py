@@ -2,8 +2,8 @@
 """The search for a scheme's parameter: the best mean FCT that keeps reordering below a limit.
 
 Flowcut §III-C2 compares with flowlet switching at three such limits, 20, 5 and 2 % of packets out of order;
-its Fig. 1 shows the best gap without a limit. If no value meets the limit, the one with the least reordering
-is chosen, and the result has a note.
+its Fig. 1 shows the best gap without a limit. If no value meets the limit, the value with the least
+reordering is chosen, and the result has a note.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Measured = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen value, and a note about it for the reader; empty if there is nothing special."""
+    """The chosen value, and a note about it for the reader, or an empty note."""
 
     value: str
     note: str = ""

@@ -18,12 +18,12 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.limits import refuse_above
 
 MOST_FOLDERS = 1 << 18
-"""Most folders that are searched for results."""
+"""Maximum number of folders that are searched for results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A grid of runs or a single run, with its folder as the user named it."""
+    """A grid of runs or a single run, with its folder as a path below the folder that the user has given."""
 
     folder: Path
     results: Results
@@ -31,7 +31,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """All results of a report: studies, documents with their files, and messages about unreadable files."""
+    """All results of a report: studies, papers' figures (documents) with their files, and error messages."""
 
     studies: tuple[Study, ...]
     documents: tuple[tuple[Path, Document], ...]
@@ -39,7 +39,7 @@ class Collected:
 
 
 def collect(folder: Path) -> Collected:
-    """Collects all results below a folder. An invalid file becomes a problem; the others are still collected.
+    """Collects all results below a folder. The error of an invalid file is added to `problems`.
 
     Raises:
         SpecError: there are no results.
@@ -79,7 +79,7 @@ def _order(document: Document) -> tuple[str, str, str, int]:
 
 
 def _walk(folder: Path) -> list[Path]:
-    """A folder and all folders below it, sorted; links are not followed, since they may lead anywhere.
+    """A folder and all folders below it, sorted; links are not followed, since they may lead outside.
 
     Raises:
         FileError: a folder cannot be read.
@@ -101,21 +101,21 @@ def _walk(folder: Path) -> list[Path]:
 
 
 def _studies(folders: Sequence[Path]) -> Iterator[Path]:
-    """The folders of studies and of single runs, without runs within a study and those of papers' figures."""
-    done: Path | None = None
+    """The folders of studies and of single runs, without runs within a study and runs of papers' figures."""
+    skipped: Path | None = None
     for folder in folders:
-        if done is not None and folder.is_relative_to(done):
+        if skipped is not None and folder.is_relative_to(skipped):
             continue
-        done = None
+        skipped = None
         if folder != folders[0] and (folder.name == RUNS.name or folder.name.startswith(".")):
-            done = folder
+            skipped = folder
         elif (folder / RESULTS).exists() or (folder / SUMMARY).exists():
-            done = folder
+            skipped = folder
             yield folder
 
 
 def _study(folder: Path) -> Study:
-    """The results in a folder; a single run is a grid of one."""
+    """The results in a folder; a single run is a grid of one run."""
     if (folder / RESULTS).exists():
         return Study(folder, open_results(folder))
     result = open_result(folder)

@@ -17,7 +17,7 @@ from tailrace.results.sampled import links_to_hosts
 from tailrace.topology import Topology
 
 MOST_HOSTS = 64
-"""Most hosts that are drawn; more would merge into a black line."""
+"""Maximum number of hosts that are drawn; more hosts would merge into a black line."""
 
 _ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
 _HOST = "host"
@@ -28,7 +28,7 @@ Position = tuple[float, float]
 
 
 def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -> Figure:
-    """The picture of a topology; `faulty` has the two ends of each link that has a fault."""
+    """The picture of a topology; `faulty` contains the two ends of each link that has a fault."""
     faulty_links = set(faulty)
     positions = _ring(topology) if topology.kind in _RINGS else _layers(topology)
     with_hosts = len(topology.hosts) <= MOST_HOSTS
@@ -41,10 +41,10 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
     with plot.style():
         figure, (axis,) = plot.panels(1, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
         dense = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
-        for wanted, colour, width, alpha in ((False, "#7A7A7A", 0.8, dense), (True, _FAULTY, 1.8, 1.0)):
-            lines = [pair for pair in ends if (pair in faulty_links) is wanted]
-            chosen = [[positions[name] for name in sorted(pair)] for pair in lines]
-            axis.add_collection(LineCollection(chosen, colors=colour, linewidths=width, alpha=alpha))
+        for is_faulty, colour, width, alpha in ((False, "#7A7A7A", 0.8, dense), (True, _FAULTY, 1.8, 1.0)):
+            links = [pair for pair in ends if (pair in faulty_links) is is_faulty]
+            lines = [[positions[name] for name in sorted(pair)] for pair in links]
+            axis.add_collection(LineCollection(lines, colors=colour, linewidths=width, alpha=alpha))
         roles = {switch.name: switch.role for switch in topology.switches}
         shown = sorted({roles.get(name, _HOST) for name in positions}, key=_rank)
         for number, role in enumerate(shown):
@@ -77,7 +77,7 @@ def _rank(role: str) -> int:
 
 
 def _layers(topology: Topology) -> dict[str, Position]:
-    """Positions of switches: the height is the distance from hosts; a layer is spread over the width."""
+    """Positions of switches: the height is the distance from hosts in links; a layer fills the width."""
     levels, layers = links_to_hosts(topology), dict[int, list[str]]()
     for switch in topology.switches:
         layers.setdefault(levels[switch.name], []).append(switch.name)
@@ -109,7 +109,7 @@ def _on_circle(number: int, count: int, radius: float) -> Position:
 
 
 def _hosts(topology: Topology, switches: Mapping[str, Position]) -> dict[str, Position]:
-    """Positions of hosts, given those of switches: below their switch in a tree, outside of it in a ring."""
+    """Positions of hosts, given positions of switches: in a tree below their switch, in a ring outside it."""
     positions = {}
     ring = topology.kind in _RINGS
     width = 0.8 / max(1, len(topology.leaves))

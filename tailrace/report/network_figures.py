@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the network over time, from samples of ports: throughput of all and of followed flows, imbalance
-of uplinks, queue lengths. They need runs whose specs still describe their network (networks.py).
+"""Figures of the network over time, from samples of ports: throughput, imbalance of uplinks, queue lengths.
+
+The spec of a run's network must still describe this network (networks.py). Followed flows are those given by
+`tailrace run --follow`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _KIB = 1 << 10
 _GBPS = 1e9
 _MOST_FLOWS = 8
 _MOST_POINTS = 2000
-"""Most points of a distribution; more would overlap."""
+"""Maximum number of points of a distribution; more points would overlap."""
 
 
 def throughput_figure(results: Sequence[Result]) -> Figure | None:
@@ -85,7 +87,7 @@ def _lengths(series: Series, _topology: Topology) -> list[float]:
 
 
 def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_time: bool) -> Figure | None:
-    """A panel per case, a line per scheme: values over time, or with `over_time` False their distribution."""
+    """A panel per case, a line per scheme: values over time if `over_time`, else their distribution."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     runs = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of runs, built again from their specs, which may name a file that has changed since."""
+"""The networks of runs, built again from specs. A spec may name a file that has changed since the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def network(spec: str) -> Topology:
 
 
 def misfit(result: Result) -> str:
-    """Why the network of a run is unknown; empty if its spec still describes the network."""
+    """Why the network of a run is unknown; empty if the run's spec still describes the network."""
     spec = result.summary.topology
     try:
         missing = _missing(result, network(spec))
@@ -32,16 +32,16 @@ def misfit(result: Result) -> str:
 
 
 def _missing(result: Result, topology: Topology) -> str:
-    """A host or link that a run recorded and the topology does not have; empty if there is none."""
+    """A host or link that a run recorded and the topology lacks; empty if the topology lacks nothing."""
     hosts = {host.name for host in topology.hosts}
     for name in sorted({name for row in result.rows for name in (row.src, row.dst)} - hosts):
         return f"a host {name}"
     switches = {switch.name for switch in topology.switches}
     for table in (result.timelines.queues, result.timelines.paths):
         columns = {} if table is None else values_of(table)
-        seen = set(zip(*(columns.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
-        for switch, port, peer in sorted(seen):
-            known = topology.ports_of(switch).get(port) if switch in switches else None
-            if known is None or known.name != peer:
+        recorded = set(zip(*(columns.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
+        for switch, port, peer in sorted(recorded):
+            neighbour = topology.ports_of(switch).get(port) if switch in switches else None
+            if neighbour is None or neighbour.name != peer:
                 return f"{peer} on port {port} of {switch}"
     return ""

@@ -38,7 +38,7 @@ _FACTS = (
 )
 _HASH_DIGITS = 12
 _MOST_ROWS = 24
-"""Most rows of a table that is not collapsed."""
+"""Maximum number of rows of a table that is not collapsed."""
 
 _Figures = Iterable[tuple[Figure | None, str]]
 """Figures with their captions; None if there is nothing to draw."""
@@ -48,9 +48,9 @@ def render(collected: Collected, title: str) -> str:
     """The page as HTML.
 
     Raises:
-        FileError: results that cannot be shown.
+        FileError: results cannot be shown.
     """
-    # files of topologies may have changed since the last page
+    # files of topologies may have changed since the previous page
     network.cache_clear()
     environment = templates({**FUNCTIONS, "place": _anchor_of})
     svgs: dict[str, str] = {}
@@ -84,7 +84,7 @@ def render(collected: Collected, title: str) -> str:
                 number=number,
                 study=study,
                 facts=_facts(study.results.results),
-                table=Markup(study.results.markdown()),  # noqa: S704 - it is escaped
+                table=Markup(study.results.markdown()),  # noqa: S704 - the table is already escaped
                 misfits=[text for text in dict.fromkeys(misfits) if text],
                 # the caption of a table lists the schemes left out
                 left_out=() if study.results.results else study.results.left_out,
@@ -97,8 +97,8 @@ def render(collected: Collected, title: str) -> str:
 
 @contextmanager
 def _located(path: Path) -> Iterator[None]:
-    """Within the block every error becomes a FileError of `path`: other people's files may contradict each
-    other in more ways than are checked.
+    """Within the block every error becomes a FileError of `path`, since files of other people may contain
+    contradictions that are not checked.
     """
     try:
         yield
@@ -114,9 +114,9 @@ def _anchor_of(document: Document) -> Markup:
 
 
 def _badge(verdict: str) -> Markup:
-    """A verdict as a badge; an image in Markdown whose URL is the badge's class in the style sheet."""
-    look = "good" if verdict in GOOD else "fair" if verdict in (*FAIR, NOT_MEASURED) else "differs"
-    return Markup("![{}]({})").format(inline(verdict), look)
+    """A verdict as a badge: an image in Markdown whose URL is the badge's class in the style sheet."""
+    style_class = "good" if verdict in GOOD else "fair" if verdict in (*FAIR, NOT_MEASURED) else "differs"
+    return Markup("![{}]({})").format(inline(verdict), style_class)
 
 
 def _paper_figures(document: Document) -> _Figures:
@@ -125,7 +125,10 @@ def _paper_figures(document: Document) -> _Figures:
 
 
 def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
-    """The figures of all runs, then those of each group's first run; misfits get no network figures."""
+    """The figures of all runs, then those of each group's first run.
+
+    A run with a misfit, that is, whose network is unknown (networks.py), is left out of network figures.
+    """
     results = study.results.results
     if not results:
         return
@@ -162,7 +165,7 @@ def _map(results: Sequence[Result]) -> Figure:
 
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
-    """The settings of the runs by title; if runs differ in a setting, all of its values."""
+    """The settings of the runs by title; if runs differ in a setting, all its values."""
     facts = {}
     for name in _FACTS:
         values = [getattr(result.summary, name) for result in results]
@@ -183,13 +186,13 @@ def _texts(name: str, value: object) -> Sequence[str]:
 
 
 def _command(results: Results) -> str:
-    """The command that repeats all runs; if no single one can express that, a command for each run."""
+    """The command that repeats all runs; if a single command cannot do that, a command for each run."""
     runs = (checked(f"{PROGRAM} {RUN} {result.summary.option_string}") for result in results.results)
     return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
 
 def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
-    """The ends of the faulty links of a run; random ones are drawn with the same generator as in the run."""
+    """The ends of the faulty links of a run; random links are drawn with the same generator as in the run."""
     for number, fault in enumerate(summary.faults):
         try:
             hits = parse_fault(fault).resolve(topology, random.Random(f"fault {number} {summary.seed}"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders pages as Markdown from templates; the page of a report is converted from that Markdown to HTML.
+"""Renders pages as Markdown from templates, and converts the Markdown of a report's page to HTML.
 
-Values that templates insert may come from other people's files: they are escaped as text, never interpreted
-as markup, unless a filter marks them.
+Values that templates insert may come from files of other people. They are escaped as text and never
+interpreted as markup, unless a filter marks them as markup.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tailrace.tables.markdown import escape, escape_line, table_row
 _CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")
 _RULES = ("backticks", "code", "emphasis", "escape", "heading", "image", "link", "list", "newline", "table")
 _TAGS = re.compile(r'<a id="([\w.-]+)"></a>|(<details><summary>[\w ]+</summary>|</details>)')
-"""The HTML tags that our templates contain, each on a line of its own."""
+"""The HTML tags in templates; each is on a separate line."""
 
 
 def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
@@ -38,7 +38,7 @@ def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        # makes Jinja use Markup; `finalize` converts every value to Markup first, so none is escaped as HTML
+        # makes Jinja use Markup; `finalize` converts every value to Markup, so no value is escaped as HTML
         autoescape=True,
         finalize=_text,
     )
@@ -59,7 +59,7 @@ def inline(value: object) -> Markup:
 
 
 def _prose(text: str) -> Markup:
-    """Sentences of a paper's file, escaped except for their line breaks and names in backticks."""
+    """Sentences of a paper's file, escaped except for line breaks and names in backticks."""
     lines = [
         "".join(
             part if number % 2 and part.isprintable() else escape_line(part)
@@ -72,7 +72,7 @@ def _prose(text: str) -> Markup:
 
 
 def _code(text: str) -> Markup:
-    """A string as code; as text if it has characters that would end the code or a table cell."""
+    """A string as code; or as text, if it contains characters that would end the code or a table cell."""
     fits = text.strip() and text.isprintable() and not set(text) & set("`|")
     return Markup(f"`{text}`") if fits else _text(text)  # noqa: S704
 
@@ -93,19 +93,20 @@ def _cells(values: Iterable[object]) -> Markup:
 
 
 def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
-    """Converts our Markdown to a self-contained HTML page.
+    """Converts the Markdown of a report to a self-contained HTML page.
 
     Args:
-        markdown: the URL of an image is the name of a picture, or the class of a badge in the style sheet.
+        markdown: the Markdown, in which the URL of an image is the name of a picture, or the class of a badge
+            in the style sheet.
         title: the title of the page.
         pictures: SVG elements by their names.
     """
-    # Markdown syntax that our templates do not use stays text
+    # Markdown syntax that the templates do not use stays text
     parser = MarkdownIt("zero", {"html": False}).enable(list(_RULES))
     parser.block.ruler.before("paragraph", "tags", _tags)
     parser.core.ruler.push("figures", _figures)
     parser.add_render_rule("image", _image)
-    body = Markup(parser.render(markdown, {"pictures": pictures}))  # noqa: S704 - it has escaped all text
+    body = Markup(parser.render(markdown, {"pictures": pictures}))  # noqa: S704 - `render` escapes all text
     shell = templates({}).overlay(finalize=None).get_template("page.html.j2")
     version = installed_version() or "not installed"
     return shell.render(title=title, body=body, version=version, machine=machine())

@@ -22,7 +22,7 @@ _KIB = 1 << 10
 _BINS = 8
 _MOST_LINES = 8
 _MOST_SIZES = 6
-"""Most distinct flow sizes that are shown separately; with more, slowdowns are shown by ranges of sizes."""
+"""Maximum number of flow sizes that are shown separately; with more sizes, ranges of sizes are shown."""
 
 
 def completion_figure(results: Sequence[Result]) -> Figure:
@@ -38,8 +38,9 @@ def completion_figure(results: Sequence[Result]) -> Figure:
 
 
 def slowdown_figure(results: Sequence[Result]) -> Figure:
-    """Mean and p99 slowdown by flow size (p95 or maximum if there are few flows of a size); if all flows have
-    the same size, the distribution of slowdowns.
+    """Mean and p99 slowdown by flow size; if all flows have the same size, the distribution of slowdowns.
+
+    If a size has few flows, p95 or the maximum is shown in place of p99.
     """
     cases, labels = _names(results)
     edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
@@ -71,7 +72,7 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
 
 
 def _edges(sizes: Sequence[int]) -> list[int]:
-    """Upper ends of the ranges of sizes: all sizes if they are few, else ends with a constant ratio."""
+    """Upper ends of the ranges of sizes: all sizes if there are few, else ends with a constant ratio."""
     if len(sizes) <= _MOST_SIZES:
         return list(sizes)
     ratio = (sizes[-1] / sizes[0]) ** (1 / _BINS)
@@ -79,7 +80,7 @@ def _edges(sizes: Sequence[int]) -> list[int]:
 
 
 def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
-    """The smallest number of finished flows in any range of sizes of any group, not counting empty ones."""
+    """The smallest number of finished flows in any range of sizes of any group, empty ranges excluded."""
     counts = [
         sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
         for group in comparison_groups(results)
@@ -152,20 +153,20 @@ def queue_figure(result: Result) -> Figure | None:
 
 
 def path_figure(result: Result) -> Figure | None:
-    """Which switches the packets of followed flows passed, and when; None if no flow was followed."""
+    """When the packets of followed flows passed which switches; None if no flow was followed."""
     table = result.timelines.paths
     if table is None or not table.num_rows:
         return None
     columns = values_of(table)
     unit_ns, unit = time_unit(max(columns["time_ns"]))
-    seen: dict[int, list[tuple[int, str]]] = {}
+    by_flow: dict[int, list[tuple[int, str]]] = {}
     for flow, time_ns, switch in zip(columns["flow"], columns["time_ns"], columns["switch"], strict=True):
-        seen.setdefault(flow, []).append((time_ns, switch))
-    flows = sorted(seen)[:_MOST_LINES]
+        by_flow.setdefault(flow, []).append((time_ns, switch))
+    flows = sorted(by_flow)[:_MOST_LINES]
     with plot.style():
         figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
         for axis, flow in zip(axes, flows, strict=True):
-            points = sorted(seen[flow])
+            points = sorted(by_flow[flow])
             # switches in the order in which the flow's packets first passed them
             switches = list(dict.fromkeys(switch for _, switch in points))
             axis.plot(

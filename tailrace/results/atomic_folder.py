@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic writing of result folders: a temporary folder beside the destination is renamed to it."""
+"""Atomic writing of result folders: files are written to a temporary folder, which is then renamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
-    """Yields a new folder whose files replace those of the same name in `out` when the block succeeds.
+    """Yields a new folder; when the block succeeds, its files replace files of the same name in `out`.
 
     Other files in `out` stay, with two exceptions: files of a run whose summary is replaced are removed, and
     a link in place of a file or folder is replaced and never followed. If the block raises, the new folder is
@@ -38,7 +38,7 @@ def atomic_folder(out: Path) -> Iterator[Path]:
     check_place(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        _sweep_up(out)
+        _remove_unlocked(out)
         folder, lock = _create(out)
     except OSError as error:
         raise SpecError(f"{out}: {error.strerror}") from error
@@ -59,7 +59,7 @@ def check_place(out: Path) -> None:
     """Checks, before anything runs, that a folder can be written or created.
 
     Raises:
-        SpecError: it or a parent is not a folder, is a broken link, or cannot be written.
+        SpecError: the folder or a parent is not a folder, is a broken link, or cannot be written.
     """
     out = out.absolute()
     if "\0" in str(out):
@@ -92,9 +92,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
     """Writes a file into a folder of results; a link in its place is replaced, and never followed.
 
     Raises:
-        OSError: it cannot be written; filename is the path.
+        OSError: the file cannot be written; filename is the path.
     """
-    # otherwise whoever created the link could choose which file is overwritten
+    # otherwise the creator of a link could choose which file is overwritten
     if path.is_symlink():
         path.unlink()
     write_file(path, content)
@@ -105,8 +105,10 @@ def _prefix(out: Path) -> str:
 
 
 def _create(out: Path) -> tuple[Path, int | None]:
-    """Creates a folder beside `out`; returns it and its lock. It is locked before it gets the name by which
-    other processes find and remove folders of killed processes.
+    """Creates a folder with the same parent as `out`; returns the folder and its lock.
+
+    The folder is locked before it is renamed to the name by which other processes find and remove folders of
+    killed processes.
     """
     digits = fresh_digits()
     unlocked = out.parent / f".{out.name}.making-{digits}"
@@ -129,10 +131,10 @@ def _locked(folder: Path) -> int | None:
     return opened
 
 
-def _sweep_up(out: Path) -> None:
-    """Removes the temporary folders of killed processes, which are those that nobody has locked."""
-    made = left_behind(out.parent, _prefix(out), 0.0)
-    for path in made + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
+def _remove_unlocked(out: Path) -> None:
+    """Removes the temporary folders of killed processes, that is, those that no process has locked."""
+    partial = left_behind(out.parent, _prefix(out), 0.0)
+    for path in partial + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
         lock = _locked(path)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
@@ -140,7 +142,7 @@ def _sweep_up(out: Path) -> None:
 
 
 def _publish(folder: Path, out: Path) -> None:
-    """Move every file of `folder` to `out`: by one rename if `out` is new, else by one rename per file."""
+    """Moves every file of `folder` to `out`: by one rename if `out` is new, else by one rename per file."""
     try:
         if not out.exists():
             folder.rename(out)
@@ -150,7 +152,7 @@ def _publish(folder: Path, out: Path) -> None:
             if target.is_symlink():
                 target.unlink()
         for summary in folder.rglob(SUMMARY):
-            # if the process is killed from here on, `out` has no result rather than parts of two
+            # if the process is killed from here on, `out` has no result instead of parts of two results
             for name in RUN_FILES:
                 (out / summary.relative_to(folder)).with_name(name).unlink(missing_ok=True)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics over seeds: means with 95 % confidence intervals, paired ratios, and groups as good as the best.
 
-A metric over seeds is the mean of the values of the runs, also for percentiles. The interval covers what
-other seeds of the same kind of traffic would give. It is computed by the jackknife (Efron and Tibshirani
-1993, chapter 11): the statistic is computed from all seeds, and from all but one, for each seed left out. The
-spread of the latter gives the standard error; Student's t with one degree of freedom less than there are
-seeds gives the interval's half-width in standard errors. For a mean this is the textbook's interval. Ratios
-and differences are paired: a seed gives every scheme the same traffic, so it is left out of both at once.
+A metric over seeds is the mean of the runs' values, also for percentiles. The interval estimates the range of
+the value with other seeds of the same kind of traffic. It is computed by the jackknife (Efron and Tibshirani
+1993, chapter 11): the statistic is computed from all seeds, and once for each seed without that seed. The
+spread of the latter values determines the standard error. The half-width in standard errors is Student's t
+with n - 1 degrees of freedom for n seeds. For a mean this is the usual t interval. Ratios and differences are
+paired: with the same seed every scheme has the same traffic, so a seed is left out of both at once.
 
 A `Statistic` takes an array of indices of seeds, whose last axis is a selection of seeds, and returns a value
 for each selection. It needs NumPy; without SciPy there are no intervals.
@@ -32,21 +32,22 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 RATIOS = ("fct_mean", "fct_p99")
-"""Metrics that are compared with the first scheme; with few flows p99 is replaced by p95 or the maximum."""
+"""Metrics that are compared with the first scheme's; with few flows p99 is replaced by p95 or the maximum."""
 
 EXTRA = "intervals"
 """The optional dependency of this package that installs SciPy."""
 
 FEWEST_SEEDS = 3
-"""Fewest seeds for an interval: with two, its half-width is 12.7 standard errors, which is useless."""
+"""Minimum number of seeds for an interval: with two seeds its half-width is 12.7 standard errors."""
 
 CONFIDENCE = 0.95
 
 Statistic = Callable[[Any], Any]
+"""A function of selections of seeds; see the top of this file."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A value over seeds, and the ends of its 95 % interval, if there is one."""
+    """A value over seeds, and the ends of its 95 % interval, which are unset without an interval."""
 
     value: float
     low: float | UnsetType = UNSET
@@ -54,7 +55,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The ends of the interval; None without one."""
+        """The ends of the interval; None without an interval."""
         if isinstance(self.low, UnsetType) or isinstance(self.high, UnsetType):
             return None
         return self.low, self.high
@@ -64,7 +65,7 @@ class Estimate(msgspec.Struct, frozen=True):
         return Estimate(self.value * factor, *(end * factor for end in self.ends or ()))
 
     def not_negative(self) -> Estimate:
-        """The estimate of a quantity that cannot be negative: the interval is cut at 0."""
+        """The estimate of a quantity that cannot be negative: the interval begins at 0 or more."""
         return self if self.ends is None else Estimate(self.value, max(self.ends[0], 0.0), self.ends[1])
 
 
@@ -87,7 +88,7 @@ def why_none(seeds: int) -> str:
 
 
 def mean_of(values: Sequence[float]) -> Statistic:
-    """The mean of one value per seed."""
+    """The statistic that is the mean of one value per seed."""
     import numpy as np  # imported late, since it is slow and only needed for intervals
 
     of_seed = np.asarray(values, dtype=float)
@@ -105,21 +106,21 @@ def difference_of(ours: Statistic, base: Statistic) -> Statistic:
 
 
 def estimate(statistic: Statistic, seeds: int) -> Estimate:
-    """The value of a statistic over seeds, with its interval if there are enough seeds, and SciPy.
+    """The value of a statistic over seeds, with its interval if there are enough seeds and SciPy.
 
-    With three, five and ten seeds the interval covers the true value of a mean or a ratio in 92 to 95 % of
-    cases, and that of a p99 in about 91 % (for lognormal values, which a test draws).
+    With three, five and ten seeds the interval contains the true value of a mean or a ratio in 92 to 95 % of
+    cases, and the true value of a p99 in about 91 % of cases (for lognormal values, drawn by a test).
     """
     import numpy as np
 
-    every = np.arange(seeds)
+    all_seeds = np.arange(seeds)
     # a division by 0 gives inf or nan, which is handled below
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(statistic(every))
+        value = float(statistic(all_seeds))
         scipy = None if why_none(seeds) else distributions()
         if scipy is None:
             return Estimate(value)
-        without_one = np.array([np.delete(every, index) for index in every])
+        without_one = np.array([np.delete(all_seeds, index) for index in all_seeds])
         of_rest = np.broadcast_to(np.asarray(statistic(without_one), dtype=float), seeds)
     if not (np.isfinite(value) and np.isfinite(of_rest).all()):
         return Estimate(value)
@@ -156,7 +157,7 @@ class SeedValues:
         return SeedValues(tuple(self.values[index] for index in indices))
 
     def estimate(self) -> Estimate:
-        """The mean with its interval, which is cut at 0 if no value is negative."""
+        """The mean with its interval, which begins at 0 or more if no value is negative."""
         if why_none(len(self.values)):
             return Estimate(self.value)
         estimated = estimate(self.statistic, len(self.values))
@@ -164,7 +165,7 @@ class SeedValues:
 
 
 def seed_values(runs: Sequence[Mapping[str, float]]) -> dict[str, SeedValues]:
-    """The metrics of runs that differ only in their seeds; a metric that one of the runs lacks is absent."""
+    """The metrics of runs that differ only in their seeds; a metric that any run lacks is absent."""
     names = dict.fromkeys(name for run in runs for name in run)
     return {
         name: SeedValues(tuple(run[name] for run in runs))
@@ -192,7 +193,7 @@ class Group:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of its runs, in their order."""
+        """The seeds of the group's runs, in their order."""
         return tuple(result.summary.seed for result in self.results)
 
     @property
@@ -202,12 +203,12 @@ class Group:
 
     @property
     def flows(self) -> int:
-        """The number of finished flows, without background flows, in all its runs."""
+        """The number of finished flows, without background flows, in all runs of the group."""
         return sum(result.summary.completed for result in self.results)
 
     @cached_property
     def measured(self) -> dict[str, SeedValues]:
-        """The metrics that all its runs have."""
+        """The metrics that all runs of the group have."""
         return seed_values([measure(result) for result in self.results])
 
     @property
@@ -242,9 +243,9 @@ def tail_metric(name: str, percent: int) -> str:
 class SummaryRow(msgspec.Struct, frozen=True):
     """A row of results.json: a group of runs that differ only in their seeds.
 
-    settings: their common values of axes
+    settings: the group's value on each axis except the seed
     flows: number of finished flows over all seeds, without background flows
-    metrics: those that all runs have, by the names of docs/metrics.md, in their base units
+    metrics: the metrics that all runs have, by the names of docs/metrics.md, in their base units
     ratios: the metrics of RATIOS divided by those of the first scheme, seed by seed
     best: the metrics in which no group of the same setting is better by more than the interval
     """
@@ -277,7 +278,7 @@ def summarise(groups: Sequence[Group], first: str | None = None) -> list[Summary
 def ratio(
     ours: SeedValues | None, base: SeedValues | None, pairs: Sequence[tuple[int, int]]
 ) -> Estimate | None:
-    """The ratio of two metrics; `pairs` has the index of each common seed in both. None without a ratio."""
+    """The ratio of two metrics; `pairs`: the index of each common seed in both. None without a ratio."""
     if ours is None or base is None or not pairs:
         return None
     ours, base = _paired(ours, base, pairs)
@@ -310,7 +311,7 @@ def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estima
 
 
 def _best(group: Group, rivals: Sequence[Group]) -> tuple[str, ...]:
-    """The metrics in which no rival is better by more than the interval; none without intervals."""
+    """The metrics in which no other group is better by more than the interval; empty without intervals."""
     comparable = [rival for rival in rivals if rival.complete and not why_none(len(rival.results))]
     if len(comparable) < 2 or not any(rival is group for rival in comparable):
         return ()
@@ -322,8 +323,8 @@ def _is_best(name: str, group: Group, rivals: Sequence[Group]) -> bool:
     if not better:
         return False
     sign = -1.0 if better == "more" else 1.0
-    having = [rival for rival in rivals if name in rival.measured]
-    best = min(having, key=lambda rival: sign * rival.measured[name].value)
+    measured = [rival for rival in rivals if name in rival.measured]
+    best = min(measured, key=lambda rival: sign * rival.measured[name].value)
     pairs = _pairs(group, best)
     if best is group or not pairs:
         return best is group

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion times under fluid max-min fairness over all paths: what ideal fair sharing would reach.
+"""Completion times under fluid max-min fairness over all paths, that is, with ideal fair sharing.
 
-Each flow is a fluid that may be split over all paths arbitrarily. At any time, a flow could be faster only if
-a flow that is not faster became slower (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). Rates are
-limited by the parts of the network that a flow cannot avoid: the links of its source and its destination, all
-links out of or into their leaves together, and all out of or into their pods or groups. In leaf-spines and
-fat-trees with equal links in each tier there are no other limits; in a Dragonfly and a Slim Fly single links
-limit paths, too, so true rates may be lower there. The model leaves out packets, ACKs, background flows,
-faults, and the time in which congestion control finds its rate.
+Each flow is a fluid that may be split over all paths arbitrarily. At any time, the rate of a flow could
+increase only if the rate of a flow that is not faster decreased (Bertsekas and Gallager, Data Networks, 1992,
+§6.5.2). Rates are limited by the parts of the network that a flow cannot avoid: the links of its source and
+its destination, all links out of or into their leaves together, and all links out of or into their pods or
+groups together. In leaf-spines and fat-trees with equal links in each tier there are no other limits. In a
+Dragonfly and a Slim Fly single links limit paths, too, so true rates may be lower. The model ignores packets,
+ACKs, background flows, faults, and the time that congestion control needs to reach a rate.
 
-It is a reference, not a bound: serving short flows first gives a smaller mean. Flows start when they started
-in the run, also those that waited for others.
+The times are a reference, not a bound: serving short flows first results in a smaller mean. Each flow starts
+when it started in the run, even if it had waited for other flows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tailrace.results.statistics import mean
 from tailrace.topology import Topology
 
 MOST_STEPS = 1 << 17
-"""Limit of the sum, over all starts and ends of flows, of the number of active flows. Above it the times are
-not computed, since that would take longer than half a second.
+"""Limit of the sum, over all starts and ends of flows, of the number of active flows. Above this limit the
+times are not computed, since that would take longer than half a second.
 """
 
-_LEAST_BITS = 1e-3  # smaller remainders come from rounding
+_LEAST_BITS = 1e-3  # smaller remainders are rounding errors
 
 Part = tuple[str, str]
 """A part of the network whose capacity limits flows: its kind, and its name."""
@@ -47,7 +47,7 @@ class Fair(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Fluid:
-    """A flow as a fluid: its start in ns, its size in bits, and the parts through which all of it passes."""
+    """A flow as a fluid: its start in ns, its size in bits, and the parts of the network that it crosses."""
 
     start_ns: int
     bits: int
@@ -62,7 +62,7 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
             members.setdefault(part, []).append(number)
     remaining = {part: float(capacity[part]) for part in members}
     count = {part: len(part_members) for part, part_members in members.items()}
-    # a part's share only grows while others are filled, so an outdated share comes too early, never too late
+    # shares of parts only increase, so a part with an outdated share is popped too early, never too late
     waiting = [(remaining[part] / count[part], part) for part in members]
     heapq.heapify(waiting)
     shares: dict[int, float] = {}
@@ -70,40 +70,40 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
         share, part = heapq.heappop(waiting)
         if not count[part]:
             continue
-        now = remaining[part] / count[part]
-        if now > share:
-            heapq.heappush(waiting, (now, part))
+        current = remaining[part] / count[part]
+        if current > share:
+            heapq.heappush(waiting, (current, part))
             continue
         for number in members[part]:
             if number not in shares:
-                shares[number] = now
+                shares[number] = current
                 for other in flows[number]:
-                    remaining[other] -= now
+                    remaining[other] -= current
                     count[other] -= 1
     return shares
 
 
 def ends_ns(flows: Sequence[Fluid], capacity_bps: Mapping[Part, int]) -> list[float] | None:
-    """The time when the last bit of each flow has been served; None if that takes more than MOST_STEPS."""
-    per_ns = {part: bps / 1e9 for part, bps in capacity_bps.items()}
-    coming = sorted(range(len(flows)), key=lambda number: flows[number].start_ns, reverse=True)
+    """The time in ns when the last bit of each flow is served; None if that takes more than MOST_STEPS."""
+    bits_per_ns = {part: bps / 1e9 for part, bps in capacity_bps.items()}
+    pending = sorted(range(len(flows)), key=lambda number: flows[number].start_ns, reverse=True)
     remaining: dict[int, float] = {}
     ends = [0.0] * len(flows)
     now_ns, steps = 0.0, 0
-    while remaining or coming:
+    while remaining or pending:
         if not remaining:
-            now_ns = max(now_ns, float(flows[coming[-1]].start_ns))
-        while coming and flows[coming[-1]].start_ns <= now_ns:
-            number = coming.pop()
+            now_ns = max(now_ns, float(flows[pending[-1]].start_ns))
+        while pending and flows[pending[-1]].start_ns <= now_ns:
+            number = pending.pop()
             remaining[number] = float(flows[number].bits)
         steps += len(remaining)
         if steps > MOST_STEPS:
             return None
-        speeds = rates({number: flows[number].parts for number in remaining}, per_ns)
+        speeds = rates({number: flows[number].parts for number in remaining}, bits_per_ns)
         done_ns = {number: now_ns + bits / speeds[number] for number, bits in remaining.items()}
         until_ns = min(done_ns.values())
-        if coming:
-            until_ns = min(until_ns, float(flows[coming[-1]].start_ns))
+        if pending:
+            until_ns = min(until_ns, float(flows[pending[-1]].start_ns))
         for number, speed in speeds.items():
             remaining[number] -= speed * (until_ns - now_ns)
             if done_ns[number] <= until_ns or remaining[number] < _LEAST_BITS:
@@ -120,7 +120,7 @@ class FairSharing:
         """Args:
         topology: the network at the run's time scale.
         mtu_bytes: payload of a full packet.
-        delays: False if switches send without propagation delay and have no latency.
+        delays: whether links out of switches have propagation delays, and switches have latencies.
         """
         self._topology = topology
         self._mtu_bytes = mtu_bytes
@@ -137,7 +137,7 @@ class FairSharing:
         )
 
     def of(self, rows: Iterable[FlowRow]) -> Fair | UnsetType:
-        """The mean times of the finished flows; unset if no flow finished, or if there are too many."""
+        """The mean times of the finished flows; unset if no flow finished, or if there are too many flows."""
         done = [row for row in rows if row.fct_ns is not None]
         fluids = [
             Fluid(
@@ -172,7 +172,9 @@ class FairSharing:
         return capacities
 
     def _across(self, kind: str, area_of: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
-        """The part out of the source's area (`end` 0) or into the destination's (1); None within one area."""
+        """The part out of the source's area (`end` 0) or into the destination's area (1); None if both areas
+        are the same. An area is a leaf or a group.
+        """
         ends = area_of(src), area_of(dst)
         return None if ends[0] == ends[1] else (kind, ends[end])
 
@@ -183,7 +185,7 @@ class FairSharing:
         return self._group_of(self._leaf(host))
 
     def _group_of(self, switch: str) -> str:
-        """A switch's pod or group; a switch in no group, which may be between groups, is its own group."""
+        """A switch's pod or group; a switch without a group, such as a core switch, is a group by itself."""
         number = self._topology.switch(switch).group
         return switch if number < 0 else str(number)
 
@@ -198,7 +200,7 @@ class FairSharing:
         return source.delay_ns + delays[target.switch] + target.delay_ns
 
     def _least_delays(self, start: str) -> dict[str, int]:
-        """The least delay in ns from the ingress of a switch to the egress of every other (Dijkstra)."""
+        """The least delay in ns from the ingress of a switch to the egress of every switch (Dijkstra)."""
         latency_ns = self._topology.latency_ns
         delays_ns: dict[str, int] = {}
         waiting = [(latency_ns, start)]

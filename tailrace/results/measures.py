@@ -29,7 +29,7 @@ def mean_of(column: str) -> Compute:
 
 
 def percentile_of(column: str, percent: int) -> Compute:
-    """A percentile of a column over the flows; None if not all finished, as slow ones are missing."""
+    """A percentile of a column over the flows; None if a flow did not finish, since slow flows would lack."""
     return lambda result: (
         float(percentile(values, percent)) if (values := _finished(result, column)) else None
     )
@@ -53,7 +53,7 @@ def runtime(result: Result) -> float | None:
 
 
 def draining_share(result: Result) -> float | None:
-    """The mean over the flows of the share of the completion time for which they were drained."""
+    """The mean over the flows of the share of its completion time for which a flow was drained."""
     shares = [row.drained_ns / row.fct_ns for row in counted_rows(result) if row.fct_ns]
     return mean(shares) if shares and result.complete else None
 
@@ -78,8 +78,9 @@ def completed_share(result: Result) -> float | None:
 
 
 def summary(path: str, over: str = "") -> Compute:
-    """A value of the summary at a dotted path of attributes and keys, or, with `over`, its ratio to the value
-    there; None if a value is absent, or the divisor is 0.
+    """The value of the summary at `path`, or with `over` its ratio to the value at `over`.
+
+    Paths are attributes and keys with dots between them. None if a value is absent, or the divisor is 0.
     """
 
     def compute(result: Result) -> float | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics, which defines names and values for tables, figures, claims and stored runs.
 
-Times are in ns, sizes in bytes, shares from 0 to 1, rates in bit/s; `unit` says how they are shown
-(units.py). Plug-ins register their metrics in the same mapping.
+Times are in ns, sizes in bytes, shares from 0 to 1, rates in bit/s; `unit` is the unit in which they are
+shown (units.py). Plug-ins register their metrics in the same mapping.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ CLASS = "_of_"
 """The separator between metric and class of flows in a name such as `fct_p99_of_bystander`."""
 
 MAX_TITLE = 60
-"""Most characters of a title."""
+"""Maximum number of characters of a title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric.
 
-    title: the title of its column or axis
-    unit: the unit in which it is shown, one of units.py
+    title: the title of the metric's column or axis
+    unit: the unit in which the metric is shown, one of units.py
     definition: one sentence that defines the metric
-    source: the paper or standard that defines it; empty if it is defined here
+    source: the paper or standard that defines the metric; empty if it is defined here
     better: whether `less` or `more` is better; empty if neither
-    by_class: whether it is also computed for each class of flows
-    compute: computes it from a run; None if no run measures it
+    by_class: whether the metric is also computed for each class of flows
+    compute: computes the metric from a run; None if no run measures it
     """
 
     name: str
@@ -74,7 +74,7 @@ class Metric:
 
     @property
     def titled(self) -> str:
-        """The title with the unit in brackets, if it has one."""
+        """The title with the unit in brackets, if the unit has a name."""
         unit = UNITS[self.unit].name
         return f"{self.title} ({unit})" if unit else self.title
 
@@ -119,12 +119,19 @@ _BUILT_IN: tuple[Metric, ...] = (
         "runtime",
         "runtime",
         "us",
-        "Time from the first start to the last end of a flow.",
+        "Time from the start of the first flow to the end of the last.",
         runtime,
         "",
         "less",
     ),
-    *_distribution("slowdown", "slowdown", "times", "FCT over that of the flow alone", "slowdown", _SLOWDOWN),
+    *_distribution(
+        "slowdown",
+        "slowdown",
+        "times",
+        "FCT divided by the FCT of the same flow alone",
+        "slowdown",
+        _SLOWDOWN,
+    ),
     _flows(
         "out_of_order_share",
         "packets out of order",
@@ -289,7 +296,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "overtaken",
         "packets overtaken",
         "",
-        "First transmissions that arrived after a later one of their flow.",
+        "First transmissions that arrived after a later packet of their flow.",
         sum_of("overtaken"),
         "RFC 4737",
         "less",
@@ -303,7 +310,15 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Flowcut Table IV",
         "less",
     ),
-    _flows("drains", "drains", "", "Times that flows drained.", sum_of("drains"), "Flowcut §II-B", "less"),
+    _flows(
+        "drains",
+        "drains",
+        "",
+        "Number of times that flows drained.",
+        sum_of("drains"),
+        "Flowcut §II-B",
+        "less",
+    ),
     _flows(
         "path_changes",
         "path changes",
@@ -390,7 +405,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "completed_share",
         "flows completed",
         "%",
-        "Flows that finished, over all.",
+        "Flows that finished, over all flows.",
         completed_share,
         "",
         "more",
@@ -416,7 +431,7 @@ _BUILT_IN: tuple[Metric, ...] = (
     Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
 )
 METRICS = {entry.name: entry for entry in _BUILT_IN}
-"""All metrics by name; those of loaded plug-ins come last."""
+"""All metrics by name; the metrics of loaded plug-ins come last."""
 
 BUILT_IN = tuple(METRICS)
 
@@ -435,14 +450,14 @@ def plugin_metrics() -> Mapping[str, Metric]:
 def register(
     name: str, title: str, unit: str = "", *, definition: str = "", source: str = "", better: str = ""
 ) -> Callable[[Compute], Compute]:
-    """Register a function that computes a metric of a run; used as its decorator.
+    """Registers a function that computes a metric of a run; used as a decorator of the function.
 
     Args:
         name: the name in files and claims; a key of summary.json's `metrics`.
-        title: the title of its column or axis.
+        title: the title of the metric's column or axis.
         unit: one of units.py; the function returns times in ns, sizes in bytes, shares from 0 to 1.
-        definition: one sentence.
-        source: the paper or standard that defines it.
+        definition: one sentence that defines the metric.
+        source: the paper or standard that defines the metric.
         better: whether `less` or `more` is better, or empty.
 
     Raises:
@@ -452,8 +467,8 @@ def register(
     if name in METRICS:
         raise SpecError(f"metric {name!r} is registered twice")
     if unit not in UNITS:
-        known = ", ".join(each or "''" for each in UNITS)
-        raise SpecError(f"metric {name!r}: unit {unit!r} is not known; expected one of {known}")
+        units = ", ".join(each or "''" for each in UNITS)
+        raise SpecError(f"metric {name!r}: unit {unit!r} is not known; expected one of {units}")
     if not title.strip() or one_line(title, MAX_TITLE) != title:
         raise SpecError(f"metric {name!r}: expected a title on one line of at most {MAX_TITLE} characters")
     if better not in ("less", "more", ""):
@@ -467,7 +482,7 @@ def register(
 
 
 def remove(name: str) -> None:
-    """Remove a metric of a plug-in; for tests."""
+    """Removes a metric of a plug-in; for tests."""
     METRICS.pop(name, None)
 
 
@@ -478,16 +493,16 @@ def metric(name: str) -> Metric:
         SpecError: there is no such metric.
     """
     base, flow_class = split_class(name)
-    known = metrics()
-    entry = known.get(base)
+    all_metrics = metrics()
+    entry = all_metrics.get(base)
     if entry is None or (flow_class and not entry.by_class):
         classes = f"one of them followed by {CLASS} and a class of flows ({', '.join(CLASSES)})"
-        raise SpecError(f"metric {unknown(name, known, classes)}")
+        raise SpecError(f"metric {unknown(name, all_metrics, classes)}")
     return replace(entry, name=name, title=f"{entry.title}, {flow_class}") if flow_class else entry
 
 
 def split_class(name: str) -> tuple[str, str]:
-    """The name of a metric without its class of flows, and the class; empty without a class."""
+    """The name of a metric without its class of flows, and the class, which is empty if there is none."""
     base, _, flow_class = name.rpartition(CLASS)
     return (base, flow_class) if flow_class in CLASSES else (name, "")
 
@@ -542,7 +557,7 @@ def _value(entry: Metric, result: Result) -> float | None:
 
 
 def _only(result: Result, flow_class: str) -> Result:
-    """The result reduced to the flows of one class, which then count even if they are background flows."""
+    """The result reduced to the flows of one class, which are then measured even if they are background."""
     rows = tuple(replace(row, flow_class=NO_CLASS) for row in result.rows if row.flow_class == flow_class)
     completed = sum(row.end_ns is not None for row in rows)
     changed = structs.replace(

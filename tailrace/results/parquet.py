@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes Arrow tables of typed columns as Parquet files; problems are raised as FileError.
 
-Arrow's reader trusts its input: from a damaged file it returns wrong numbers, or it aborts the process. So
-our files have a seal, a hash of the other bytes, between data and footer; the format allows other bytes
-there, and readers ignore them. Files of earlier versions and of other programs have no seal and are read
-without a check.
+Arrow's reader trusts its input: from a damaged file it returns wrong numbers, or it aborts the process.
+Therefore files of Tailrace have a seal, a hash of all other bytes, between data and footer, where the format
+allows other bytes and readers ignore them. Files of earlier versions and of other programs have no seal and
+are read without this check.
 
-A few compressed bytes can expand to any number of rows: so a table is decompressed one batch of rows at a
-time and refused as soon as it is too large. A table with unexpected columns is not decompressed at all.
+A few compressed bytes can expand to any number of rows. Therefore a table is decompressed one batch of rows
+at a time, and refused as soon as it is too large. A table with unexpected columns is not decompressed at all.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tailrace.spec.limits import refuse_above
 from tailrace.tables.arrow import TEXT, Columns
 
 MOST_BYTES = 1 << 30
-"""Limit of a decompressed table; a table of the largest allowed number of flows has half as many bytes."""
+"""Size limit of a decompressed table; a table with the maximum number of flows has half as many bytes."""
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _SEAL = b"\0tailrace sha256\0"
 _COMPRESSION = "zstd(3)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
-"""Arrow has several string types, and other programs use them."""
+"""Arrow's string types; other programs may use each of them."""
 
 
 def write_parquet(table: Table, path: Path) -> None:
@@ -46,11 +46,11 @@ def write_parquet(table: Table, path: Path) -> None:
 
 
 def _footer(content: bytes) -> int:
-    """The offset of a file's footer; the footer's size follows it, before the last four bytes."""
+    """The offset of a file's footer. After the footer are its size, and the four magic bytes."""
     return len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES : -len(_MAGIC)], "little")
 
 
-def _sound(content: bytes) -> bool:
+def _is_intact(content: bytes) -> bool:
     """Whether a file has Parquet's magic bytes and, if it has a seal, is unchanged."""
     if not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
         return False
@@ -72,7 +72,7 @@ def _table(content: bytes) -> Table:
     return read_arrow(io.BytesIO(content)).read_all()
 
 
-# results are passed between processes, and arro3 tables cannot be pickled by themselves
+# results are passed between processes, but arro3 tables do not support pickle
 copyreg.pickle(Table, lambda table: (_table, (_content(table),)))
 
 
@@ -87,7 +87,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
         content = read_bytes(path)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    if not _sound(content):
+    if not _is_intact(content):
         raise FileError(path, "", f"no table of {what}, or a damaged one")
     try:
         reader = read_arrow(io.BytesIO(content))
@@ -96,7 +96,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
     except BaseException as error:
-        # a panic of Arrow's Rust code is only a BaseException; so is KeyboardInterrupt, which stays as it is
+        # a panic of Arrow's Rust code is a BaseException but not an Exception, like KeyboardInterrupt
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
@@ -119,7 +119,7 @@ def refuse_missing(
 
 
 def _unexpected(schema: Schema, columns: Columns) -> str | None:
-    """The first column that is unexpected, given twice or of another type; None if all are as expected."""
+    """The first column that is unexpected, given twice or of another type; None: all are as expected."""
     expected = dict(columns)
     for name, kind in zip(schema.names, schema.types, strict=True):
         wanted = expected.pop(name, None)

@@ -23,11 +23,11 @@ PER_MILLE = 1000
 class Queues(Struct, frozen=True, kw_only=True):
     """Bounds of the egress queues of switches, in bytes; an absent field means that there is no such bound.
 
-    limit_bytes: data packets that would exceed it are dropped or, with `trims`, cut to their headers
+    limit_bytes: limit of a queue; data packets that would exceed it are dropped or, with `trims`, trimmed
     holds_all: whether the limit is at least all data that senders may have in flight, so that no queue fills
-    kmin_bytes, kmax_bytes, pmax: ECN marking by RED
+    kmin_bytes, kmax_bytes, pmax: ECN marking by RED; pmax from 0 to 1
     xoff_bytes, xon_bytes, headroom_bytes: PFC thresholds of an ingress port
-    buffer_bytes: memory of a switch that its ports share
+    buffer_bytes: memory of a switch, shared by its ports
     """
 
     limit_bytes: int | UnsetType = UNSET
@@ -63,14 +63,14 @@ def queues_of(job: Job) -> Queues:
 
 
 def queue_text(bounds: Sequence[Queues]) -> str:
-    """A description of bounds that are equal except perhaps for their limits."""
+    """A description of bounds; they may differ only in their limits."""
     first = bounds[0]
     sizes = sorted({each.limit_bytes for each in bounds if not isinstance(each.limit_bytes, UnsetType)})
     size = " to ".join(dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))) if sizes else ""
     if not sizes:
         parts = ["no limit"]
     elif first.holds_all:
-        parts = [f"room for all data under way ({size})"]
+        parts = [f"room for all data in flight ({size})"]
     else:
         parts = [f"data beyond {size} are {'trimmed' if first.trims else 'dropped'}"]
     if isinstance(first.kmin_bytes, UnsetType) or isinstance(first.kmax_bytes, UnsetType):

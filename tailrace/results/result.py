@@ -42,15 +42,14 @@ T = TypeVar("T")
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
 RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
-"""All files that a run may have in its folder; a folder without the first has no run."""
+"""All files that a run may have in its folder; a folder without SUMMARY contains no run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """One run: its case (`clean` or the faults' names), its scheme's label, and its measurements.
 
-    `metrics` is set for a stored run, which has no rows; otherwise metrics are computed from the other
-    fields.
+    A stored run has `metrics` but no rows; for other runs metrics are computed from the other fields.
     """
 
     case: str
@@ -70,21 +69,21 @@ class Result:
     @property
     def p99_ns(self) -> int | None:
         """The 99th percentile of the completion times of the finished flows; None if no flow finished."""
-        figures = self.summary.fct_ns
-        return None if isinstance(figures, UnsetType) else figures.p99
+        fct_ns = self.summary.fct_ns
+        return None if isinstance(fct_ns, UnsetType) else fct_ns.p99
 
     @property
     def flows(self) -> Table:
         """One row per flow, as in flows.parquet: an Arrow table, which polars, pandas and NumPy accept.
 
-        Columns are named after the fields of FlowRow, except for `class`. Times are ns since the traffic
-        began, and missing if the flow did not finish.
+        Columns have the names of FlowRow's fields, except for `class`, the field `flow_class`. Times are in
+        ns since the start of the traffic, and missing if the flow did not finish.
         """
         return flow_table(self.rows)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Reasons to distrust the run, one line each: a deadlock, unfinished flows, an overloaded machine."""
+        """Problems of the run, one line each: a deadlock, unfinished flows, an overloaded machine."""
         problems = []
         if not isinstance(self.summary.deadlock, UnsetType):
             problems.append(f"{self.case}, {self.label}: deadlocked: {waiting_line(self.summary.deadlock)}")
@@ -107,7 +106,7 @@ class Result:
 
 
 def max_fct_ns(results: Sequence[Result]) -> int:
-    """The longest completion time of all measured flows that finished; 0 if there are none."""
+    """The longest completion time of all measured flows that finished; 0 without such flows."""
     return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
 
 
@@ -117,7 +116,7 @@ def to_json(document: msgspec.Struct) -> str:
 
 
 def write_result(result: Result, folder: Path) -> None:
-    """Write summary.json, flows.parquet and the run's other files into a folder, creating it if needed."""
+    """Writes summary.json, flows.parquet and the run's other files into a folder, creating it if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
     write_rows(result.rows, folder / FLOWS)
@@ -163,7 +162,7 @@ def read_summary(path: Path) -> Summary:
     """The summary in a file.
 
     Raises:
-        FileError: it cannot be read, is not a summary, or has another format.
+        FileError: the file cannot be read, is not a summary, or has another format.
     """
     summary = read_struct(path, Summary, "no summary of a run")
     refuse_other_format(path, "format", read_struct(path, Formatted).format)
@@ -171,7 +170,7 @@ def read_summary(path: Path) -> Summary:
 
 
 class Formatted(msgspec.Struct):
-    """The format of a summary; the first versions did not write it, which reads as 0."""
+    """The format of a summary; 0 for the first versions, which did not write it."""
 
     format: int = 0
 
@@ -188,7 +187,8 @@ def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace 
     """The content of a JSON file as a struct of the type `shape`.
 
     Raises:
-        FileError: it cannot be read, or does not have this shape; the message then begins with `otherwise`.
+        FileError: the file cannot be read, or does not have this type; in the latter case the message begins
+            with `otherwise`.
     """
     try:
         return msgspec.json.decode(without_bom(read_bytes(path)), type=shape)

@@ -4,7 +4,7 @@
 results.json          axes, runs with their folders, summary rows, the command that repeats all runs
 runs.parquet          one row per run: the values of the axes, and every metric that any run has
 table.md              the table of `tailrace compare` and `tailrace sweep`
-FOLDER/summary.json   summary of a run; its folder also has flows.parquet and its other files (result.py)
+FOLDER/summary.json   summary of a run; FOLDER also contains the run's other files (result.py)
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Run:
     """A run of a grid.
 
     settings: the run's value on each axis of the sweep
-    folder: the folder of its files, relative to that of the results
+    folder: the folder of the run's files, relative to the folder of the results
     result: None if the run failed
     failed: why the run failed
     """
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Its settings on one line."""
+        """The run's settings on one line."""
         return run_name(self.settings)
 
 
@@ -87,9 +87,9 @@ class Results:
     runs: in the order of the axes, the last varying fastest; each has `settings`, `folder`, `result`,
         `failed`
     first: the scheme to which ratios are relative; empty without ratios
-    over_seeds: whether the table has means over the seeds; otherwise it has a row for each seed
+    over_seeds: whether the table shows means over the seeds; otherwise it has a row for each seed
     left_out: schemes that cannot run on the network
-    command: the command line that repeats all runs; empty if no single one can express them
+    command: the command line that repeats all runs; empty if a single command cannot do that
     """
 
     axes: Mapping[str, tuple[Setting, ...]]
@@ -111,9 +111,9 @@ class Results:
         for run in self.runs:
             if run.failed:
                 rest = run_name({key: value for key, value in run.settings.items() if key != SEED})
-                alike = seeds.setdefault((rest, run.failed), [])
+                failed_seeds = seeds.setdefault((rest, run.failed), [])
                 if len(self.axes.get(SEED, ())) > 1:
-                    alike.append(int(run.settings[SEED]))
+                    failed_seeds.append(int(run.settings[SEED]))
         return tuple(
             f"{' '.join(filter(None, (name, f'seed {seeds_text(numbers)}' if numbers else '')))}: {reason}"
             for (name, reason), numbers in seeds.items()
@@ -125,11 +125,12 @@ class Results:
         return all(run.result is not None and run.result.complete for run in self.runs)
 
     def result(self, **settings: Setting) -> Result:
-        """The run with these settings, such as `scheme="ecmp", seed=2`; axes with a single value may be
-        omitted.
+        """The run with these settings, such as `scheme="ecmp", seed=2`.
+
+        Axes with a single value may be omitted.
 
         Raises:
-            SpecError: there is no such run, or there are several.
+            SpecError: there is no such run, or there are several such runs.
         """
         matching = [
             run.result
@@ -139,12 +140,12 @@ class Results:
         if len(matching) == 1:
             return matching[0]
         problem = f"{len(matching)} results" if matching else "no result"
-        known = "; ".join(f"{key}={','.join(map(str, values))}" for key, values in self.axes.items())
-        raise SpecError(f"{problem} of {run_name(settings) or 'all runs'}; expected one run of {known}")
+        axes = "; ".join(f"{key}={','.join(map(str, values))}" for key, values in self.axes.items())
+        raise SpecError(f"{problem} of {run_name(settings) or 'all runs'}; expected one run of {axes}")
 
     @property
     def flows(self) -> Table:
-        """The flows of all runs in one Arrow table: a column for each axis, then those of Result.flows."""
+        """The flows of all runs in one Arrow table: a column for each axis, then those in Result.flows."""
         rows = [
             (run.settings, row)
             for run in self.runs
@@ -157,7 +158,7 @@ class Results:
 
     @property
     def metrics(self) -> Table:
-        """One row per run that did not fail: its value on each axis, and every metric that any run has."""
+        """One row per run that did not fail: the value on each axis, and every metric that any run has."""
         rows = [(run.settings, measure(run.result)) for run in self.runs if run.result is not None]
         axes = {key: _column_type(values) for key, values in self.axes.items()}
         names = dict.fromkeys(name for _, metrics in rows for name in metrics if name not in axes)
@@ -169,13 +170,15 @@ class Results:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """Groups of runs that differ only in their seeds, with their common settings."""
-        pooled = self.over_seeds
-        alike: dict[tuple[tuple[str, Setting], ...], list[Result]] = {}
+        over_seeds = self.over_seeds
+        by_settings: dict[tuple[tuple[str, Setting], ...], list[Result]] = {}
         for run in self.runs:
             if run.result is not None:
-                key = tuple(item for item in run.settings.items() if not (pooled and item[0] == SEED))
-                alike.setdefault(key, []).append(run.result)
-        return tuple(Group(dict(key), results[0].label, tuple(results)) for key, results in alike.items())
+                key = tuple(item for item in run.settings.items() if not (over_seeds and item[0] == SEED))
+                by_settings.setdefault(key, []).append(run.result)
+        return tuple(
+            Group(dict(key), results[0].label, tuple(results)) for key, results in by_settings.items()
+        )
 
     @cached_property
     def rows(self) -> list[SummaryRow]:
@@ -239,7 +242,7 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a run lacks the value of an axis, or the format is another."""
+        """Raises ValueError if a run's settings do not match the axes, or the format is not 1."""
         if self.format != 1:
             raise ValueError(f"format: expected 1, found {self.format}")
         for run in self.runs:
@@ -250,10 +253,10 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_results(done: Results, folder: Path) -> int:
-    """Write results.json and the tables into a folder that has the runs already.
+    """Writes results.json and the tables into a folder that already contains the runs.
 
-    The files of an earlier study are removed, since a folder has the results of one command. Returns the
-    number of runs that were removed.
+    The files of an earlier command are removed, since a folder contains the results of one command. Returns
+    the number of runs that were removed.
 
     Raises:
         SpecError, RunError: the folder cannot be written.
@@ -294,7 +297,7 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
 
 
 def _entries(path: Path) -> tuple[RunEntry, ...]:
-    """The runs that a results.json lists; none if it cannot be read."""
+    """The runs that a results.json lists; empty if the file cannot be read."""
     with suppress(FileError):
         return _document(path).runs
     return ()
@@ -347,10 +350,10 @@ def _read_run(path: Path, number: int, entry: RunEntry) -> Run:
 
 
 def within(path: Path, key: str, name: str) -> Path:
-    """The folder that a file names, relative to the file's own folder.
+    """The folder that a file names, relative to the folder of the file.
 
     Raises:
-        FileError: it is not below that folder, or it or a parent is a link.
+        FileError: the named folder is not below the folder of the file, or is or has a parent that is a link.
     """
     relative = Path(name)
     if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\0" in name:

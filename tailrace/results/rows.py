@@ -20,21 +20,28 @@ from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """One flow. Times are in ns since the traffic began; None if the flow did not finish.
+    """One flow. Times are in ns since the traffic began, and None if the flow did not finish.
 
-    `src` and `dst` are host names. `packets` counts data packets sent, including retransmissions; `received`
-    those that arrived, including duplicates, and `first_received` the first transmissions among these.
-    `out_of_order` counts first transmissions that arrived when another PSN was expected, not counting gaps
-    that losses left; `ood_max` is the largest distance between the two PSNs. `out_of_order_raw` counts all
-    arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2). `path_changes` counts
-    changes of path between packets in the order of sending.
-    `overtaken` counts first transmissions that arrived after a later one, `timeouts` retransmission timeouts,
-    `ce_marked` data packets that arrived with an ECN mark, `trimmed` those that arrived without their
-    payload, `nacks` the NACKs that report these to senders. `explored` counts packets whose path was random,
-    `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
-    `cnps_sent` counts DCQCN's CNPs from the receiver, `cnps_received` those that reached the sender.
-    `stretched` counts gaps between packets that the NIC stretched, by `stretched_ns` in total, and `natural`
-    gaps that exceeded the flowlet threshold anyway (HF2T §4). `flow_class` is the column `class`: classes.py.
+    src, dst: host names
+    packets: data packets sent, including retransmissions
+    received: data packets that arrived, including duplicates
+    first_received: first transmissions that arrived
+    out_of_order: first transmissions that arrived when another PSN was expected, except after gaps that
+        losses left
+    ood_max: largest distance between the two PSNs
+    out_of_order_raw: arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2)
+    path_changes: changes of path between consecutive packets, in the order of sending
+    drains, drained_ns: pauses of the flow for a change of path, and their total duration
+    overtaken: first transmissions that arrived after a later packet
+    timeouts: retransmission timeouts
+    ce_marked, trimmed: data packets that arrived with an ECN mark, and without their payload
+    nacks: NACKs that report trimmed packets to the sender
+    explored, reused, blocked: packets on a random path, packets on a path known to be good, and paths blocked
+        after a timeout (Spritz §IV)
+    cnps_sent, cnps_received: DCQCN's CNPs that the receiver sent, and that reached the sender
+    stretched, stretched_ns: gaps between packets that the NIC stretched, and by how much in total (HF2T §4)
+    natural: gaps that exceeded the flowlet threshold without being stretched
+    flow_class: the column `class` (tailrace/experiments/workloads/classes.py)
     """
 
     id: int
@@ -73,7 +80,7 @@ class FlowRow:
 
 
 _FIELDS = {"class": "flow_class"}
-"""Field by column, if the column's name cannot be a field's."""
+"""The field of each column whose name is a keyword of Python."""
 
 _COLUMNS = {field: column for column, field in _FIELDS.items()}
 _TYPES = {"int": INTEGER, "int | None": INTEGER, "float | None": NUMBER, "str": TEXT}
@@ -129,7 +136,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     """The rows of a flows.parquet.
 
     Raises:
-        FileError: it cannot be read, has other columns, or a flow without bytes.
+        FileError: the file cannot be read, has other columns, or contains a flow of 0 bytes.
     """
     table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
     refuse_missing(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)

@@ -9,9 +9,9 @@
 queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
 `tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
 
-Bins of gaps are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin
-counts by its lower edge, so Gaps.at_least may miss gaps that exceed the threshold by less than 1/128, but it
-never counts a gap below it.
+The bins of gaps.parquet are those of tailrace/hosts/gaps/histogram.py: a bin is at most `low_ns` / 128 wide.
+Gaps.at_least counts the bins whose lower edge reaches the threshold. So it may miss gaps that exceed the
+threshold by less than 1/128, but never counts a gap below the threshold.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tailrace.tables.arrow import INTEGER, Columns, make_table, values_of
 QUEUES, PATHS, GAPS, EVENTS = "queues.parquet", "paths.parquet", "gaps.parquet", "events.jsonl"
 
 MOST_ROWS = 20_000_000
-"""Most rows of a timeline that is read."""
+"""Largest number of rows of a timeline file; larger files are refused."""
 
 _GAP_COLUMNS = {"low_ns": INTEGER, "count": INTEGER}
 
@@ -47,7 +47,7 @@ def write_timelines(timelines: Timelines, folder: Path) -> None:
 
 
 def read_timelines(folder: Path) -> Timelines:
-    """Reads the timelines of a run from its folder; a missing file gives None.
+    """Reads the timelines of a run from its folder; None for a missing file.
 
     Raises:
         FileError: a file cannot be read, or has other columns or missing values.
@@ -88,7 +88,7 @@ def read_gaps(folder: Path) -> Gaps | None:
 
 
 def write_events(events: Sequence[Event], folder: Path) -> None:
-    """Writes the event log into a folder; no file without events."""
+    """Writes the event log into a folder. Without events there is no file."""
     if events:
         lines = "".join(json.dumps(structured(event)) + "\n" for event in events)
         (folder / EVENTS).write_text(lines, "utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the result of one run, its rows and summary, from the plan and the measurements of a backend."""
+"""Computes the result (rows and summary) of one run from the plan and the measurements of a backend."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tailrace.spec import parse, plugins
 from tailrace.topology.timing import base_rtt_ns
 
 SPRITZ = "spritz"
-"""The summary's key for Spritz in NICs and the algorithms it is compared with; others have their own key."""
+"""The summary's key for Spritz and for its baselines in NICs; other NIC algorithms have their own key."""
 
 
 def result_of(
@@ -153,12 +153,14 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
 
 
 def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
-    """HF2T §4: sums over the flows and NICs, and least, median and greatest T of the NICs that learnt it."""
+    """HF2T §4: sums over the flows and NICs, and minimum, median and maximum of T, the threshold in ns that
+    NICs learn, over the NICs that have learnt it.
+    """
     values = column_sums(rows, "stretched", "stretched_ns", "natural")
     values["trainings"] = sum(nic.trainings for nic in nics)
-    known = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
-    if known:
-        values |= {"t_ns_least": known[0], "t_ns_median": percentile(known, 50), "t_ns_most": known[-1]}
+    learnt = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
+    if learnt:
+        values |= {"t_ns_least": learnt[0], "t_ns_median": percentile(learnt, 50), "t_ns_most": learnt[-1]}
     return values
 
 

@@ -2,20 +2,21 @@
 """Properties of a network over time, as papers plot them, from samples of its ports (run_files.py):
 throughput, utilisation of links and its imbalance, queues, pauses.
 
-Sample k has the bytes b that a port of rate r started to send in the time t since the previous sample; the
-port's *utilisation* in interval k is 8 b / (r t). It may exceed 1 by a frame, which counts when it starts.
-Rates are those of the topology; a fault that slows down a link shows as a lower utilisation.
+Sample k contains b, the bytes that a port of rate r (bit/s) started to send in the t seconds since the
+previous sample; the port's *utilisation* in interval k is 8 b / (r t). Since a frame counts when its
+transmission starts, the utilisation may exceed 1 by a frame. Rates are those of the topology; a fault that
+slows down a link shows as a lower utilisation.
 
 * throughput: rate of all traffic from switches to hosts, including headers and ACKs.
 * utilisation: of links between switches, separately for each direction.
 * imbalance: (max - min) / mean of the utilisations of one switch's uplinks in one interval (CONGA, SIGCOMM
-  2014, §5.2.3), for all intervals in which they carried anything. Uplinks lead to switches that are not
-  nearer to hosts: from leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies they
-  are all links between switches.
+  2014, §5.2.3), for all intervals in which the uplinks carried traffic. Uplinks lead to switches that are
+  not nearer to hosts: from leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies
+  all links between switches are uplinks.
 * queues: the lengths of all ports that ever sent or queued anything, at every sample.
 * paused: the share of these ports and samples at which PFC paused the port.
 
-All cover the intervals from the first to the last in which any port sent.
+All metrics cover the intervals from the first to the last in which any port sent.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Utilisation over time: the mean over all links, and that of the most used link."""
+    """Utilisation over time: the mean over all links, and the mean of the most used link."""
 
     mean: float
     max: float
@@ -113,7 +114,7 @@ class Series:
 
 
 def series_of(queues: Table) -> Series | None:
-    """The samples of queues.parquet; None if nothing was ever sent, or there is only one sample."""
+    """The samples of queues.parquet; None if nothing was sent, or if there is only one sample."""
     columns = values_of(queues)
     rows: dict[tuple[str, int], list[int]] = {}
     for row, key in enumerate(zip(columns["switch"], columns["port"], strict=True)):
@@ -139,32 +140,32 @@ def series_of(queues: Table) -> Series | None:
 
 def throughput(series: Series, topology: Topology) -> list[float]:
     """The total rate at which switches send to hosts, in bit/s, in each interval."""
-    towards = [port for port in series.ports if topology.ports_of(port.switch)[port.number].kind == HOST]
+    to_hosts = [port for port in series.ports if topology.ports_of(port.switch)[port.number].kind == HOST]
     return [
-        sum(port.sent[k] for port in towards) * NS_BITS / took_ns
-        for k, took_ns in enumerate(series.intervals, start=1)
+        sum(port.sent[k] for port in to_hosts) * NS_BITS / interval_ns
+        for k, interval_ns in enumerate(series.intervals, start=1)
     ]
 
 
 def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], list[float]]:
     """The utilisation of each port to another switch in each interval, including ports that never sent."""
-    rates = {}
-    seen = {(port.switch, port.number): port for port in series.ports}
-    nothing = [0.0] * len(series.intervals)
+    values = {}
+    sampled = {(port.switch, port.number): port for port in series.ports}
+    zeros = [0.0] * len(series.intervals)
     for switch in topology.switches:
         for number, peer in topology.ports_of(switch.name).items():
             if peer.kind == HOST:
                 continue
-            port = seen.get((switch.name, number))
-            rates[switch.name, number] = (
-                nothing
+            port = sampled.get((switch.name, number))
+            values[switch.name, number] = (
+                zeros
                 if port is None
                 else [
-                    port.sent[k] * NS_BITS / (took_ns * peer.rate_bps)
-                    for k, took_ns in enumerate(series.intervals, start=1)
+                    port.sent[k] * NS_BITS / (interval_ns * peer.rate_bps)
+                    for k, interval_ns in enumerate(series.intervals, start=1)
                 ]
             )
-    return rates
+    return values
 
 
 def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topology) -> list[list[float]]:
@@ -172,9 +173,9 @@ def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topolog
     groups = [[used[key] for key in ports] for ports in uplinks(topology) if len(ports) > 1]
     return [
         [
-            (max(each) - min(each)) / mean(each)
-            for each in ([values[k] for values in group] for group in groups)
-            if any(each)
+            (max(loads) - min(loads)) / mean(loads)
+            for loads in ([values[k] for values in group] for group in groups)
+            if any(loads)
         ]
         for k in range(len(next(iter(used.values()), ())))
     ]
@@ -212,10 +213,10 @@ def queue_lengths(series: Series) -> list[int]:
 def flow_throughput(
     timelines: Timelines, rows: Sequence[FlowRow], topology: Topology, mtu_bytes: int
 ) -> tuple[list[int], dict[int, list[float]]]:
-    """The rate, in bit/s, of payload of followed flows that arrives at the last switch before the
-    destination.
+    """For each flow in timelines.paths, the rate in bit/s at which its payload arrives at the last switch
+    before the destination.
 
-    Retransmissions count, too. A flow's last packet may be shorter than the others.
+    Retransmissions count, too.
 
     Returns: the boundaries of intervals in ns (times of samples, or equally spaced if there are none), and
         for each flow the rate in each interval; there is one more boundary than rates.
@@ -246,6 +247,7 @@ def flow_throughput(
         packets = -(-sizes[flow] // mtu_bytes)
         first = min(psn for _, psn in arrived)
         for time_ns, psn in arrived:
+            # the last packet may be shorter than the others
             payload = min(mtu_bytes, sizes[flow] - (psn - first) * mtu_bytes) if psn - first < packets else 0
             bits[bisect_right(times, time_ns)] += 8 * payload
         rates[flow] = [
@@ -256,25 +258,27 @@ def flow_throughput(
 
 
 def summary(queues: Table, topology: Topology) -> Sampled | msgspec.UnsetType:
-    """Summarises samples; unset if nothing was sent."""
+    """The summary of samples; UNSET if nothing was sent."""
     series = series_of(queues)
     if series is None:
         return msgspec.UNSET
-    took_ns = series.intervals
+    intervals_ns = series.intervals
     rates, used, lengths = throughput(series, topology), utilisation(series, topology), queue_lengths(series)
-    uneven = [value for values in imbalance(used, topology) for value in values]
-    paused = [stopped for port in series.ports for stopped in port.paused[1:]]
-    over_time = [_time_mean(values, took_ns) for values in used.values()] or [0.0]
+    imbalances = [value for values in imbalance(used, topology) for value in values]
+    paused = [is_paused for port in series.ports for is_paused in port.paused[1:]]
+    link_means = [_time_mean(values, intervals_ns) for values in used.values()] or [0.0]
     return Sampled(
-        period_ns=took_ns[0],
-        intervals=len(took_ns),
-        throughput_bps=Rates(_time_mean(rates, took_ns), max(rates)),
-        utilisation=Used(mean(over_time), max(over_time)),
+        period_ns=intervals_ns[0],
+        intervals=len(intervals_ns),
+        throughput_bps=Rates(_time_mean(rates, intervals_ns), max(rates)),
+        utilisation=Used(mean(link_means), max(link_means)),
         queue_bytes=Lengths(mean(lengths), percentile(lengths, 50), percentile(lengths, 99), lengths[-1]),
         paused_share=sum(paused) / len(paused),
-        imbalance=Imbalance(mean(uneven), percentile(uneven, 99)) if uneven else msgspec.UNSET,
+        imbalance=Imbalance(mean(imbalances), percentile(imbalances, 99)) if imbalances else msgspec.UNSET,
     )
 
 
-def _time_mean(values: Sequence[float], took_ns: Sequence[int]) -> float:
-    return sum(value * took for value, took in zip(values, took_ns, strict=True)) / sum(took_ns)
+def _time_mean(values: Sequence[float], intervals_ns: Sequence[int]) -> float:
+    """The mean of values, weighted by the lengths of their intervals."""
+    weighted = sum(value * length for value, length in zip(values, intervals_ns, strict=True))
+    return weighted / sum(intervals_ns)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of measured values.
 
-A percentile is always one of the measured values, without interpolation: the smallest value that at least p %
-of the values do not exceed (nearest rank). So with 8 flows the 99th percentile is the slowest flow.
+The p-th percentile is the smallest measured value such that at least p % of the values are at most as large
+(nearest rank, without interpolation). So with 8 flows the 99th percentile is the slowest flow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 P99_FLOWS = 1000
-"""Fewest flows for which a 99th percentile is shown: ten flows are then at or above it."""
+"""Fewest flows for which a 99th percentile is shown: ten flows then rank above the percentile."""
 
 P95_FLOWS = 200
 """Fewest flows for which a 95th percentile is shown, for the same reason; with fewer the maximum is shown."""
@@ -74,7 +74,7 @@ def mean(values: Sequence[int] | Sequence[float]) -> float:
 def cumulative(values: Sequence[int] | Sequence[float], total: int) -> tuple[list[float], list[float]]:
     """Points of the empirical distribution: the sorted values, and for each the share of `total` up to it.
 
-    With fewer values than `total` (flows that did not finish) the shares end below 1.
+    If some flows did not finish, there are fewer values than `total`, and the last share is below 1.
     """
     ordered = sorted(float(value) for value in values)
     return ordered, [(rank + 1) / total for rank in range(len(ordered))]

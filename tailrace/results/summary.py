@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summary.json of one run, aggregated from its rows and its switches' counters only.
+"""summary.json of one run, and the parts of it that follow from the run's rows and its switches' counters.
 
 A key is absent if its value was not observed: BMv2's traffic manager does not report what it dropped, runs in
 real time have no trace hash, a run in which no flow finished has no completion times.
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 FLOWLETS = "flowlets_"
 FLOWLETS_AT_LEAVES = "flowlets_at_leaves"
-"""The prefix of counters of flowlets, and the summary's key for those at switches with hosts."""
+"""The prefix of counters of flowlets, and the summary's key for flowlets that switches with hosts started."""
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -59,11 +59,11 @@ class Packets(msgspec.Struct, frozen=True):
         sent = delivered + trimmed + dropped_data + under_way
 
     `out_of_order` counts first transmissions that arrived with another PSN than expected, not counting gaps
-    that losses left (tailrace/hosts/nic/order.py); its share is of `first_delivered`. `out_of_order_raw`
-    counts all arrivals with another PSN than the transport expected; its share is of `delivered`, as Flowcut
-    §III-C2 and Spritz Fig. 6 define: with go-back-N every packet behind a late one counts, and every
-    duplicate. `ood_p99` is a percentile over the flows of each flow's largest out-of-order degree, in
-    packets.
+    that losses left (tailrace/hosts/nic/order.py); `out_of_order_share` is its ratio to `first_delivered`.
+    `out_of_order_raw` counts all arrivals with another PSN than the transport expected;
+    `out_of_order_raw_share` is its ratio to `delivered`, as in Flowcut §III-C2 and Spritz Fig. 6: with
+    go-back-N every packet after a late one counts, and so does every duplicate. `ood_p99` is the 99th
+    percentile over the flows of `ood_max` (rows.py), in packets.
     """
 
     sent: int
@@ -110,7 +110,7 @@ OF_THE_RUN_ITSELF = frozenset(
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `option_string` has the options with which `tailrace run` repeats it.
+    """One run. `format` is FORMAT, and `option_string` has the options of `tailrace run` that repeat the run.
     `overload_reasons`, `faults` and `time_scale` must be considered when reading the other keys. `queues` has
     the bounds of switches' queues (queues.py).
 
@@ -125,9 +125,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     for each of them `cpu_s`, `waited_s` (time it waited for others), `meetings` (synchronisations), and the
     `frames` and `bytes` passed to others. `sampled` summarises samples of ports
     (tailrace/results/sampled.py); `fair` has the times of the same flows under fluid max-min fairness
-    (fair.py there). `metrics` has those of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with
-    its SHA-256 or version. `deadlock` is present if the run was ended because switches paused each other in a
-    cycle: the queues, each of which waits for the next one, and the last for the first.
+    (tailrace/results/fair.py). `metrics` has the metrics of plug-ins (metrics.py), `plugins` all loaded
+    plug-ins, each with its SHA-256 or version. `deadlock` is present if switches paused each other in a
+    cycle, which ends the run. It lists the queues: each waits for the next, and the last for the first.
     """
 
     format: int = FORMAT
@@ -212,13 +212,13 @@ def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
     for name in dict.fromkeys(row.flow_class for row in rows if row.flow_class):
         of_class = [row for row in rows if row.flow_class == name]
         done = sum(row.end_ns is not None for row in of_class)
-        again = sum(row.retransmitted for row in of_class)
-        by_class[name] = Class(len(of_class), done, completion(of_class), again)
+        retransmitted = sum(row.retransmitted for row in of_class)
+        by_class[name] = Class(len(of_class), done, completion(of_class), retransmitted)
     return by_class or UNSET
 
 
 def column_sums(rows: Sequence[FlowRow], *columns: str) -> dict[str, int]:
-    """The sum of each of some columns over the flows."""
+    """The sum over the flows of each of these columns, by column."""
     return {name: sum(getattr(row, name) for row in rows) for name in columns}
 
 
@@ -229,7 +229,7 @@ def packets(
     data: DataSeen | None = None,
     trimmed: int | None = None,
 ) -> Packets:
-    """Sums over the rows, and counts of switches and the network, each None if nothing counted it."""
+    """Counts of packets: sums over the rows, and counts by switches and the network (None: not counted)."""
     delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
     out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
     control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
@@ -253,7 +253,7 @@ def packets(
 
 
 def known(value: T | None) -> T | UnsetType:
-    """The value, or UNSET, which leaves its key out of the summary, for None."""
+    """The value; for None UNSET, which omits the key from the summary."""
     return UNSET if value is None else value
 
 
@@ -262,7 +262,7 @@ def counters(
 ) -> dict[str, int] | UnsetType:
     """Sums over all switches of the counters with these prefixes; unset if no switch has such a counter.
 
-    For the most recirculations of a packet it is the maximum over the switches instead.
+    MOST_RECIRCULATIONS, the largest number of any packet, is the maximum over the switches instead.
     """
     sums: dict[str, int] = {}
     for values in switches.values():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a table: columns for the axes of the runs and for metrics, one row per group of runs.
+"""Results as a table: columns for the axes (parameters in which the runs differ) and for metrics, one row per
+group of runs that differ only in the seed.
 
-With several seeds a row has means with their intervals, and ratios are paired by seed (estimates.py). Cells
-that are not significantly worse than the best of their setting are highlighted.
+With several seeds a row has means with their intervals, and ratios are paired by seed (estimates.py). A cell
+is highlighted if no scheme with the same values on the other axes is significantly better.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ SHOWN = {
     "fct_fair": 8,
 }
 """Metrics that the printed table shows if they were observed, with the rank of the column (a narrow terminal
-drops high ranks first). Other metrics are in data formats only, or shown on request. With few flows p99 is
-replaced by p95 or the maximum. Metrics of plug-ins are shown, too."""
+drops columns with high ranks first). Other metrics are in data formats only, or shown on request. With few
+flows p95 or the maximum replaces p99. Metrics of plug-ins are shown, too."""
 
 _RATIO_RANKS = dict(zip(RATIOS, (1, 2), strict=True))
 
@@ -76,8 +77,8 @@ ABOUT = {
     "rlb": ("pauses", "warnings", "recirculations"),
     "hf2t": ("flowlets", "stretched"),
 }
-"""The metrics that characterise a scheme, by the key of its summary. A narrow terminal drops them last if at
-least one in ABOUT_SHARE runs has the key.
+"""The metrics that characterise a scheme, by the scheme's key in the summary. A narrow terminal drops these
+columns last if at least 1 / ABOUT_SHARE of the runs have the key.
 """
 
 ABOUT_SHARE = 3
@@ -90,11 +91,11 @@ _FLOWLETS = ("flowlets", "stretched")
 
 
 def metric_column(name: str, rank: int = 0, *, data: bool = False) -> Column:
-    """The column of a metric. Completion times share a unit that the table chooses; others have their own."""
+    """The column of a metric. All completion times of flows share one unit, which the table chooses."""
     entry = metric(name)
     if entry.unit == "us":
-        of_flows = _FCT if name.startswith("fct_") else ""
-        return Column(name, is_time=True, unit_of=of_flows, title=entry.title, rank=rank, data=data)
+        shared_unit = _FCT if name.startswith("fct_") else ""
+        return Column(name, is_time=True, unit_of=shared_unit, title=entry.title, rank=rank, data=data)
     return Column(name, title=entry.titled, show=UNITS[entry.unit].without_name, rank=rank, data=data)
 
 
@@ -203,7 +204,7 @@ def _ratio_columns(first: str, percent: int) -> list[Column]:
 
 
 def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
-    """The columns, each followed by those of its interval's ends if a row has an interval."""
+    """The columns; after each one, the columns of its interval's ends if a row has an interval."""
     seen = {name for row in rows for name in row}
     extended = []
     for column in columns:
@@ -243,7 +244,7 @@ def _caption(groups: Sequence[Group]) -> list[str]:
 
 
 def _about_runs(results: Sequence[Result]) -> list[str]:
-    """A line with flows, target and seeds if these are the same in all runs."""
+    """A line with flows, target and time scale if these are the same in all runs, and with all seeds."""
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     lines = {
         f"{summary.flows} flows a run, target {summary.target}"
@@ -265,7 +266,7 @@ def _about_seeds(groups: Sequence[Group]) -> list[str]:
 
 
 def _not_applied(results: Sequence[Result]) -> list[str]:
-    """A line for each setting that a target did not apply as asked, with the runs unless all are affected."""
+    """A line for each setting that a target did not apply as requested; names the runs unless all have it."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         for text in result.summary.not_applied or ():

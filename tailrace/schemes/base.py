@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of every scheme: its keys as they are written, and their values resolved for a network.
 
-Each scheme is declared in a file or folder beside this file. A struct has its keys (spec.keys) as they were
-given; its `resolve` returns another struct, in which every value is set, and which gives the entries of the
-switches and the configuration of the NICs. `@scheme` registers it. Defaults of values that all schemes have:
+Each scheme is declared in a file or folder beside this file. A struct contains its keys (spec.keys) as the
+user gave them; `@scheme` registers this struct. Its method `resolve` returns a struct of another class, in
+which every value is set. That class makes the entries of the switches and the configuration of the NICs.
+Defaults of values that all schemes have:
 
     queue limit   the most bytes that can be in flight, if known (SchemeContext); else one BDP per host of the
                   largest leaf, since all of them may send to one port with a window of one BDP each; at least
                   64 full frames (assumption)
-    RED           what the transport needs; else, for schemes whose NICs use ECN marks, from a fifth of a BDP
-                  to four fifths of one (assumption); else off
-    control       CONTROL_SHARE, and more if packets are small, as there are more ACKs then
+    RED           what the transport needs; else, for schemes whose NICs use ECN marks, from 1/5 to 4/5 of a
+                  BDP (assumption); else off
+    control       CONTROL_SHARE; more if packets are small, because there are then more ACKs
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ BY_TOPOLOGY = "from the topology"
 """Shown in listings as the default of a key whose default depends on the topology."""
 
 CONTROL_SHARE = 0.07
-"""The share of its link that a host needs for control packets: 62 bytes of ACK for each packet of 1082 bytes
-that the link can carry, as in experiments by default, and a fifth more (assumption).
+"""The share of its link that a host needs for control packets: an ACK of 62 bytes for each packet of 1082
+bytes, the default in experiments, and a fifth more (assumption).
 """
 
 MIN_QUEUE_FRAMES = 64
@@ -109,7 +110,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A scheme as it was given; a value that is None is resolved from the network. Its keys are the annotated
     fields, and those of Common and Hf2tSpec.
 
-    about: one line on what it does
+    about: one line on what the scheme does
     counters: prefixes of the names of its programs' special counters, whose sums a run's summary has
     """
 
@@ -148,8 +149,8 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self.only_transport or GoBackN.name
 
     def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:  # noqa: ARG002
-        """The size of a full frame, for schemes whose packets take paths of many lengths, which decides their
-        windows; None for other schemes.
+        """The size of a full frame, for schemes whose packets take paths of many lengths: their windows
+        depend on it. None for other schemes.
         """
         return None
 
@@ -157,7 +158,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """The scheme, after checking that its keys are consistent.
 
         Raises:
-            SpecError: they are not.
+            SpecError: the keys are inconsistent.
         """
         return self
 
@@ -165,12 +166,14 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """The scheme with all values set for a network.
 
         Raises:
-            IntentError: a parameter has no default there, or the scheme does not support the network.
+            IntentError: a parameter has no default for this network, or the scheme does not support it.
         """
         raise NotImplementedError
 
     def resolved(self, kind: type[R], topology: Topology, context: SchemeContext, **more: Any) -> R:
-        """The resolved scheme of a kind: common values, fields that have the same name here, and `more`."""
+        """A resolved scheme of the class `kind`: its fields get the values of `more`, the common values, and
+        this struct's values of the same name.
+        """
         values = self.common(topology, context) | more
         fields = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
         return kind(**values, **{name: value for name, value in fields.items() if value is not None})
@@ -192,8 +195,8 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         for known in (self.queue_limit_bytes, context.room_bytes):
             if known is not None:
                 return known
-        fullest = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
-        return max(fullest * bdp_bytes(topology, context.frame_bytes), MIN_QUEUE_FRAMES * context.frame_bytes)
+        hosts = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
+        return max(hosts * bdp_bytes(topology, context.frame_bytes), MIN_QUEUE_FRAMES * context.frame_bytes)
 
     def _marking(self, topology: Topology, context: SchemeContext) -> RedConfig | None:
         if self.red is not None:
@@ -226,8 +229,8 @@ def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | N
     """Resolves a scheme for a network.
 
     Raises:
-        IntentError: a parameter has no default there, or the scheme does not support the network.
-        SpecError: a topology file gives a switch a CPU port or a number of priority queues other than the
+        IntentError: a parameter has no default for this network, or the scheme does not support it.
+        SpecError: a topology file sets another CPU port or number of priority queues for a switch than its
             program was compiled for.
     """
     resolved: Resolved = given_by(

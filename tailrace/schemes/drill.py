@@ -22,7 +22,7 @@ class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
     """Every packet goes to the least loaded of two random next hops and the last choice."""
 
     name: ClassVar[str] = "drill"
-    about: ClassVar[str] = "every packet goes to the least loaded of three candidates"
+    about: ClassVar[str] = "every packet goes to the least loaded of two random next hops and the last choice"
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedDrill:
         return self.resolved(ResolvedDrill, topology, context, program=self.name)

@@ -18,7 +18,7 @@ OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
 
 @scheme
 class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
-    """A hash of the 5-tuple chooses a next hop, or with over=all in the NIC one of all paths."""
+    """A hash of the 5-tuple chooses the next hop in each switch. With over=all the NIC chooses a path."""
 
     name: ClassVar[str] = "ecmp"
     about: ClassVar[str] = "a hash of the 5-tuple chooses the next hop"
@@ -44,6 +44,7 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
         return FLOW_ECMP if self.always_runs_spritz else ""
 
     def checked(self, spec: Spec) -> EcmpConfig:
+        # refuse(keys, option): the keys need the option, so they must not be given without it
         if not self.always_runs_spritz:
             spec.refuse(SPRITZ_PROGRAM_KEYS, f"over={OVER_ALL}")
         return self

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlowBender: NICs change a flow's source port when its packets are marked (Kabbani et al., CoNEXT'14).
+"""FlowBender: NICs change a flow's source port when its packets are ECN-marked (Kabbani et al., CoNEXT'14).
 
 Switches run plain ECMP; queues mark, by default from a fifth to four fifths of a BDP (assumption: the paper
-has DCTCP's single threshold). With `dctcp` the ACKs tell a NIC of the mark of each packet, with other
-transports only of the packet that an ACK echoes.
+has DCTCP's single threshold). With the transport `dctcp`, ACKs report the mark of every packet; with other
+transports, an ACK reports only the mark of the packet that it echoes.
 """
 
 from __future__ import annotations

@@ -28,12 +28,12 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, sending_ns
 
-_EQUAL = 1.0
+_EQUAL_WEIGHT = 1.0
 
 
 @scheme
 class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
-    """The NIC chooses the path; the first switch follows the UDP source port. NICs need ECN marks for it."""
+    """The NIC chooses the path by RTT and ECN marks; the first switch follows the UDP source port."""
 
     name: ClassVar[str] = "hermes"
     about: ClassVar[str] = "NICs choose paths by the RTT and the ECN marks measured on each"
@@ -81,14 +81,14 @@ class TagTable:
         first = -(-FIRST_PORT // size) * size
         if first + size - 1 > LAST_PORT:
             raise SpecError(f"scheme hermes: {source} has {size} next hops, more than there are tags")
-        return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL,) * size, place=target)
+        return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL_WEIGHT,) * size, place=target)
 
 
 def with_hermes(config: NicConfig, topology: Topology, scheme: Resolved, scale: float) -> NicConfig:
     """The settings of NICs that choose paths by Hermes, in a network at its time scale.
 
-    Hermes' delay of one hop is that of a queue at which RED marks every packet, at the fastest link; without
-    RED, of one BDP. (Assumption: its authors use DCTCP, whose threshold marks every packet.)
+    Hermes' delay of one hop is the time in which the fastest link sends a queue at which RED marks every
+    packet, or one BDP without RED. (Assumption: its authors use DCTCP, whose threshold marks every packet.)
     """
     frame_bytes, red = scheme.frame_bytes, scheme.red
     queue_bytes = bdp_bytes(topology, frame_bytes) if red is None else red.kmax_bytes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the intent, the entries that each switch must have, from topology, scheme and target; the same
-input gives the same intent.
+"""Computes the intent, the entries that each switch must have, from topology, scheme and target. The same
+input always gives the same intent.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def with_scheme(document: Any, struct: type[Struct]) -> Struct:
         KeyProblemError: the document is invalid.
         SpecError: the scheme is not registered here.
     """
-    # the class of a struct knows only the subclasses of Resolved that existed when it was defined
+    # msgspec would decode `scheme` only to subclasses of Resolved that existed when `struct` was defined
     shape = msgspec.defstruct(struct.__name__, [("scheme", Any)], bases=(struct,), kw_only=True)
     converted = convert(document, shape)
     values = {field: getattr(converted, field) for field in struct.__struct_fields__}

@@ -25,12 +25,16 @@ from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, full_frame_bytes
 
 RTO_RTTS = 400
+"""The retransmission timeout of NICs, in base RTTs."""
+
 PAUSE_RTTS = 200
-"""Timeouts of NICs in base RTTs: for retransmission, and for the end of a pause (Flowcut §IV-A)."""
+"""The time after which a NIC ends a pause of a flow (Flowcut §IV-A), in base RTTs."""
 
 
 class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """ECN marking by RED: never below kmin, always from kmax on, with a probability up to pmax in between."""
+    """ECN marking by RED: a queue below kmin marks no packet, a queue of at least kmax marks every packet. In
+    between the marking probability grows up to pmax.
+    """
 
     kmin_bytes: int
     kmax_bytes: int
@@ -38,21 +42,20 @@ class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts of an experiment that decide defaults, besides scheme and topology; None: unknown.
+    """Settings of an experiment on which defaults depend, besides scheme and topology; None: unknown.
 
     mtu_bytes: payload of a full packet
     window_bytes: bytes that a flow may have in flight; 0: no window
-    room_bytes: queue size that holds all bytes that can be in flight at once
-    ack_ratio: ACKs per byte, relative to packets of the usual size; at least 1
-    slowest: the least share of its rate at which a link may run
+    room_bytes: queue size that is enough for all bytes that can be in flight at once
+    ack_ratio: ACKs per byte of data, divided by the ACKs per byte with packets of the usual size; at least 1
+    slowest: the smallest factor by which a fault of the experiment multiplies a link's rate; 1: no such fault
     transport: name of the transport; empty: unknown
     fastest_bps: rate of the fastest link, before time scaling
-    pause_bytes: length of an ingress queue at which PFC, by its spec, pauses the sender
-    marks: whether hosts may mark packets to be forwarded by their entropy value (EV), as flows choose paths
+    pause_bytes: threshold of the PFC spec: length of an ingress queue at which a switch pauses the sender
+    marks: whether hosts mark packets of some flows; switches forward these by their entropy value (EV)
     lossless: whether queues pause their senders (PFC)
-    held_bytes: the most bytes that wait in a switch, bounded by pauses
-    steady: whether RTTs depend on queues only, not on the CPU load of a machine that runs switches as
-        processes
+    held_bytes: the most bytes that can wait in a switch before it has paused all its senders (PFC)
+    steady: whether RTTs depend on queues only; False: also on the CPU load, as with switches in real time
     """
 
     mtu_bytes: int | None = None
@@ -77,8 +80,8 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
 class DragonflyPaths(msgspec.Struct, frozen=True, kw_only=True):
     """How the first switch chooses among the paths of a Dragonfly.
 
-    rule: one of PATHS, but not `shortest`
-    grain: unit of traffic that stays on one path, one of GRAINS
+    rule: one of dragonfly.paths.PATHS, but not `shortest`
+    grain: unit of traffic that stays on one path, one of dragonfly.paths.GRAINS
     gap_ns: idle time after which a new flowlet begins
     minimal_share: share of minimal paths with rule `mixed`, a multiple of 1/256
     """
@@ -106,9 +109,9 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     red: RED of the queues; None: queues do not mark
     hash_seed: seed of the ECMP hashes; 32 bits
     source_guard: whether a host's port accepts only packets with the addresses of its hosts
-    control_share: share of its link that a host may use for control packets, which have priority; excess ones
-        are treated as data. 0: no limit
-    hf2t: how NICs stretch gaps between packets; None: they do not
+    control_share: share of its link that a host may use for control packets, which have priority; excess
+        control packets are treated as data. 0: no limit
+    hf2t: how NICs stretch gaps between packets (HF2T); None: NICs do not stretch gaps
     """
 
     name: str
@@ -133,8 +136,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     @property
     def dense_groups(self) -> bool:
-        """Whether a group has exactly one slot for each live port: for schemes that compare the ports of
-        slots. Otherwise a port has several slots, which keep their port when another port fails.
+        """Whether a next-hop group has exactly one slot for each live port, for schemes that compare the
+        ports of slots. Otherwise a port has several slots, and a slot keeps its port when another port fails.
         """
         return False
 
@@ -147,23 +150,23 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     @property
     def recirculates(self) -> bool:
-        """Whether data packets wait by recirculating, at the rate of a link."""
+        """Whether data packets may wait by recirculating; recirculation has the rate of a link."""
         return False
 
     @property
     def flowlet_gap_ns(self) -> int | None:
-        """Idle time after which a flow may change its path; None: flowlets do not matter."""
+        """Idle time after which a flow may change its path; None: the scheme has no flowlets."""
         return None
 
     @property
     def pauses_at_bytes(self) -> int | None:
-        """Queue length at which PFC must pause, for a scheme that needs PFC; None: it does not."""
+        """Queue length at which PFC must pause, if the scheme needs PFC; None: the scheme needs no PFC."""
         return None
 
     def channels(self, topology: Topology) -> int:  # noqa: ARG002 - some schemes use it
-        """The number of virtual channels: lossless priorities, of which a packet takes the next one at each
-        switch, so that PFC cannot deadlock. It is the number of links between switches on the longest path.
-        0: the program has no channels, or no deadlock is possible.
+        """The number of virtual channels. Channels are lossless priorities: at each switch a packet takes the
+        next priority, so that PFC cannot deadlock. A network needs as many channels as its longest path has
+        links between switches. 0: the program has no channels, or no deadlock is possible.
         """
         return 0
 
@@ -193,7 +196,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         Args:
             topology: the network.
             program: the P4 program of the switches.
-            target: what runs the switches.
+            target: properties of the switches that run the program.
             down: dead links, by (switch, port) of either end.
             suppressed: (switch, port) that the switch does not use as a next hop if it has others.
         """
@@ -201,11 +204,11 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         usual = with_restricted(topology, shortest)
         current = with_restricted(topology, next_hops(topology, down), shortest) if down else usual
         for switch in topology.switches:
-            own_suppressed = frozenset(port for name, port in suppressed if name == switch.name)
+            suppressed_ports = frozenset(port for name, port in suppressed if name == switch.name)
             groups = plan_groups(
                 usual[switch.name],
-                excluding(current[switch.name], own_suppressed),
-                dead_ports(topology, switch, down) | own_suppressed,
+                excluding(current[switch.name], suppressed_ports),
+                dead_ports(topology, switch, down) | suppressed_ports,
                 dense=self.dense_groups,
                 compact=self.compact_groups,
             )
@@ -227,7 +230,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             rto_ns=RTO_RTTS * rtt_ns,
             ack_delay_ns=rtt_ns,
             pause_timeout_ns=PAUSE_RTTS * rtt_ns,
-            # MP-RDMA begins with one BDP (NSDI'18 §3); a larger burst collapses at once
+            # MP-RDMA begins with one BDP (NSDI'18 §3); a larger first burst causes congestion collapse
             mp_rdma=MpRdmaNicConfig(
                 initial_bytes=min(context.window_bytes, bdp_bytes(topology, self.frame_bytes))
             ),
@@ -262,13 +265,13 @@ class EntryPlan:
 
 
 def mtu_of(context: SchemeContext) -> int:
-    """The payload of a full packet, which must be known."""
+    """The payload of a full packet in bytes; the context must contain it."""
     assert context.mtu_bytes is not None, "the MTU is not known"
     return context.mtu_bytes
 
 
 def dead_ports(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:
-    """The dead ports of a switch."""
+    """The ports of a switch whose links are in `down`."""
     return frozenset(
         port
         for port, peer in topology.ports_of(switch.name).items()

@@ -25,7 +25,7 @@ LinkEnd = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SuppressedPath:
-    """A port whose path is suppressed (RFC 2439): since when, and until when at least."""
+    """A port whose path is suppressed (RFC 2439) since `since_ns`, and until `until_ns` at the earliest."""
 
     end: LinkEnd
     since_ns: int
@@ -65,8 +65,8 @@ class Watcher:
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """Compares the entries that a new controller intends with those that the switch holds; returns
-        whether it suppressed further ports.
+        """Compares `intended`, the entries that a new controller wants, with `held`, the entries that the
+        switch has; returns whether it suppressed further ports.
         """
         del switch, program, intended, held, now_ns, down
         return False
@@ -91,7 +91,7 @@ class Watcher:
 
 
 def _of_digest(digest: DigestMessage, now_ns: int) -> Event:
-    """The event of a digest without a reaction, or of an alert for a port without a switch behind it."""
+    """The event of a digest to which no scheme reacts, or of an alert for a port that leads to no switch."""
     fields = " ".join(f"{name}={value}" for name, value in digest.fields.items())
     facts = {**asdict(digest), "time_ns": now_ns}
     return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {fields}", facts)

@@ -9,6 +9,6 @@ from tailrace.cbuild.artifacts import ROOT
 
 
 def environment() -> dict[str, str]:
-    """Our environment, with this project's packages importable wherever the process is started."""
+    """The environment of this process, with this project's folder added to PYTHONPATH."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of controllers in a run in virtual time.
 
-ideal   is notified of link and switch failures and has reconfigured the switches REACTION_RTTS
-        later, without fail, as papers assume (ideal_controller.py)
-real    is the controller used in real time, with its P4Runtime sessions, over in-memory channels with
-        delays; it detects failures by probes (real_controller.py)
+ideal   is notified of link and switch failures, and always reconfigures the switches exactly REACTION_RTTS
+        later, as papers assume (ideal_controller.py)
+real    is the controller of real-time runs, with its P4Runtime sessions over in-memory channels with delays;
+        it detects failures by probes (real_controller.py)
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ControlPlane(Protocol):
 
     @property
     def down(self) -> Down:
-        """The link ends that it considers dead."""
+        """The link ends that the controller considers dead."""
         ...
 
     @property
     def suppressed(self) -> Sequence[SuppressedPath]:
-        """The paths that it has withdrawn because a switch reported them faulty."""
+        """The paths that the controller has withdrawn because a switch reported them faulty."""
         ...
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class ControlPlane(Protocol):
         """Checks that the controller has not failed.
 
         Raises:
-            ControllerError: it has failed.
+            ControllerError: the controller has failed.
         """
         ...
 

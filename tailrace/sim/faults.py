@@ -22,7 +22,7 @@ class VirtualFaults:
         """Args:
         network: the network, which must not run yet.
         topology: already scaled to the run's time scale.
-        flows: all flows of the run; a blackhole may swallow packets of both directions of a flow.
+        flows: all flows of the run; a blackhole may drop packets of both directions of a flow.
         control: the controller, which is notified of link and switch failures.
         """
         self._network = network
@@ -74,8 +74,8 @@ class VirtualFaults:
         )
 
     def _link_down(self, fault: LinkDown) -> None:
-        joined = {fault.a, fault.b}
-        ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == joined]
+        pair = {fault.a, fault.b}
+        ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == pair]
         self._network.link_down(fault.a, fault.b, fault.at_ns)
         self._control.notify_links(ends, fault.at_ns, dead=True)
         if fault.until_ns is not None:

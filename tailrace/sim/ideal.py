@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ideal completion time of a flow: alone in a healthy network, its NIC sending without a pause.
+"""The ideal completion time of a flow: alone in a network without faults, with a NIC that never waits.
 
 With packets i of w_i bytes on the wire, over links j with rates r_j and propagation delays d_j:
 
@@ -12,7 +12,7 @@ for packets of one size; the first packet is longer (RETH) and the last may be s
 less than one packet's time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short
 last packet need not wait behind the packet before it, so a slowdown may be a little below 1. Headers that
 switches add between themselves (Flowcut's shim) are not included: the ideal is the same for every scheme. The
-path is a shortest path; of these one with the highest bottleneck rate, then one with the least delay.
+path is the shortest path with the highest bottleneck rate; of several such paths, the one of least delay.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Ideal:
         source, target = self._topology.host_by_ip(flow.src), self._topology.host_by_ip(flow.dst)
         ends = [(end.switch, end.rate_bps, end.delay_ns) for end in (source, target)]
         key = (*ends, flow.bytes)
-        known = self._times_ns.get(key)
-        if known is None:
-            known = self._times_ns[key] = self._exact_ns(self.path(source, target), flow.bytes)
-        return known
+        cached = self._times_ns.get(key)
+        if cached is None:
+            cached = self._times_ns[key] = self._exact_ns(self.path(source, target), flow.bytes)
+        return cached
 
     def _exact_ns(self, path: Sequence[LinkHop], size_bytes: int) -> int:
         """The ideal completion time on a path."""
@@ -82,7 +82,7 @@ class Ideal:
         forwarding = sum(Fraction(largest, hop.rate_bps) for hop in path) - Fraction(largest, slowest)
         delay_ns = sum(hop.delay_ns for hop in (path if self._delays else path[:1]))
         if self._delays:
-            # a switch between each two links
+            # there is a switch between every two consecutive links
             delay_ns += (len(path) - 1) * self._topology.latency_ns
         exact = NS_BITS * (Fraction(total, slowest) + forwarding) + delay_ns
         return max(1, round(exact))
@@ -96,9 +96,9 @@ class Ideal:
         """The shortest path with the fastest bottleneck; of several of these the one with the least delay."""
         if start == end:
             return _NO_HOPS
-        known = self._between.get((start, end))
-        if known is not None:
-            return known
+        cached = self._between.get((start, end))
+        if cached is not None:
+            return cached
         ports = self._topology.ports_of(start)
         best: tuple[tuple[float, int], Peer, _Best] | None = None
         for port in self._next_hops[start][end]:

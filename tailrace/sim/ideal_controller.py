@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ideal controller: it is notified of each event and has reacted exactly `delay_ns` later.
+"""The ideal controller: it is notified of each event and reacts exactly `delay_ns` later.
 
 In real time switches send digests to a controller in a separate process. Here the controller reads digests
 from the switches' P4Runtime endpoints, and reacts to a digest or a link failure exactly `delay_ns` after it.
@@ -43,7 +43,9 @@ class ControlledNetwork(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether this rank has the switch; all ranks make the same calls."""
+        """Whether this rank (one of the processes that simulate the network) has the switch. All ranks make
+        the same calls.
+        """
         ...
 
     def gathered(self, values: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
@@ -81,7 +83,7 @@ class IdealController:
         self._configure = configure
         self._delay_ns = delay_ns
         self._faulty = PathSuppressor(network, watcher, lambda: self.down, self._write)
-        # number of faults, known to the controller, that keep each link end down
+        # for each link end, the number of faults that keep it down, as far as the controller was notified
         self._dead: Counter[LinkEnd] = Counter()
         # by time in ns: link ends that go down (1) or come back up (-1)
         self._changes: dict[int, list[tuple[LinkEnd, int]]] = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job: the complete description of one run. A plan makes it; a backend runs it, in this process or, read
-from a file, in another one.
+"""A job: the complete description of one run. A plan makes the job. A backend runs the job in this process,
+or in another process that reads the job from a file.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def check_real_time(job: Job) -> None:
     """Checks that a target in real time can run a job.
 
     Raises:
-        SpecError: it cannot.
+        SpecError: the target cannot run the job.
     """
     if job.target not in REAL_TIME:
         raise SpecError(f"target {job.target}: expected one of {', '.join(REAL_TIME)}")
@@ -121,7 +121,7 @@ _INTERVAL = keys.time(
 
 @dataclass(frozen=True, slots=True)
 class RealControllerConfig:
-    """The settings of the real controller; None: the default that the key states."""
+    """The settings of the real controller; None: the default that the key describes (`absent`)."""
 
     latency_ns: Annotated[int | None, _LATENCY] = None
     interval_ns: Annotated[int | None, _INTERVAL] = None

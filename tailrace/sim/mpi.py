@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that mpiexec has started, on one machine or many: `mpiexec -n 4 tailrace run … --ranks mpi`.
+"""Ranks (processes that simulate parts of a network) that mpiexec has started, on one machine or many:
+`mpiexec -n 4 tailrace run … --ranks mpi`.
 
-Each rank reads the same specs and runs its part; only the first writes results and messages. MPI cannot end
-one rank and let the others clean up, so a rank that fails sends the reason in place of its next message.
+Each rank reads the same specs and runs its part; only the first rank writes results and messages. MPI cannot
+end one rank and let the others clean up, so a rank that fails sends the reason in place of its next message.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class World:
         return [message for _, message in received]
 
     def agree(self, what: str) -> None:
-        """Checks that all ranks call this with the same string, which describes what they will run.
+        """Checks that all ranks call this method with the same string, which describes what they will run.
 
         Raises:
             SpecError: the strings differ.
@@ -59,8 +60,8 @@ class World:
         encoded = what.encode()
         for rank, other in enumerate(self.exchange([encoded] * self.ranks)):
             if other != encoded:
-                whose = f"rank {rank} has other specs, files or another version of Tailrace"
-                raise SpecError(f"ranks: {whose} than rank {self.rank}")
+                difference = f"rank {rank} has other specs, files or another version of Tailrace"
+                raise SpecError(f"ranks: {difference} than rank {self.rank}")
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -44,8 +44,8 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
 
 def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
     """The observations of sender and receiver of each flow, merged."""
-    seen = [observation for nic in nics for observation in nic.records()]
-    return tuple(merge(itertools.chain(*network.everywhere(seen))))
+    local = [observation for nic in nics for observation in nic.records()]
+    return tuple(merge(itertools.chain(*network.everywhere(local))))
 
 
 def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:

@@ -18,8 +18,8 @@ from tailrace.sim.timelines import NO_TIMELINES, Timelines
 class Progress:
     """How far a run is: its phase, and how many of its `flows` are complete (`done`).
 
-    `share` is the share of all flows' bytes that have arrived, 0 to 1; it and `virtual_ns` are None where the
-    target does not know them. If `note`, a line about an event, is not empty, the other fields mean nothing.
+    `share` is the share of all flows' bytes that have arrived, 0 to 1. `share` and `virtual_ns` are None if
+    the target cannot report them. If `note`, a line about an event, is given, the other fields mean nothing.
     """
 
     phase: str
@@ -36,13 +36,13 @@ class PfcSeen:
     """PFC of a run: `frames` that switches sent to pause (XOFF) or resume (XON) their peers, and the time
     `paused_ns` that their ports were paused.
 
-    `pauses` counts the XOFF frames, repeated ones too, to switches and hosts; `received` the PFC frames that
-    switches received. `pause_share` is `paused_ns` over the sum of all ports' run time. `lost` counts
-    lossless packets that switches dropped because a headroom or the buffer was full, and `ignored` MAC
-    control frames other than PFC. `headroom_most_bytes` is the most headroom that any port used,
-    `buffer_most_bytes` the most memory that any switch used. `times_paused` counts pauses of ports, a pause
-    and its prolongations as one; None if they are not counted.
-    `storms` counts how often pauses held a port for too long; `storm_dropped` packets were dropped for that.
+    `pauses` counts the XOFF frames to switches and hosts, including repeated frames; `received` counts the
+    PFC frames that switches received. `pause_share` is `paused_ns` divided by the run time of all ports
+    together. `lost` counts lossless packets that switches dropped because a headroom or the buffer was full,
+    `ignored` MAC control frames other than PFC. `headroom_most_bytes` is the most headroom that any port
+    used, `buffer_most_bytes` the most memory that any switch used. `times_paused` counts pauses of ports,
+    where a pause that further frames extend counts once; None: not counted. `storms` counts PFC storms (a
+    port was paused for too long), `storm_dropped` the packets dropped because of storms.
     """
 
     frames: int
@@ -111,7 +111,7 @@ class Outcome:
     whether the target emulated the links' propagation delays. `not_applied`: settings that the target did not
     apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
     thresholds that NICs with HF2T have learnt. `nics`: how the NICs' code ran, `compiled` or `interpreted`.
-    `deadlock`: if a deadlock ended the run, queues each of which waited for the next, and the last for the
+    `deadlock`: the queues of a PFC deadlock that ended the run: each waits for the next, and the last for the
     first. `traffic_s`: the part of the real time `wall_s` during which packets were sent. `by_rank`: the work
     of each rank during that time, if there were several ranks.
     """

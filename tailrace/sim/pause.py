@@ -31,8 +31,8 @@ _READ_BYTES = 4096
 class Lines:
     """Waits for the lines of a file, one by one.
 
-    It reads the descriptor without Python's buffered files: an abandoned thread that waits in one would hold
-    its lock when the program ends.
+    The descriptor is read without Python's buffered files: a thread that still waits in such a file when the
+    program ends would hold the file's lock.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -55,22 +55,22 @@ class Lines:
 
 async def _in_thread(wait: Callable[[], None]) -> None:
     """Calls `wait` in a daemon thread; an interrupt leaves the thread behind."""
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop, finished = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
         try:
             wait()
         finally:
             with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile
-                loop.call_soon_threadsafe(over.set)
+                loop.call_soon_threadsafe(finished.set)
 
     threading.Thread(target=run, daemon=True).start()
-    await over.wait()
+    await finished.wait()
 
 
 @contextlib.contextmanager
 def _announced(paused: PausedRun, port: int) -> Iterator[None]:
-    """Writes the run file, and removes it after the block: while it exists the switches can be reached."""
+    """Writes the run file, which contains the switches' addresses, and removes it after the block."""
     job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
     program = job.scheme.program
     content = RunFile(
@@ -135,7 +135,7 @@ def serve_part(paused: PausedRun) -> None:
     network = paused.network
 
     def wait() -> None:
-        with contextlib.suppress(RankLostError):  # the run itself will notice that a rank has gone
+        with contextlib.suppress(RankLostError):  # the run reports the lost rank later
             network.everywhere(None)
 
     async def serve_switches() -> None:

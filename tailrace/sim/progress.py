@@ -21,18 +21,19 @@ from tailrace.spec.units import MOST_NS
 from tailrace.topology import Topology
 
 PATIENCE = 50
-"""The time limit of a run, as a multiple of the sum of all flows' ideal completion times; flows that are
-unfinished then remain so."""
+"""The time limit of a run, as a multiple of the sum of all flows' ideal completion times. The run ends then,
+even if flows are unfinished."""
 
 STALLED_TIMEOUTS = 2
-"""A run has stalled if nothing arrives for this many of the longest retransmission timeouts: within two of
-them one timeout surely expires after the last change."""
+"""A run has stalled if nothing arrives for this many of the longest retransmission timeouts: in two of them
+at least one timeout expires after the last change."""
 
 MOST_RETRANSMISSIONS = 100_000_000
 """Limit on retransmissions while nothing arrives and flows wait for the end of a fault."""
 
 MOST_SAMPLES = 10_000_000
-"""Limit on queue samples of all ports: each takes some 330 bytes until the table is written, all 3.3 GB."""
+"""Limit on queue samples of all ports: a sample takes some 330 bytes until the table is written, so all
+samples take 3.3 GB."""
 
 MOST_PROBES = 2_000_000
 """Limit on link probes of the real controller, which runs in Python."""
@@ -112,9 +113,9 @@ def check_probes(job: Job, time_ns: int) -> None:
 def all_received(nic: Nic, job: Job) -> bool:
     """Whether a NIC has received all its foreground flows."""
     return all(
-        seen.end_ns is not None
-        for seen in nic.records()
-        if isinstance(seen, ReceiverObservation) and seen.flow.id not in job.background
+        record.end_ns is not None
+        for record in nic.records()
+        if isinstance(record, ReceiverObservation) and record.flow.id not in job.background
     )
 
 
@@ -129,9 +130,9 @@ class ProgressReporter:
         self._job = job
         self._mtu_bytes = job.nic.mtu_bytes
         self._background = job.background
-        waited = [flow for flow in job.flows if flow.id not in job.background]
-        self._flows = len(waited)
-        self._total_bytes = sum(flow.bytes for flow in waited)
+        foreground = [flow for flow in job.flows if flow.id not in job.background]
+        self._flows = len(foreground)
+        self._total_bytes = sum(flow.bytes for flow in foreground)
         self._last_ns = last_event_ns(job)
         self._largest = max((flow.bytes for flow in job.flows), default=0)
         self._arrived_bytes, self._arrived_ns = 0, 0
@@ -154,17 +155,17 @@ class ProgressReporter:
     def _arrived(self) -> tuple[int, int]:
         """The number of complete flows, and of bytes that have arrived, at the NICs of this rank."""
         done = arrived_bytes = 0
-        for seen in itertools.chain.from_iterable(nic.received() for nic in self._nics):
-            if seen.flow.id in self._background:
+        for record in itertools.chain.from_iterable(nic.received() for nic in self._nics):
+            if record.flow.id in self._background:
                 continue
-            complete = seen.end_ns is not None
+            complete = record.end_ns is not None
             done += complete
-            arrived = seen.flow.bytes if complete else seen.packets * self._mtu_bytes
-            arrived_bytes += min(arrived, seen.flow.bytes)
+            arrived = record.flow.bytes if complete else record.packets * self._mtu_bytes
+            arrived_bytes += min(arrived, record.flow.bytes)
         return done, arrived_bytes
 
     def has_stalled(self, now_ns: int) -> bool:
-        """Whether nothing has arrived in this rank for `stalled_ns`, and no flow or fault is yet to begin."""
+        """Whether nothing has arrived in this rank for `stalled_ns`, and all flows and faults have begun."""
         self._note_arrival(now_ns, self._arrived()[1])
         return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
 
@@ -173,7 +174,7 @@ class ProgressReporter:
             self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
 
     def _check_waiting(self, now_ns: int, unfinished: int, arrived_bytes: int) -> None:
-        """Refuses to wait for the end of a fault while flows retransmit in vain, if that takes too long.
+        """Refuses to wait for the end of a fault while flows only retransmit, if that takes too long.
 
         Raises:
             SpecError: there would be too many retransmissions or link probes until then.

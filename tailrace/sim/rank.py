@@ -41,7 +41,7 @@ def _read(job: int) -> RankJob:
 
 
 def _serve(paused: PausedRun) -> None:
-    # only breakpoints need a server
+    # imported here because only breakpoints need a server
     from tailrace.sim.pause import serve_part
 
     serve_part(paused)
@@ -82,7 +82,7 @@ def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: C
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a rank that was started as a program of its own."""
+    """Runs a rank that was started as a separate program."""
     number, ranks, descriptor, memory, job = map(int, arguments)
     return run_rank(number, ranks, socket.socket(fileno=descriptor), memory, lambda: _read(job))
 

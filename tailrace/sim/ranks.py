@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and ends the other ranks of a run in virtual time that several processes share.
+"""Starts and ends the other ranks of a run in virtual time. A rank is a process that simulates a part of the
+network.
 
 This process is the first rank. It forks the other ranks (its peers), which inherit the job. If this process
 has several threads, whose locks would stay locked in a forked copy, it starts the peers as new programs.
@@ -77,7 +78,7 @@ class _Forked:
         return status
 
     def _wait(self, options: int) -> int | None:
-        """The exit status, or the number of the signal that ended it, negated; None: it still runs."""
+        """The exit status; negative: the number of the signal that ended the process; None: it still runs."""
         if self._status is None:
             try:
                 pid, status = os.waitpid(self._pid, options)
@@ -186,7 +187,7 @@ def _fork(
     status = 1
     try:
         _detach(ours, *(peer.socket for peer in peers))
-        # at the top this would be a circular import
+        # an import at the top of this file would be circular
         from tailrace.sim.rank import run_rank
 
         status = run_rank(number, ranks, theirs, memory, lambda: part)
@@ -211,16 +212,16 @@ def _detach(*ours: socket.socket) -> None:
 def _failure(peers: Sequence[_Rank]) -> SpecError | RunError:
     """The error of a rank that has ended: the reason that it sent, or else its exit status."""
     deadline = time.monotonic() + _EXIT_TIMEOUT_S
-    gone: list[tuple[_Rank, int]] = []
-    while not gone and time.monotonic() < deadline:
-        gone = [(peer, status) for peer in peers if (status := peer.process.poll()) is not None]
+    ended: list[tuple[_Rank, int]] = []
+    while not ended and time.monotonic() < deadline:
+        ended = [(peer, status) for peer in peers if (status := peer.process.poll()) is not None]
         time.sleep(0.01)
-    for peer, _ in gone:
+    for peer, _ in ended:
         message = peer.socket.recv(_MESSAGE_BYTES).decode("utf-8", "replace")
         kind, _, reason = message.partition("\n")
         if reason:
             return SpecError(reason) if kind == BAD_INPUT else RunError(reason)
-    for peer, status in gone:
+    for peer, status in ended:
         how = f"exited with status {status}" if status >= 0 else f"was ended by {_signal(-status)}"
         return RunError(f"rank {peer.number} {how}")
     return RunError("another rank does not answer")

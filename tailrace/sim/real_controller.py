@@ -57,9 +57,9 @@ class RealController:
         for switch in job.topology.switches:
             network.p4rt(switch.name).hand_over()
             self._serve(switch.name)
-        real = Timing()
+        default = Timing()
         interval_ns = config.interval_ns or usual_interval_ns(job)
-        self.timing = real.scaled(interval_ns / NS_PER_S / real.interval_s)
+        self.timing = default.scaled(interval_ns / NS_PER_S / default.interval_s)
         self._latency_ns = config.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
         self.controller = self._make(DEFAULT_ELECTION_ID)
         self._task: asyncio.Task[None] | None = None
@@ -94,7 +94,7 @@ class RealController:
         self.memory.serve(switch, [rpc_handler(service), statistics_handler(statistics)])
 
     def _listen(self) -> None:
-        """Delivers stream messages of all switches; repeats itself every message latency."""
+        """Delivers stream messages of all switches, again and again at intervals of the message latency."""
         self.catch_up()
         self._network.call_at(self._network.now_ns + self._latency_ns, self._listen)
 

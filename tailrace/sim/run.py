@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs jobs in virtual time, with compiled switches, NICs and wires. Several processes (ranks, ranks.py) can
-run one network, each a part of it. The seed determines the run.
+run one network together; each runs a part of it. The seed determines the run.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class VirtualBackend:
         """Run one job to its end, or until it is clear that some flows never finish.
 
         Raises:
-            SpecError: topology, scheme and faults do not fit together, or the topology cannot be divided into
-                as many parts as there are ranks.
+            SpecError: topology, scheme and faults are incompatible, or the topology cannot be divided into as
+                many parts as there are ranks.
             RunError: the controller, the network or another rank failed.
         """
         ranks = self._ranks
@@ -258,7 +258,7 @@ class _Run:
         """Writes the intent (desired table entries) of all or the named switches, given the dead links."""
         chosen = {item.name for item in network.switches if names is None or item.name in names}
         with gc_disabled():
-            wanted = intent(
+            intents = intent(
                 self._topology,
                 self._scheme,
                 self._job.switches,
@@ -266,7 +266,7 @@ class _Run:
                 suppressed=self._paths.suppressed_ports,
                 names=chosen,
             )
-            install_all(network.p4rt, wanted)
+            install_all(network.p4rt, intents)
 
     def _watches(self, network: Network) -> dict[int, FlowWatch]:
         """Starts to record the path of each flow of `Job.watch`; by flow id."""
@@ -276,7 +276,7 @@ class _Run:
             flow = flows.get(flow_id)
             if flow is None:
                 raise SpecError(f"follow: there is no flow {flow_id}; the run has {len(flows)} flows")
-            # of any source port: a NIC may change it to change the path
+            # any source port matches: a NIC may change the port in order to change the path
             watches[flow_id] = network.watch_flow(flow.src, flow.dst)
         return watches
 
@@ -311,7 +311,7 @@ class _Run:
     ) -> None:
         def stop() -> None:
             began, hops = _Moment.now(network), network.traffic().packet_hops
-            # an inspecting client must not receive digests in place of the run's controller
+            # the controller takes its pending digests, so that an inspecting client does not receive them
             control.catch_up()
             reporter.report_now(network.now_ns, network.events, "stopped")
             paused = PausedRun(network, self._job, control.down, tuple(control.suppressed))
@@ -323,7 +323,7 @@ class _Run:
                 network.everywhere(None)
             else:
                 breakpoints.on_pause(paused)
-            # packets of in-band queries are not counted as the run's
+            # packets of in-band queries do not belong to the run
             self._observed_hops += network.traffic().packet_hops - hops
             self._paused_time += _Moment.now(network) - began
 
@@ -339,7 +339,7 @@ class _Run:
         changes_ns = max(map(last_change_ns, self._job.faults), default=0)
         background, pfc = self._job.background, self._job.pfc
         ends_deadlocked = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
-        # the real controller's probes cost so much that such a run must not wait in vain as long as others
+        # probes of the real controller take much real time: with it a run ends as soon as it has stalled
         real = self._job.real_controller is not None
         if not background and not ends_deadlocked and not real:
             if self._job.sample_ns is None:
@@ -351,7 +351,7 @@ class _Run:
         while network.now_ns < last_ns:
             if network.run(min(last_ns, network.now_ns + step_ns), progress=reporter.report):
                 break
-            # a step may have fewer events than `progress` waits for
+            # a step may have fewer events than there are between two calls of `progress`
             reporter.report(network.now_ns, network.events)
             while background and waiting and all_received(waiting[-1], self._job):
                 waiting.pop()
@@ -401,7 +401,9 @@ class _Run:
             if network.switch(switch.name).program is not None
         }
         by_name = dict(network.gathered(by_switch).values())
-        seen = DataSeen(data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way)
+        data_seen = DataSeen(
+            data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way
+        )
         all_dropped = counters.dropped(by_name.values()) + queues + restarts + traffic.lost + traffic.unwired
         return Outcome(
             records=records(network, nics),
@@ -409,9 +411,9 @@ class _Run:
             traffic_s=took.wall_s,
             by_rank=self._by_rank(network, took),
             counters=by_name,
-            # other people's programs need not count every drop; then the core's count is larger
-            dropped=max(all_dropped, seen.dropped + seen.trimmed),
-            data=seen,
+            # a plug-in's P4 program need not count every drop; then the core's count is larger
+            dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),
+            data=data_seen,
             virtual_ns=network.now_ns,
             packet_hops=traffic.packet_hops - self._observed_hops,
             trace_sha256=network.trace_sha256,
@@ -426,7 +428,7 @@ class _Run:
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
-        # not read by P4Runtime: a large network has millions of counter cells, nearly all of them 0
+        # read from the core, because P4Runtime would return millions of cells, nearly all of them 0
         core = network.switch(switch)
         aliases = {counter.preamble.name: counter.preamble.alias for counter in self._program.p4info.counters}
         cells = [

@@ -23,32 +23,34 @@ def switch_config(job: Job) -> SwitchConfig:
     """
     rate_bps = fabric_rate_bps(job.topology) if job.scheme.recirculates else 0
     config = replace(SWITCH_CONFIG, recirc_rate_bps=rate_bps)
-    wanted = job.pfc
-    if wanted is None:
+    thresholds = job.pfc
+    if thresholds is None:
         return config
-    pfc = _pfc_config(job, wanted)
-    size = wanted.buffer_bytes
-    buffer = None if size is None else BufferConfig(size, wanted.alpha, wanted.port_bytes)
+    pfc = _pfc_config(job, thresholds)
+    size = thresholds.buffer_bytes
+    buffer = None if size is None else BufferConfig(size, thresholds.alpha, thresholds.port_bytes)
     return replace(config, pfc=pfc, buffer=buffer)
 
 
-def _pfc_config(job: Job, wanted: Thresholds) -> PfcConfig:
-    """PFC of ports between switches; with channels (classes that rise per hop, docs/channels.md) packets that
-    enter by such a port are queued in the next class.
+def _pfc_config(job: Job, thresholds: Thresholds) -> PfcConfig:
+    """PFC of ports between switches. With virtual channels (docs/channels.md) packets that enter by such a
+    port are queued in the next class.
     """
-    classes = wanted.lossless(job.nic.data_priority)
-    sizes = (wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
-    return PfcConfig(classes, *sizes, watchdog=wanted.watchdog, rise=wanted.rise)
+    classes = thresholds.lossless(job.nic.data_priority)
+    sizes = (thresholds.xoff_bytes, thresholds.xon_bytes, thresholds.headroom_bytes)
+    return PfcConfig(classes, *sizes, watchdog=thresholds.watchdog, rise=thresholds.rise)
 
 
 def guard_hosts(network: Network, job: Job) -> None:
     """Sets up ports to hosts: no channels, and a stricter PFC watchdog for pauses that hosts send."""
-    wanted = job.pfc
-    if wanted is None:
+    thresholds = job.pfc
+    if thresholds is None:
         return
-    config = _pfc_config(job, wanted)
+    config = _pfc_config(job, thresholds)
     for host in network.hosts:
-        watchdog = of_port(wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes)
+        watchdog = of_port(
+            thresholds.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=thresholds.xoff_bytes
+        )
         edge = replace(config, priorities=config.priorities[:1], watchdog=watchdog, rise=0)
         network.switch(host.switch).port_pfc(host.port, edge)
 

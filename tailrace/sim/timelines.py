@@ -36,7 +36,7 @@ PATH_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """The tables; None where nothing was observed."""
+    """The tables; None: not recorded."""
 
     queues: Table | None = None
     paths: Table | None = None

@@ -36,18 +36,18 @@ def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Writes a file atomically, text as UTF-8; a device or pipe directly.
+    """Writes a file atomically, or a device or pipe directly; text is written as UTF-8.
 
     Temporary files of killed processes are removed.
 
     Raises:
-        OSError: it cannot be written; filename is the path.
+        OSError: the file cannot be written; `filename` is the path.
     """
     data = content.encode() if isinstance(content, str) else content
     try:
         _write(path, data)
     except OSError as error:
-        # errors of a full disk have no filename, others that of the temporary file
+        # errors of a full disk have no filename, others have the name of the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -59,9 +59,9 @@ def _write(path: Path, data: bytes) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
-        # without blocking: a pipe must have a reader already
-        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(opened, "wb") as file:
+        # with O_NONBLOCK, opening a pipe without a reader fails instead of blocking
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as file:
             os.set_blocking(file.fileno(), True)
             file.write(data)
         return

@@ -21,8 +21,8 @@ MOST_CHARACTERS = 1000
 
 
 class Error(Exception):
-    """The base of all errors of Tailrace; the text is one line for the user, of at most MOST_CHARACTERS, all
-    printable even if it repeats input.
+    """The base of all errors of Tailrace. The text is one line for the user, of at most MOST_CHARACTERS, and
+    printable even if it contains input.
     """
 
     def __init__(self, *args: object) -> None:

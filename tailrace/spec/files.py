@@ -24,23 +24,23 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a regular file.
 
     Raises:
-        OSError: it cannot be read, is a folder, a pipe or a device, or is larger than `most` bytes; strerror
-            says which.
+        OSError: the file cannot be read, is a folder, a pipe or a device, or is larger than `most` bytes;
+            `strerror` says which.
     """
     name = str(path)
     try:
         # O_NONBLOCK: opening a pipe without a writer must not block
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise OSError(errno.EINVAL, "no name that a file can have", name) from None
-    mode = os.fstat(opened).st_mode
+    mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
-        os.close(opened)
+        os.close(descriptor)
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         raise OSError(errno.EINVAL, "no regular file", name)
-    with os.fdopen(opened, "rb") as file:
-        # one byte more than allowed is read, as file sizes from the kernel may be wrong, as in /proc
+    with os.fdopen(descriptor, "rb") as file:
+        # reads one byte more than allowed, because the kernel may report wrong file sizes (/proc)
         data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
@@ -53,14 +53,14 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-"""Byte order marks of other encodings; that of UTF-32 begins with that of UTF-16."""
+"""Byte order marks of other encodings. UTF-32 comes first: its mark begins with the mark of UTF-16."""
 
 
 def without_bom(data: bytes) -> bytes:
     """UTF-8 text without the byte order mark with which some editors and spreadsheets begin a file.
 
     Raises:
-        UnicodeDecodeError: the mark is that of another encoding, named in `reason`.
+        UnicodeDecodeError: the file begins with the mark of another encoding, which `reason` names.
     """
     for mark, name in _OTHER_MARKS.items():
         if data.startswith(mark):
@@ -73,7 +73,7 @@ def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
 
     Raises:
         OSError: see read_bytes.
-        UnicodeDecodeError: it is not UTF-8; `reason` is text for the user.
+        UnicodeDecodeError: the content is not UTF-8; `reason` is text for the user.
     """
     try:
         return without_bom(read_bytes(path, most)).decode()
@@ -84,7 +84,7 @@ def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
 
 
 def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """As read_text, but raises FileError for all errors."""
+    """The same as read_text, but raises FileError for all errors."""
     try:
         return read_text(path, most)
     except OSError as error:

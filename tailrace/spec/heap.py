@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory trim for long-running processes: glibc does not return freed memory in the middle of the heap.
 
-It also gives each thread an arena, which keeps freed memory; one arena is enough, as Python runs one thread
-at a time. With other C libraries these functions do nothing.
+glibc also has an arena for each thread, which keeps freed memory. One arena is enough, because Python runs
+one thread at a time. With other C libraries these functions do nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ async def keep_trimmed() -> None:
 
 
 class Trimmer:
-    """Trims SOON_S after much memory was freed, and once more: connections are freed after their streams."""
+    """Trims SOON_S after much memory was freed, and again SOON_S later, because connections are freed after
+    their streams.
+    """
 
     def __init__(self) -> None:
         self._times = 0

@@ -7,12 +7,12 @@
         switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
         pause_ns: Annotated[int | None, keys.time("pause", "time between rounds", absent="from rate")] = None
 
-A field's annotation gives its key, how a value is written and checked, and what it means. The field's default
-is the key's; the key of a field without a default must be given. A field whose type has keys itself is a
-group: a spec has its keys among the others. Fields without annotation are no keys. Dataclasses and msgspec
-structs are supported.
+A field's annotation defines the key's name, how a value is written and checked, and what it means. The
+field's default is the default of the key; a spec must contain the key of a field without a default. If the
+type of a field is a struct with keys, the field is a group, and a spec contains the group's keys among the
+others. Fields without annotation are no keys. Dataclasses and msgspec structs are supported.
 
-`read` makes the struct from a spec; its `__post_init__` may raise SpecError for contradictory values.
+`read` makes the struct from a spec; the struct's `__post_init__` may raise SpecError for contradictions.
 Listings, messages and documents are generated from `keys_of`.
 """
 
@@ -67,7 +67,7 @@ class Key:
     parse: converts and checks a string; raises ExpectedError, or another SpecError that says what is wrong
     show: formats a value for people
     absent: text shown for a default that is no value, such as None
-    section: of the paper in which the parameter is defined
+    section: section of the paper that defines the parameter
     least, most: bounds of a number; None: no bound
     above: whether the value must be more than `least`, not equal
     default: default of the field
@@ -262,8 +262,8 @@ def parsed(
 
 @functools.cache
 def fields_of(struct: type) -> dict[str, Key | type]:
-    """The fields of a struct that a spec sets: the key of each, or the struct of a group of keys; fields of
-    the class precede inherited ones.
+    """The fields of a struct that a spec sets, by name: the Key of a field, or the struct of a group of keys.
+    Fields of the class precede inherited fields.
     """
     hints = get_type_hints(struct, include_extras=True)
     names = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
@@ -330,9 +330,9 @@ def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
     """The struct with the values of a spec's keys.
 
     Args:
-        spec: its name is not used here.
+        spec: the spec; its name is used only in messages.
         struct: the class of the values.
-        also: structs that are read from the same spec elsewhere, so that their keys are not unknown.
+        also: structs that are read from the same spec elsewhere; their keys are accepted, too.
 
     Raises:
         SpecError: an unknown or missing key, or an invalid value; one line names the spec and the key.
@@ -384,7 +384,7 @@ def write(value: Any) -> dict[str, str]:
 
 
 def _written(key: Key, value: Any) -> str:
-    """A value in the form for people if that is exact, else the plain number."""
+    """A value in the form for people if that form is parsed to the same value, else the plain number."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:

@@ -42,7 +42,7 @@ def refuse_above(title: str, what: str, amount: float, most: int) -> None:
         most: the limit without a factor.
 
     Raises:
-        SpecError: the amount exceeds the limit; the message has both, and how to raise the limit.
+        SpecError: the amount exceeds the limit; the message contains both, and how to raise the limit.
     """
     if amount <= most:
         return

@@ -2,7 +2,7 @@
 """Plug-ins: Python files that register topologies, workloads, metrics, ... when they are imported.
 
     tailrace run --plugin DIR ...         every DIR/*.py, or one file; TAILRACE_PLUGINS=DIR:DIR does the same,
-                                          also for processes that are started
+                                          and child processes inherit it
     [project.entry-points."tailrace.workloads"]      an installed package: a module for each name
     mine = "my_package.my_workload"
 
@@ -90,7 +90,7 @@ def load() -> None:
     if wanted in _done:
         return
     first = not _done
-    # set first: plug-ins that are being loaded look names up, too
+    # set before loading, because plug-ins that are being loaded look names up, too
     _done.append(wanted)
     try:
         if first:
@@ -115,7 +115,7 @@ def builds() -> tuple[Path, ...]:
 
 
 def digest() -> tuple[tuple[str, str], ...]:
-    """The loaded plug-ins, each with its hash or version; results depend on them as on our own code."""
+    """The loaded plug-ins, each with its hash or version; results depend on them as on Tailrace's code."""
     load()
     files = sorted((path.name, plugin) for path, plugin in _loaded.items())
     return (*files, *sorted(_packages.items()))
@@ -167,9 +167,9 @@ def blamed(what: str, *objects: object) -> Iterator[None]:
         yield
     except Error as error:
         place = _plugin_frame(error) or next(filter(None, map(place_of, objects)), "")
-        # if the plug-in itself raised the error, the user made the mistake
-        refused = any(_in_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
-        if place and not refused and place not in str(error):
+        # an error that the plug-in itself raised is about the user's input, so it needs no place
+        raised_by_plugin = any(_in_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
+        if place and not raised_by_plugin and place not in str(error):
             error.args = (f"{error} ({place})",)
         raise
     except BaseException as error:
@@ -228,7 +228,7 @@ def _place(made: type | FunctionType) -> str:
 
 
 def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
-    """Checks the type of a value that a plug-in returned; values of our own code are returned unchanged.
+    """Checks the type of a value that a plug-in returned; values of our code are returned unchanged.
 
     Args:
         maker: the function, or the object whose method, returned the value.
@@ -277,7 +277,7 @@ def _plugin_frame(error: BaseException | None) -> str:
 
 @functools.cache
 def _in_plugin(name: str) -> bool:
-    """Whether a file is in a plug-in's folder, and neither ours nor of a package installed below it."""
+    """Whether a file is in a plug-in's folder, but not part of Tailrace or of a package installed there."""
     path = Path(name)
     if not name or path.is_relative_to(_PACKAGE):
         return False
@@ -307,10 +307,10 @@ def _objects(values: Iterable[object]) -> Iterator[object]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files of a folder, or the file.
+    """The plug-in files of a folder, or the file itself.
 
     Raises:
-        SpecError: there is none.
+        SpecError: there is no such folder or file, or the folder contains no plug-in or too many.
     """
     if path.is_dir():
         files = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
@@ -334,7 +334,7 @@ def _load_file(path: Path) -> None:
     if spec is None or spec.loader is None:
         raise SpecError(f"plug-in {path}: expected a file of Python")
     module = importlib.util.module_from_spec(spec)
-    # registered before it runs, as dataclasses look their module up
+    # registered before it runs, because dataclasses look up their module
     sys.modules[name] = module
     _loaded[path] = digest
     _forget()
@@ -358,9 +358,9 @@ def _load_point(point: EntryPoint) -> None:
         point.load()
     except (Exception, SystemExit) as error:
         package = point.dist.name if point.dist is not None else "?"
-        named = f"{package} ({point.group} {point.name} = {point.value})"
+        described = f"{package} ({point.group} {point.name} = {point.value})"
         place = _plugin_frame(error)
-        raise SpecError(f"plug-in {named}: {place}{': ' if place else ''}{_line_of(error)}") from error
+        raise SpecError(f"plug-in {described}: {place}{': ' if place else ''}{_line_of(error)}") from error
     if point.dist is not None:
         _packages[point.dist.name] = point.dist.version
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registries of the names in specs: each name has a struct of keys (keys.py), registered where it is defined.
+"""Registries of the names in specs. A spec is a string `name:key=value,…`. For each name a registry has a
+class, whose annotated fields are the keys (keys.py). The decorator `register` adds a class to a registry:
 
     FAMILIES: Registry[Family] = Registry("topology")
 
@@ -7,9 +8,10 @@
     @dataclass(frozen=True, slots=True)
     class Ring: ...
 
-    FAMILIES.parse("ring:switches=5")         returns the spec, and a Ring
+    FAMILIES.parse("ring:switches=5")         returns a Spec, and a Ring with these values
 
-Plug-ins, which are loaded later (plugins.py), register in the same way.
+Classes of keys are dataclasses or msgspec structs, and are called structs below. Plug-ins, which are loaded
+later (plugins.py), use the same decorator.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Registration(Generic[T]):
-    """A name, the struct of its keys, and its description for people."""
+    """A name, the struct of its keys, and a line that describes the name to users."""
 
     name: str
     struct: type[T]
@@ -50,7 +52,7 @@ def check_name(what: str, name: str) -> None:
     """Checks that a name can be used in specs, folders and columns.
 
     Raises:
-        SpecError: it cannot.
+        SpecError: the name cannot be used.
     """
     if _NAME.fullmatch(name) is None:
         raise SpecError(
@@ -61,9 +63,9 @@ def check_name(what: str, name: str) -> None:
 class Registry(Generic[T]):
     """All registered structs of one kind, such as schemes, by name.
 
-    what: the kind of its classes, for messages
-    also: structs with further keys that every name has; they are read elsewhere
-    files: form of a file name that may be given instead of a spec, such as `FILE.csv`
+    what: the kind of the names, such as `scheme`; messages begin with it
+    also: structs with further keys that every name has; `parse` accepts these keys, `common` reads them
+    files: the form of a file name that users may give instead of a spec, such as `FILE.csv`; for messages
     methods: methods that each struct must have, with their number of arguments without `self`
     """
 
@@ -84,8 +86,8 @@ class Registry(Generic[T]):
         """A decorator that registers a struct.
 
         Args:
-            name: its name in specs.
-            help: one line about it.
+            name: the name in specs.
+            help: one line that describes the name to users.
 
         Raises:
             SpecError: the name is invalid or taken, or the struct lacks fields or methods.
@@ -106,7 +108,7 @@ class Registry(Generic[T]):
         return add
 
     def _check(self, name: str, struct: type) -> None:
-        """Raises SpecError for a struct that lacks a method, or has two keys of the same name."""
+        """Raises SpecError if a class is no struct, lacks a method, or has two keys of the same name."""
         what = f"{self._what} {name!r}: {struct.__name__}"
         if not has_fields(struct):
             raise SpecError(f"{what} is no dataclass and no msgspec.Struct")
@@ -116,11 +118,11 @@ class Registry(Generic[T]):
             except AttributeError:
                 raise SpecError(f"{what} has no method {method}") from None
             except TypeError:
-                raise SpecError(f"{what}.{method} must take {arguments} arguments beside itself") from None
+                raise SpecError(f"{what}.{method} must take {arguments} arguments besides self") from None
         names = [key.name for key in keys_of(*dict.fromkeys((struct, *self._also)))]
-        twice = next((each for each in names if names.count(each) > 1), None)
-        if twice is not None:
-            raise SpecError(f"{what} has two keys of the name {twice!r}")
+        duplicate = next((key for key in names if names.count(key) > 1), None)
+        if duplicate is not None:
+            raise SpecError(f"{what} has two keys of the name {duplicate!r}")
 
     def remove(self, name: str) -> None:
         """Removes a name; for tests."""
@@ -149,26 +151,26 @@ class Registry(Generic[T]):
         return entry
 
     def keys(self, name: str) -> tuple[Key, ...]:
-        """The keys of a name, including those that all names have."""
+        """The keys of a name, including the keys that all names have."""
         return keys_of(self.entry(name).struct, *self._also)
 
     def parse(self, text: str | Spec) -> tuple[Spec, T]:
-        """The spec, and the struct with the values of its keys.
+        """The spec split into name and options, and an instance of the name's struct with these values.
 
         Raises:
-            SpecError: an unknown name, or an invalid option; one line says which.
+            SpecError: the name is unknown, or an option is invalid; the message says which.
         """
         return self.read(parse(text, self._what))
 
     def read(self, spec: Spec) -> tuple[Spec, T]:
-        """As `parse`, for a spec that is already split into name and options."""
+        """Does the same as `parse` for a spec that is already split into name and options."""
         return spec, read(spec, self.entry(spec.name).struct, self._also)
 
     def spec_of(self, value: object) -> str:
-        """The spec string of a registered struct; a string is returned as it is.
+        """The spec string of `value`, an instance of a registered struct; a string is returned unchanged.
 
         Raises:
-            SpecError: the value is neither, or no spec string describes it.
+            SpecError: the value is neither of these, or no spec string describes it.
         """
         if isinstance(value, str):
             return value
@@ -184,16 +186,17 @@ class Registry(Generic[T]):
         return str(spec)
 
     def common(self, spec: Spec, struct: type[Common]) -> Common:
-        """The values of keys that all names have, in one of the structs `also`, from a spec that was read."""
+        """An instance of `struct`, one of the structs `also`, with the values of a valid spec."""
         return read(spec, struct, [self._entries[spec.name].struct, *self._also])
 
 
 def load_folder(package: str, inner: str = "") -> None:
-    """Imports every module of a package, so that everything defined there is registered.
+    """Imports every module of a package, so that the classes defined there are registered.
 
     Args:
         package: name of the package.
-        inner: for each subpackage, only its module of this name is imported, if it exists.
+        inner: name of the module to import from each subpackage, if that module exists; "": the subpackage
+            itself is imported.
     """
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         name = f"{module.name}.{inner}" if module.ispkg and inner else module.name

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time scaling: slows an experiment down to the rates that software switches can process.
 
-With a time scale s everything takes s times as long: rates are divided by it, delays, timeouts, gaps and
-ages are multiplied. Sizes in bytes are not scaled, so bandwidth-delay products, windows and queue limits stay
-the same, and so do slowdowns and counts of packets: the scaled network behaves like the original one. Whether
-a field of a dataclass or msgspec struct is a time or a rate follows from the unit in its name (`_ns`, `_bps`,
-`ns_per_...`).
+With a time scale s everything takes s times as long: rates are divided by s; delays, timeouts, gaps and ages
+are multiplied by s. Sizes in bytes are not scaled, so bandwidth-delay products, windows and queue limits stay
+the same, and so do slowdowns and counts of packets: the scaled network behaves like the original one. The
+unit in the name of a field of a dataclass or msgspec struct (`_ns`, `_bps`, `ns_per_...`) shows whether the
+field is a time or a rate.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _UNITS = ("_ns", "_bps")
 
 
 def scaled(value: T, scale: float) -> T:
-    """A copy of a dataclass or struct with all times and rates scaled, also in nested ones.
+    """A copy of a dataclass or struct with all times and rates scaled, including those of nested structs.
 
     None stays None; integers are rounded, and rates are at least 1 bit/s.
 
     Raises:
         SpecError: a scaled time would be more than MOST_NS.
-        TypeError: the value is neither, or has a part of a type that cannot be scaled.
+        TypeError: the value is no dataclass or struct, or has a part of a type that cannot be scaled.
     """
     # checked also with scale 1, so that such errors do not depend on the scale
     if not _has_fields(value):
@@ -46,7 +46,7 @@ def scaled_ns(name: str, time_ns: int, scale: float) -> int:
     """A scaled time; `name` is for the message.
 
     Raises:
-        SpecError: it would be more than MOST_NS.
+        SpecError: the scaled time would be more than MOST_NS.
     """
     return int(_number(f"{name}_ns", time_ns, Fraction(scale)))
 

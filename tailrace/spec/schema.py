@@ -4,8 +4,8 @@ key.
 
 A field describes the expected value in `msgspec.Meta(description=...)`. The first invalid part becomes a
 KeyProblemError: the key with its path (`case[1].workload`), what was expected, and what was given.
-Dataclasses within structs are treated alike. msgspec's error messages do not give this; so if a value is
-invalid, its parts are converted one by one to find the first that is invalid by itself.
+Dataclasses within structs are treated alike. msgspec's error messages do not contain these data; so if a
+value is invalid, its parts are converted one by one to find the first invalid part.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file.
 
     Raises:
-        FileError: it cannot be read, or is no valid TOML.
+        FileError: the file cannot be read, or is no valid TOML.
     """
     text = text_of(path, MOST_BYTES)
     try:
@@ -90,7 +90,7 @@ def read_json(
     """The struct in a JSON file; `made` converts the file's values to it.
 
     Raises:
-        FileError: it cannot be read, is no valid JSON, or does not match the struct.
+        FileError: the file cannot be read, is no valid JSON, or does not match the struct.
     """
     text = text_of(path, most_bytes)
     try:
@@ -120,7 +120,7 @@ def given(struct: msgspec.Struct) -> dict[str, Any]:
     }
 
 
-# ---- what does not fit, and where ----
+# ---- finding the first invalid part ----
 
 
 class _StructField(NamedTuple):
@@ -143,7 +143,7 @@ def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | No
 
 
 def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) -> KeyProblemError:
-    """The error of an invalid value: that of its first invalid part."""
+    """The error of the first invalid part of an invalid value."""
     try:
         for name, part, inner in _parts(key, value, hint):
             why = _converted(part, inner, strict)[1]
@@ -152,7 +152,7 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
         _check_known(key, value, hint)
     except KeyProblemError as problem:
         return problem
-    if error.__cause__ is not None and _is_record(_option(hint, value)):  # its own check
+    if error.__cause__ is not None and _is_record(_option(hint, value)):  # raised by __post_init__
         return KeyProblemError(key, str(error.__cause__))
     return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")
 

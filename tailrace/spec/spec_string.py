@@ -25,7 +25,7 @@ class Spec:
 
     @property
     def title(self) -> str:
-        """What messages begin with, such as `topology leaf-spine`."""
+        """The beginning of messages about the spec, such as `topology leaf-spine`."""
         return f"{self.what} {self.name}".strip()
 
     def setting(self, key: str, value: str) -> Spec:
@@ -48,7 +48,9 @@ class Spec:
         return self._problem(key, f"must be {expected}")
 
     def refused(self, key: str, condition: str) -> SpecError:
-        """The error for an option that needs a condition, such as `together with path=mixed`."""
+        """The error for an option that is given although its condition is not met. `condition` says when the
+        option is allowed, such as `together with path=mixed`.
+        """
         return self._problem(key, f"may only be given {condition}")
 
     def _problem(self, key: str, problem: str) -> SpecError:
@@ -57,7 +59,8 @@ class Spec:
         return SpecError(f"{self.title}: {key} {problem}{suffix}")
 
     def refuse(self, keys: Sequence[str], needed: str) -> None:
-        """Refuses options that have a meaning only together with another one, `needed`, such as path=mixed.
+        """Refuses `keys`, which are allowed only together with `needed`, an option such as path=mixed. The
+        caller has checked that `needed` is not given.
 
         Raises:
             SpecError: one of the keys is given.

@@ -24,7 +24,9 @@ MOST_BYTES = 1 << 50
 """The largest size: 1 PiB, more than any run sends."""
 
 MOST_BPS = 10**15
-"""The highest rate: at 1 Pbps the shortest frame takes half a picosecond, which virtual time rounds up."""
+"""The highest rate: at 1 Pbps the shortest frame takes half a picosecond. Virtual time counts whole
+picoseconds; while a link is busy, it carries the fraction over to the next frame.
+"""
 
 _MOST_CHARACTERS = 100
 _MOST_ALPHA = 1 << 10
@@ -50,8 +52,8 @@ def split(text: str) -> tuple[Decimal, str]:
 
 
 def exact_integer(value: Decimal, text: str, most: int = MOST_INTEGER, shown: str = "") -> int:
-    """The value as an integer; raises UnitError if it is none, or more than `most`. For the message, `text`
-    is what the user wrote, and `shown` is `most` for people.
+    """The value as an integer; raises UnitError if it is not whole, or more than `most`. For the message,
+    `text` is the user's input, and `shown` is `most` as text for people.
     """
     if value > most:
         raise UnitError(f"{text!r} is more than {shown or most}")

@@ -8,9 +8,9 @@ A port to a trusted neighbour (another switch, or an unknown one) has `Watchdog(
 send nothing: a deadlock, or a broken NIC. Hosts are not trusted; `of_host` gives:
 
     detect   the time in which packets for the host, at the rate of its port, fill `xoff`, the memory of one
-             port: until then nobody else is paused because of the host. At most MOST_PAUSES times the longest
-             pause, at least the time of a jumbo frame
-    share    HOST_SHARE: however often the host asks for pauses, packets to it leave at 95 % of the port's
+             port: until then no other port is paused because of the host. At most MOST_PAUSES times the
+             longest pause, at least the time of a jumbo frame
+    share    HOST_SHARE: even if the host often sends pause frames, packets to it leave at 95 % of the port's
              rate, or are dropped
     restore  the longest pause of 802.1Qbb, at the rate of the port
 """
@@ -106,7 +106,7 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
 
 
 def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -> Watchdog:
-    """The watchdog of a port, given that of ports to switches; a host's port has closer limits."""
+    """The watchdog of a port; `watchdog` is that of ports to switches. A host's port has stricter limits."""
     if not host or not watchdog.detect_ns:
         return watchdog
     return of_host(rate_bps, xoff_bytes, watchdog.action)
@@ -140,7 +140,7 @@ def _time(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    number, unit = split(text.removesuffix("%"))  # it bounds the number of digits and refuses exponents
+    number, unit = split(text.removesuffix("%"))  # `split` limits the number of digits and refuses exponents
     if unit:
         raise UnitError(f"{text!r} is no share such as 5%")
     share = number / (100 if text.endswith("%") else 1)

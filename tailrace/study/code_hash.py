@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hash of the code that determines a run's result: NICs, native switch, networks, controller, workloads.
 
-It covers all sources of the package except those listed here, each with the reason, so that a new file is
-covered by default. Compiled P4 programs are not part of it: a task's key includes its own scheme's program.
+The hash covers all sources of the package except those listed here, each with the reason, so that a new file
+is covered by default. The hash does not cover compiled P4 programs: a task's key includes the program of its
+scheme.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NOT_LOADED: Mapping[str, str] = {
     "report/figures": "draws results",
     "study/packet": "repeats runs, to look at a packet",
     "papers/claims": "judges results",
-    "papers/document.py": "holds the results of a figure",
+    "papers/document.py": "stores the results of a figure",
     "papers/files": "specs, which the key includes directly",
     "papers/grid.py": "makes tasks from specs",
     "papers/harness.py": "combines runs into figures",
@@ -70,7 +71,7 @@ NOT_LOADED: Mapping[str, str] = {
     "switch/daemon": "one switch in real time",
     "switch/trace/tracking.py": "observes packets in repeated runs",
     "sim/network/serve.py": "serves switches by gRPC",
-    "p4rt/connection.py": "talks gRPC",
+    "p4rt/connection.py": "opens gRPC connections",
     "cbuild/supervisor.py": "runs the C compiler",
 }
 """Folders and files, by path within the package, that no run in virtual time loads (a test checks that), so
@@ -95,8 +96,8 @@ def is_hashed(name: str) -> bool:
 
 
 FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
-"""The value of `sources_sha256` before a renaming of files and names. It keeps the keys of stored runs
-(docs/results) valid until all are migrated at once; recorded traces show that results did not change."""
+"""The value of `sources_sha256` before files and names were renamed. It keeps the keys of stored runs
+(docs/results) valid until all keys are migrated at once; recorded traces show that results did not change."""
 
 
 def code_sha256() -> str:

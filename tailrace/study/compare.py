@@ -61,8 +61,9 @@ def plans(
     """Label and plan of every run with the first seed: each scheme without faults, then, if there are faults,
     each scheme with them.
 
-    A scheme that works with a single transport uses that one, whatever the others use. `names` are labels
-    that replace those derived from the specs. Schemes that cannot run on the network go into `left_out`.
+    A scheme that works with a single transport uses that transport, even if the others use another one.
+    `names` are labels that replace those derived from the specs. Schemes that cannot run on the network are
+    added to `left_out`.
 
     Raises:
         SpecError: specs contradict each other, or no scheme can run.

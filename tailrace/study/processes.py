@@ -2,8 +2,8 @@
 """Runs tasks in processes of this machine.
 
 If a process dies, perhaps for lack of memory, the tasks that were running are run again. Any of them may have
-been the cause, so they run one at a time, and a task whose process dies again has failed. Workers end with
-their parent process, even if it is killed.
+been the cause, so they run one at a time, and a task whose process dies again has failed. Workers end when
+their parent process ends, even if the parent is killed.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ DIED = Failed("a worker process has died, perhaps for lack of memory")
 def in_processes(
     tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[str], None]
 ) -> Iterator[TaskOutcome]:
-    """Each task with its result or failure, in the order of completion.
+    """Yields each task with its result or failure, in the order of completion.
 
     Args:
         tasks: the tasks to run, at least one.
         workers: the number of processes.
         run: runs a task; a function of a module, so that it can be pickled.
-        warn: is called with a line if tasks are run again.
+        warn: called with a line of text when tasks are run again.
     """
     waiting = deque(tasks)
     while waiting:
-        died = yield from _in_pool(waiting, workers, run)
-        if died:
-            warn(f"{DIED.reason}; run again: {', '.join(task.name for task in died)}")
-        for task in died:
+        interrupted = yield from _in_pool(waiting, workers, run)
+        if interrupted:
+            warn(f"{DIED.reason}; run again: {', '.join(task.name for task in interrupted)}")
+        for task in interrupted:
             if (yield from _in_pool(deque([task]), 1, run)):
                 yield task, DIED
 
 
 def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutcome, None, list[Task]]:
     """Takes and runs tasks of `waiting`, yields outcomes, and returns tasks that ran when a process died."""
-    earlier = set(multiprocessing.active_children())
+    earlier_children = set(multiprocessing.active_children())
     with _without_interrupts():
         pool = ProcessPoolExecutor(
             min(workers, len(waiting)),
@@ -76,7 +76,7 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutc
         return list(running.values())
     except BaseException:
         # otherwise shutdown would wait for running tasks
-        for child in set(multiprocessing.active_children()) - earlier:
+        for child in set(multiprocessing.active_children()) - earlier_children:
             child.terminate()
         raise
     finally:
@@ -86,12 +86,12 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutc
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Blocks SIGINT and SIGHUP. Processes that are started within the block inherit the mask, so they do not
-    get these signals even while they import modules, before they can ignore them.
+    """Blocks SIGINT and SIGHUP. Processes that start within the block inherit the signal mask, so these
+    signals do not end a worker that still imports modules and has not run `_begin`.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
-        # starting the resource tracker unblocks SIGINT in this process: start it before SIGINT is blocked
+        # the start of the resource tracker unblocks SIGINT in this process, so it comes before the blocking
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
@@ -101,8 +101,8 @@ def _without_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Processes that are started within the block do not import the main module: tasks have no objects of it,
-    and a script without `if __name__ == "__main__":` would run again in each process.
+    """Processes that start within the block do not import the main module. Tasks need no objects of that
+    module, and a script without `if __name__ == "__main__":` would run again in each process.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -113,7 +113,11 @@ def _without_main() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """Initialises a worker: it ignores SIGINT, since its parent ends it, and it ends when its parent ends."""
+    """Initialises a worker, which ignores SIGINT, since its parent ends it, and ends with its parent.
+
+    Args:
+        parent: the process id of the parent.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)

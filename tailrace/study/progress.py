@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress on standard error: a bar for each run, or two lines if it is not a terminal.
+"""Progress on standard error: a bar for each run, or two lines of text if standard error is not a terminal.
 
 A bar shows the share of the flows' bytes that have arrived, the virtual time, events per second of real time,
 and the remaining time at the present speed.
@@ -23,7 +23,7 @@ _SPEED_S = 30.0
 
 
 _WIDE = 100
-"""Width of a terminal, in columns, from which on events per second are shown, too."""
+"""Minimum width of a terminal, in columns, at which bars also show events per second."""
 
 
 class Display:
@@ -32,11 +32,11 @@ class Display:
     def __init__(self, file: IO[str] | None) -> None:
         """Writes to `file`; None: nothing is shown.
 
-        A file that is closed or full does not end a run; its messages are lost.
+        If the file is closed or the disk is full, messages are lost, and runs continue.
         """
         # in a notebook, rich would otherwise write to the cell's output instead of the file
         self._console = Console(
-            file=None if file is None else cast("IO[str]", _Losing(file)),
+            file=None if file is None else cast("IO[str]", _BestEffortFile(file)),
             quiet=file is None,
             highlight=False,
             soft_wrap=True,
@@ -64,7 +64,7 @@ class Display:
 
     @contextmanager
     def count(self, what: str, total: int) -> Iterator[Callable[[str], None]]:
-        """Shows how many of `total` items are done; yields the callback that takes a done item's name."""
+        """Shows how many of `total` items are done; yields a callback for the name of each done item."""
         if self._quiet or not self._console.is_terminal:
             yield self._tally(what, total)
             return
@@ -139,25 +139,25 @@ class Display:
         self.say(f"{name}: {', '.join(filter(None, texts))}")
 
 
-class _Losing:
-    """A file that ignores errors of writing."""
+class _BestEffortFile:
+    """A file that ignores errors when it is written."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     def write(self, text: str) -> int:
-        """Writes the text, unless that fails."""
+        """Writes the text, and returns its length even if that fails."""
         with suppress(OSError):
             self._file.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flushes the file, unless that fails."""
+        """Flushes the file, and ignores errors."""
         with suppress(OSError):
             self._file.flush()
 
     def __getattr__(self, name: str) -> Any:
-        """All other attributes are those of the file."""
+        """Returns any other attribute from the file."""
         return getattr(self._file, name)
 
 
@@ -168,7 +168,7 @@ class _Pace:
         self._began_s, self._with_speed = time.monotonic(), with_speed
 
     def text(self, progress: Progress) -> str:
-        """Virtual time, and events per second since the start; empty if the target does not report them."""
+        """Virtual time, and events per second of real time; empty if the target has no virtual time."""
         if progress.virtual_ns is None:
             return ""
         passed_s = max(time.monotonic() - self._began_s, 1e-3)

@@ -21,9 +21,9 @@ def run(
     """Run a plan to its end.
 
     Args:
-        planned: what to run.
+        planned: the network, traffic and faults to run.
         backend: the simulator or the Mininet network that runs it.
-        report: is called with the progress.
+        report: called with the progress.
         label: short name of the scheme.
         pcap_dir: folder for captures of every link; None: no captures.
 

@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """Lets the kernel kill this process when its parent process ends, for whatever reason."""
+    """Makes the kernel kill this process when its parent, process `parent`, ends for any reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         # the parent had ended before prctl
@@ -34,11 +34,11 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block the first signal of _SIGNALS to arrive raises Interrupted; later ones are ignored, so
-    that clean-up can finish. SIGHUP stays ignored if it was ignored before, as under nohup.
+    """Within the block, the first signal of _SIGNALS raises Interrupted. Later signals are ignored, so that
+    clean-up can finish. SIGHUP stays ignored if it was ignored before, as under nohup.
 
     Raises:
-        Interrupted: in the main thread, wherever it is when the signal arrives.
+        Interrupted: in the main thread, at the statement that runs when the signal arrives.
     """
     stopping = False
 
@@ -48,8 +48,8 @@ def stoppable() -> Iterator[None]:
             stopping = True
             raise Interrupted(number)
 
-    heeds_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    numbers = _SIGNALS if heeds_hangup else _SIGNALS[:-1]
+    handles_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    numbers = _SIGNALS if handles_hangup else _SIGNALS[:-1]
     before = [(number, signal.signal(number, stop)) for number in numbers]
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: one experiment at every combination of values of some keys."""
+"""Sweeps: one experiment, run with every combination of the given values of some keys."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from tailrace.study.task import Task, make_task
 def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
     """The grid of every combination of the axes' values; the last axis varies fastest.
 
-    With several seeds, and no axis `seed`, each combination runs with every seed. A combination that cannot
-    run on its network is a failed run.
+    If the experiment has several seeds and no axis is `seed`, each combination runs with every seed. A
+    combination that cannot run on its network is a failed run in the grid.
 
     Args:
         base: the experiment whose keys the axes change.
@@ -53,12 +53,12 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
         axes = [*axes, make_axis(SEED, map(str, base.seeds))]
     refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), MOST_RUNS)
     folders = {axis.key: axis.folders for axis in axes}
-    values = {axis.key: dict(zip(axis.values, axis.settings, strict=True)) for axis in axes}
+    settings_by_text = {axis.key: dict(zip(axis.values, axis.settings, strict=True)) for axis in axes}
     runs: list[tuple[dict[str, Setting], Task | Run]] = []
     errors: list[Error] = []
     for texts in itertools.product(*(axis.values for axis in axes)):
         point = {axis.key: text for axis, text in zip(axes, texts, strict=True)}
-        settings = {key: values[key][text] for key, text in point.items()}
+        settings = {key: settings_by_text[key][text] for key, text in point.items()}
         folder = Path(*(folders[key][text] for key, text in point.items()))
         experiment = at_point(base, point)
         try:
@@ -70,5 +70,5 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
             runs.append((settings, Run(settings, str(folder), None, str(error))))
     if len(errors) == len(runs):
         raise errors[0]
-    axis_values = {key: tuple(by_text.values()) for key, by_text in values.items()}
+    axis_values = {key: tuple(by_text.values()) for key, by_text in settings_by_text.items()}
     return Grid(axis_values, tuple(runs), over_seeds=over_seeds, command=command)

@@ -46,8 +46,11 @@ _CACHE_ENTRIES = 16
 class Task:
     """An experiment that is ready to run; `make_task` creates and checks it.
 
-    `experiment.target` is never auto. `key` is the hash, `label` the scheme's label in tables, `out` the
-    folder for the result, relative to that of all tasks' results, `name` the run's name in progress messages.
+    experiment: what to run; its `target` is never auto
+    label: the scheme's label in tables
+    out: the folder for the result, relative to the folder of all results
+    key: the hash of everything that determines the result
+    name: the run's name in progress messages
     """
 
     experiment: Experiment
@@ -57,7 +60,7 @@ class Task:
     name: str
 
     def __reduce__(self) -> tuple[object, ...]:
-        # its parts may be objects of plug-ins, which another process must load before it unpickles them
+        # fields may contain objects of plug-ins, so another process loads plug-ins before it unpickles fields
         return _unpickled, (pickle.dumps([getattr(self, item.name) for item in fields(self)]),)
 
     @property
@@ -73,7 +76,7 @@ def _unpickled(parts: bytes) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failed task; `bad_input`: its specs are the reason."""
+    """A failed task; `bad_input`: whether its specs are the cause."""
 
     reason: str
     bad_input: bool = False
@@ -83,7 +86,7 @@ def make_task(experiment: Experiment, target: str, *, label: str, out: Path, nam
     """The task of an experiment on a target (bmv2, native or virtual); `name` defaults to the label.
 
     Raises:
-        SpecError: specs that cannot be used.
+        SpecError: the specs cannot be used.
         ControllerError: the scheme's compiled P4 program does not exist.
     """
     experiment = structs.replace(experiment, target=target)
@@ -94,17 +97,19 @@ def key_of(experiment: Experiment) -> str:
     """The hash of everything that determines the result: 64 hexadecimal digits.
 
     Raises:
-        SpecError: a file that specs name cannot be read, or the scheme cannot run on the network.
+        SpecError: a file named in the specs cannot be read, or the scheme cannot run on the network.
         ControllerError: the scheme's compiled P4 program does not exist.
     """
-    # stored runs use the frozen code hash (code_of); results in folders must be of the present code
+    # code_of contains a frozen hash, so that stored runs stay valid when sources change; a result in a folder
+    # is valid only with the present sources
     parts = run_id_of(experiment), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def code_of(experiment: Experiment) -> str:
-    """The hash of the code that runs an experiment, its switches' compiled program, and plug-ins; 16
-    hexadecimal digits.
+    """The hash of the code that runs an experiment, the compiled program of its switches, and the plug-ins.
+
+    It has 16 hexadecimal digits.
 
     Raises:
         SpecError: the scheme cannot run on the network.
@@ -125,11 +130,11 @@ def _nothing(_progress: Progress) -> None:
 
 
 def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
-    """Run a task to its end, in this process; only captures are written, and only if `pcap_dir` is given.
+    """Run a task to its end in this process. No files are written, except captures if `pcap_dir` is given.
 
     Raises:
         SpecError: specs contradict each other, or the target does not support them.
-        RunError: the run failed, or the code or a file differs from that of the process that made the task.
+        RunError: the run failed, or the code or a file has changed since the task was made.
     """
     if key_of(task.experiment) != task.key:
         raise RunError(
@@ -142,7 +147,7 @@ def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None
 
 
 def attempt(run: Callable[[], Result]) -> Result | Failed:
-    """The result of a run, or the reason of its failure, so that a failed run does not stop other runs."""
+    """The result of a run, or the reason of its failure: a failed run does not stop other runs."""
     try:
         return run()
     except SpecError as error:
@@ -157,8 +162,9 @@ def backend_of(target: str) -> Backend:
 
 
 def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:
-    """The result of a task from an earlier run, if its folder below `root` has it, else None; the error of an
-    unreadable result is appended to `damaged`.
+    """The result of a task from an earlier run; None if the task's folder below `root` does not contain it.
+
+    The error of an unreadable result is appended to `damaged`.
     """
     folder = root / task.out
     if not (folder / SUMMARY).exists():
@@ -177,7 +183,7 @@ def write_task_result(task: Task, result: Result, root: Path) -> None:
     """Write a result to its task's folder below `root` atomically.
 
     Raises:
-        SpecError: it cannot be written.
+        SpecError: the result cannot be written.
     """
     with atomic_folder(root / task.out) as folder:
         write_result(result, folder)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native v1model switch: compiler, runtime, real-time front end."""
+"""The native v1model switch: compiler, runtime, and real-time daemon."""

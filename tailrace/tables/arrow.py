@@ -19,7 +19,7 @@ Columns = Mapping[str, DataType]
 
 
 class RowTable(Table):
-    """An Arrow table that iterates over its rows as mappings, which `pandas.DataFrame` takes."""
+    """An Arrow table that iterates over its rows as mappings, which `pandas.DataFrame` accepts."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, as values by column name."""

@@ -32,12 +32,15 @@ class ColumnTexts:
 
 
 def short_name(column: Column) -> str:
-    """The name of a column, without the suffix of its time unit, which a table chooses."""
+    """The name of a column, without the suffix `_ns` if it has times: text tables choose their unit."""
     return column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name
 
 
 def texts_of(listing: Listing) -> list[ColumnTexts]:
-    """The texts of columns that have a value in some row or were asked for; without rows, of all columns."""
+    """The texts of columns of rank below 0, and of columns without `data` that have a value in some row.
+
+    If there are no rows, columns need no value.
+    """
     units = _units(listing)
     return [
         _texts(listing, column, units)
@@ -99,7 +102,7 @@ def _value_text(column: Column, value: Value, unit: Unit | None) -> str:
 
 
 def _units(listing: Listing) -> dict[str, Unit]:
-    """The unit of each column of times, or of columns that share a unit: that of their median."""
+    """The time unit of each column of times, from its median; columns that share a unit share the median."""
     times: dict[str, list[float]] = {}
     for column in listing.columns:
         if column.is_time:

@@ -30,7 +30,7 @@ class MisfitError(Error, ValueError):
 
 
 def truth(value: Value) -> bool:
-    """The truth of a bare name in a filter: whether its value exists and is not 0, empty or `no`."""
+    """The result of a filter that is only a name: whether the value exists and is not 0, empty or `no`."""
     if isinstance(value, (Mac, SwitchPort, Wide, Masked)):
         return value.number != 0
     return bool(value)

@@ -17,18 +17,19 @@ class Column:
     """A column.
 
     name: the column's name in data and for --columns
-    key: whether it identifies rows, together with the other key columns
-    grows: whether it is a running count, of which a rate can be computed
-    is_time: whether it has times in ns, which text tables show in a common unit
-    rank: columns with the highest rank are hidden first if a terminal is too narrow; those of rank 0 are
-        never hidden, and those below 0 are shown even if they are empty
+    key: whether the column is a key; a row is identified by its values in all key columns
+    grows: whether values are counts that only increase, so that rates can be computed
+    is_time: whether values are times in ns; text tables show a column of times in one unit
+    rank: if the terminal is too narrow, columns of the highest rank are hidden first; columns of rank 0 or
+        less are never hidden; columns of rank below 0 are shown even without any value
     title: title in text tables; empty: the name
     show: formats a value for text tables; None: `values.text_of`
-    unit_of: columns of times with the same string here share a unit
-    grouped: whether values equal to the one in the row above are left blank
-    styles: terminal styles of cells, by their first word
-    ends: fields of a row with the ends of the value's interval, which text tables show with it
-    data: whether text tables leave the column out unless it is asked for
+    unit_of: columns of times with the same `unit_of` share a time unit
+    grouped: whether a cell is left blank if it equals the cell above
+    styles: terminal styles of cells, by the first word of the cell
+    ends: names of the two row fields with the lower and upper end of the value's interval, which text tables
+        show after the value
+    data: whether text tables omit the column, unless its rank is below 0
     """
 
     name: str
@@ -47,22 +48,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows of one kind, from one or many switches."""
+    """Rows of one kind, such as table entries, from one or many switches."""
 
     kind: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     names: frozenset[str] = frozenset()
-    """Names inside the cells (key fields, parameters) that filters may use besides the columns."""
+    """Names of fields inside cells (match fields, action parameters) that filters may use like columns."""
     notes: tuple[str, ...] = field(default=())
-    """Notes to the user, which are shown on standard error."""
+    """Notes to the user, shown on standard error."""
     title: str = ""
     caption: tuple[str, ...] = ()
-    """Lines above and below a table for people."""
+    """`title` is a line above a text table, `caption` are lines below the table."""
     keys: tuple[str, ...] = ()
-    """Names of the key columns, if `columns` was reduced; empty: those of `columns`."""
+    """Names of the key columns, if `columns` no longer has all of them; empty: the keys in `columns`."""
     best: str = ""
-    """The field of a row with the names of the columns whose cells are emphasised."""
+    """Name of the row field that contains the names of the columns to emphasise; empty: none."""
     nothing: str = ""
     """The sentence shown instead of a table without rows; empty: "there are no `kind`"."""
 
@@ -72,7 +73,7 @@ class Listing:
 
 
 def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing], *, nothing: str = "") -> Listing:
-    """One listing from those of several switches; `nothing`: as in Listing."""
+    """Combines the listings of several switches; `nothing`: as in Listing."""
     listings = list(parts)
     return Listing(
         kind,
@@ -91,4 +92,5 @@ def in_order(columns: tuple[Column, ...], rows: Iterable[Row]) -> tuple[Row, ...
 
 
 def _cell_key(value: Value) -> tuple[int, object]:
+    # sort_key of a str, without its conversion to str
     return (3, natural_key(value)) if isinstance(value, str) else sort_key(value)

@@ -25,7 +25,7 @@ _MARKUP = re.compile(
 )
 
 _BLOCK = re.compile(r"^ ?(?:(?=[#>=]|[-+*](?:\W|$))|\d{1,9}(?=[.)](?:\s|$)))")
-"""The beginning of a text that would be a heading, a quotation, a rule or a list."""
+"""The start of a text that Markdown would read as a heading, a quotation, a rule or a list."""
 
 
 def escape(text: str) -> str:
@@ -39,12 +39,12 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def escape_line(text: str) -> str:
-    """The text, escaped for use as a line of its own."""
+    """The text, escaped for use as a whole line."""
     return _BLOCK.sub(r"\g<0>\\", escape(text))
 
 
 def bold(text: str) -> str:
-    """The text in bold type; stars in it are escaped."""
+    """The text in bold type; its asterisks are escaped."""
     inner = re.sub(r"(?<!\\)\*", r"\*", escape(text))
     return f"**{inner}**"
 
@@ -55,7 +55,7 @@ def table_row(texts: Iterable[str]) -> str:
 
 
 def markdown(listing: Listing) -> str:
-    """The listing as a table, with title and caption below it."""
+    """The listing as a table, with title and caption below the table."""
     columns = [column for column in texts_of(listing) if set(column.cells) != {ABSENT}]
     lines = [[escape(column.title) for column in columns]]
     lines.append(["---:" if column.right else "---" for column in columns])

@@ -85,7 +85,7 @@ class _Test:
         except MisfitError:
             self.fits = self.fits or False
             return False
-        if value is not None and value != ():  # these fit any operand
+        if value is not None and value != ():  # absent and empty values fit any operand
             self.fits = True
         return result
 
@@ -128,7 +128,7 @@ class RowFilter:
 
 
 def _lookup(row: Row, name: str) -> Iterator[Value]:
-    """The values of a name in a row: that of the column, else those of the name inside of cells."""
+    """The value of the column with a name; without such a column, all values with the name inside cells."""
     if name in row:
         yield row[name]
         return
@@ -162,7 +162,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _FilterParser:
-    """Recursive descent over the tokens; each rule of the grammar gives a predicate of rows."""
+    """Recursive descent over the tokens; each rule of the grammar returns a predicate on rows."""
 
     def __init__(self, text: str) -> None:
         self.tests: list[_Test] = []

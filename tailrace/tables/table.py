@@ -44,8 +44,10 @@ class _ColumnLayout:
 
     @classmethod
     def of(cls, texts: ColumnTexts, before: int) -> _ColumnLayout:
-        """The layout of a column: its least width is that of its longest word, its natural width that of its
-        longest cell, and at least its width `before`.
+        """The layout of a column with the texts, which was `before` characters wide in the last table.
+
+        The least width is that of the longest word, or of the longest cell if cells are right-aligned. The
+        natural width is that of the longest cell, and at least `before`.
         """
         title = max(map(len, _PIECES.findall(texts.title)), default=0)
         cells = max(map(len, texts.cells), default=0)
@@ -163,7 +165,7 @@ def _fitted(columns: Sequence[_ColumnLayout], width: int) -> list[_ColumnLayout]
 
 
 def _distinguishes(column: _ColumnLayout, columns: Sequence[_ColumnLayout]) -> bool:
-    """Whether some rows differ in this key column only, and in no other key column."""
+    """Whether some rows differ in this key column, and in no other key column of `columns`."""
     keys = [other.texts for other in columns if other.texts.column.key and other is not column]
     if not column.texts.column.key:
         return False
@@ -173,7 +175,7 @@ def _distinguishes(column: _ColumnLayout, columns: Sequence[_ColumnLayout]) -> b
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` characters: at blanks, else within a word, else anywhere."""
+    """The text in lines of at most `width` characters, broken at blanks, else after _=,:/, else anywhere."""
     if len(text) <= width:
         return [text]
     lines = [""]

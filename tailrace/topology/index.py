@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look-up tables of a topology, and the checks of a topology made along with them."""
+"""Look-up tables of a topology; creating them checks the topology."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Peer:
 
 
 class Index:
-    """Look-up tables of one topology, made once."""
+    """Look-up tables of one topology."""
 
     def __init__(self, topology: Topology) -> None:
         """Checks the topology.
@@ -119,7 +119,7 @@ class Index:
                 raise self._error(f"not connected: there is no path from {start} to {name}")
 
     def _make_prefixes(self) -> dict[str, tuple[IPv4Network, ...]]:
-        """The prefixes of each switch: a /24 if only this switch uses it, else single addresses."""
+        """The prefixes of each switch: a /24 if only this switch uses it, otherwise single addresses."""
         users: dict[IPv4Network, set[str]] = {}
         of_host: dict[str, IPv4Network] = {}
         for host in self.hosts.values():

@@ -73,7 +73,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """A host to which, at every switch, only the first `paths` of the equal-cost next hops lead
+    """A host to which every switch forwards only over the first `paths` of the equal-cost next hops
     (tailrace/topology/paths/restricted.py).
     """
 
@@ -142,8 +142,8 @@ class Topology(_Indexed):
         return self._index.by_ip[ip]
 
     def next_hop_mac(self, src: str, dst: str) -> str:
-        """The destination MAC address of a host's frames to another host: that host's, or a gateway's if it
-        is in another subnet. GATEWAY_MAC if neither is known.
+        """The destination MAC address of frames from `src` to `dst`: the address of `dst` in the same subnet,
+        otherwise of a gateway. GATEWAY_MAC if it is unknown.
 
         Raises:
             KeyError: there is no such host.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of priority flow control (PFC) of the data class, for one port and one switch."""
+"""Thresholds of priority flow control (PFC) for data packets, and settings of lossless networks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from tailrace.topology import Topology
 
 DEADLOCKS = ("stop", "pass")
 DEADLOCK_STOPS = DEADLOCKS[0]
-"""What a run does in a deadlock of pauses: stop, or continue."""
+"""What a run does in a deadlock of pauses: "stop" ends the run, "pass" continues it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """PFC thresholds of an ingress port, and the buffer of a switch, in bytes.
+    """PFC thresholds for one lossless priority of an ingress port, and settings of its switch.
 
-    xoff_bytes, xon_bytes: queued bytes from a port at which it is paused, and resumed
-    headroom_bytes: bytes that may still arrive after the pause was sent
-    buffer_bytes: shared by all ports; None: unlimited
-    alpha: factor of dynamic thresholds; None: thresholds are static
-    port_bytes: reserve of each port for lossy packets
-    watchdog: of pauses between switches; that of hosts' ports follows from it (spec.watchdog.of_port)
-    channels: number of lossless priorities on links between switches, beginning with that of data; 0: one,
-        which packets keep
+    xoff_bytes: buffered bytes from the port at which the switch sends a pause frame to the neighbour
+    xon_bytes: buffered bytes from the port at which the switch sends a resume
+    headroom_bytes: buffer for packets that arrive after the pause was sent and before it takes effect
+    buffer_bytes: size of the buffer that all ports of a switch share; None: unlimited
+    alpha: dynamic thresholds: a port may use at most `alpha` times the free buffer; None: static thresholds
+    port_bytes: reserve of each port for packets that are not lossless
+    watchdog: PFC watchdog of ports to switches; spec.watchdog.of_port derives that of ports to hosts
+    channels: number of virtual channels (docs/channels.md): lossless priorities on links between switches,
+        from the data priority up; 0: only the data priority, which packets keep
     deadlock: one of DEADLOCKS
     """
 
@@ -40,11 +41,11 @@ class Thresholds:
     deadlock: str = DEADLOCKS[0]
 
     def lossless(self, data_priority: int) -> tuple[int, ...]:
-        """The lossless priorities of a link between switches; hosts send with the first one, that of data."""
+        """The lossless priorities of a link between switches; hosts send with the first, `data_priority`."""
         return tuple(range(data_priority, data_priority + max(1, self.channels)))
 
     def held_bytes(self, topology: Topology) -> int:
-        """The most bytes that wait in a switch: its buffer, or the sum of xoff and headroom of its ports."""
+        """The most bytes in a switch's buffer: its size, or the sum of xoff and headroom of all ports."""
         if self.buffer_bytes is not None:
             return self.buffer_bytes
         ports = max(len(topology.ports_of(switch.name)) for switch in topology.switches)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and amounts of data that follow from a topology: pure integer arithmetic.
+"""Times and amounts of data that follow from a topology, computed with integers only.
 
-All follow from the links' rates and delays, so they scale with the topology.
+All are derived from the links' rates and delays, so they scale with the topology.
 
     base RTT      the idle RTT on the longest of the shortest paths: twice the propagation delays and switch
                   latencies, and the time to send a full frame for the host and every switch; the sending
-                  time of the small frame on the way back is ignored
+                  time of the acknowledgement is ignored
     BDP           base RTT times the rate of the fastest host link
     longest RTT   the idle RTT of a full frame on the longest bounded path and its ACK on the longest minimal
                   one: propagation of all links, sending by hosts and switches, latency of switches
@@ -78,14 +78,14 @@ def propagation_ns(topology: Topology, switches: int) -> int:
 
 
 def base_rtt_ns(topology: Topology, frame_bytes: int) -> int:
-    """The base RTT for frames of this size: see above."""
+    """The base RTT for frames of this size: see the docstring of this module."""
     switches = max_switches_on_path(topology)
     sending = (switches + 1) * sending_ns(frame_bytes, slowest_bps(topology))
     return 2 * propagation_ns(topology, switches) + sending
 
 
 def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
-    """The least delays by switch and number of links, at least 1: see above."""
+    """The least delays by switch and number of links, at least 1: see the docstring of this module."""
     delays: dict[tuple[str, str], int] = {}
     for link in topology.links:
         for pair in ((link.a, link.b), (link.b, link.a)):
@@ -113,7 +113,7 @@ def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
 
 
 def bdp_bytes(topology: Topology, frame_bytes: int) -> int:
-    """The BDP for frames of this size: see above."""
+    """The BDP for frames of this size: see the docstring of this module."""
     fastest_bps = max(host.rate_bps for host in topology.hosts)
     return -(-fastest_bps * base_rtt_ns(topology, frame_bytes) // NS_BITS)
 
@@ -165,7 +165,7 @@ def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
 
 
 def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
-    """The longest RTT for frames of this size, rounded up: see above.
+    """The longest RTT for frames of this size, rounded up: see the docstring of this module.
 
     Raises:
         SpecError: the topology has no such paths.
@@ -176,7 +176,7 @@ def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
 
 
 def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
-    """The longest BDP for frames of this size, rounded up to whole frames: see above.
+    """The longest BDP for frames of this size, rounded up to whole frames: see the docstring of this module.
 
     Raises:
         SpecError: the topology has no such paths.

@@ -97,7 +97,7 @@ def test_what_no_words_mean() -> None:
     """A key that words have elsewhere, a distribution that no file has, a value that is out of range."""
     with pytest.raises(tailrace.SpecError, match=r"scheme ecmp: .* cannot be written as a spec"):
         tailrace.experiment(scheme=parse_scheme("ecmp:queue=1MiB"))
-    with pytest.raises(tailrace.SpecError, match="cdf 'one of its own' is not known"):
+    with pytest.raises(tailrace.SpecError, match="cdf 'a custom distribution' is not known"):
         tailrace.experiment(scheme="ecmp", workload=Permutation(Sizes(cdf=SizeCdf.always(5)), Peers()))
     with pytest.raises(tailrace.SpecError, match="topology leaf-spine: leaves must be at least"):
         tailrace.experiment(scheme="ecmp", topology=LeafSpine(LinkOptions(), leaves=-1, spines=2, hosts=1))

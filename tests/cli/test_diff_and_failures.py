@@ -36,7 +36,7 @@ def test_no_difference_is_status_0(fabric: Fabric, tailrace: Command) -> None:
     fabric.install()
     result = tailrace("diff")
     assert (result.status, result.out) == (0, "")
-    assert result.err == "no differences: 4 switches hold what they should\n"
+    assert result.err == "no differences: 4 switches have the intended state\n"
 
 
 def test_every_kind_of_difference_is_listed(fabric: Fabric, tailrace: Command) -> None:

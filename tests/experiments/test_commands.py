@@ -33,7 +33,7 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (summary["scheme"], summary["variant"]) == ("flowcut:variant=nic", "nic")
     assert polars.read_parquet(out / "flows.parquet").height == summary["flows"] == 2
     assert "flowcut" in shown
-    assert "target virtual: as asked for" in stderr
+    assert "target virtual: as requested" in stderr
     assert "target" not in shown.splitlines()[0]
 
 

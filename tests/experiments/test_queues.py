@@ -29,7 +29,7 @@ SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "incast:de
     [
         (
             ["--scheme", "ecmp"],
-            "room for all data under way (",
+            "room for all data in flight (",
             {"limit_bytes", "holds_all", "trims"},
         ),
         (
@@ -101,7 +101,7 @@ def test_lines_are_few() -> None:
         scheme="ecmp", target="virtual", topology=TOPOLOGY, workload="incast:degree=3,size=1KiB"
     )
     ranged = [of("a", Queues(limit_bytes=size, holds_all=True), result) for size in (3072, 1024, 2048)]
-    assert queue_lines(ranged) == ["queues: room for all data under way (1KiB to 3KiB), no ECN marks, no PFC"]
+    assert queue_lines(ranged) == ["queues: room for all data in flight (1KiB to 3KiB), no ECN marks, no PFC"]
     many = [of(f"s{number}", Queues(xoff_bytes=1024 * (number + 1)), result) for number in range(9)]
     lines = queue_lines(many)
     assert lines[0] == "queues of s0: no limit, no ECN marks, PFC pauses beyond 1KiB"

@@ -112,7 +112,7 @@ def test_the_restricted_host_is_the_congested_receiver() -> None:
     ("words", "message"),
     [
         (PAUSED.replace("servers=3", "servers=4"), "need 5 hosts at the first leaf and 9 at the second"),
-        (PAUSED.replace("load=0.5", "load=1").replace("pairs=4", "pairs=2"), "carry at most 0.5 of it"),
+        (PAUSED.replace("load=0.5", "load=1").replace("pairs=4", "pairs=2"), "allow at most 0.5"),
         (PAUSED.replace("duration=1ms", "duration=1ns"), "no flow starts within the duration"),
         ("paused:size=1KB,load=0.5,duration=1ms,pairs=4", "workload paused: key 'servers' is missing"),
         (f"{BURSTY},every=1us", "workload poisson: every may only be given together with bursts"),

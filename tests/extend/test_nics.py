@@ -84,7 +84,7 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
             'steering("scout")',
             r"bend\.py: line \d+: steering 'scout' is registered twice",
         ),
-        ("bend", "SourcePortPaths(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
+        ("bend", "SourcePortPaths(64)", "None", "flow 1: steering bend needs paths, but its NIC has none"),
         ("aimd", "sport, rng)", "sport)", "transport 'aimd': AimdSender must take 4 arguments"),
         ("bend", "def next_ev", "def next", r"steering 'bend': Bend lacks next_ev"),
         ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),

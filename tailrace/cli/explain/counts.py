@@ -5,8 +5,8 @@ not describe.
 
 A table with a key counts as a match. Statements outside of tables are keyless tables in the JSON: each counts
 as a step.
-Each maximum is that of the longest path through the control flow of ingress and egress, for each quantity by
-itself, and so an upper bound: it may count both of two conditions that exclude each other.
+For each quantity separately, the maximum is over all paths through the control flow of ingress and egress. So
+it is an upper bound: it may count both of two conditions that exclude each other.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def show(topology: Topology, parts: Sequence[str], view: View) -> None:
     """Prints one table per part, below a line with the number of rows; or one JSON object.
 
     Raises:
-        SpecError: several parts in a format that takes one only, or an unknown column.
+        SpecError: several parts in a format for a single part, or an unknown column.
     """
     if view.format is OutputFormat.JSON:
         if view.columns or view.sort_by:

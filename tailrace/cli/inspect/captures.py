@@ -47,7 +47,7 @@ _LINK_TYPES = {
 
 _FCS_PRESENT = 1 << 26
 _FCS_OCTETS = {0: 0, 4: 4, 32: 4}
-"""Octets of Ethernet's FCS by the length that a file gives: pcapng's text gives bits, its example octets."""
+"""Octets of Ethernet's FCS by the length in a file: pcapng's draft says bits, its example has octets."""
 
 
 class CaptureError(SpecError):
@@ -55,7 +55,7 @@ class CaptureError(SpecError):
 
 
 class _Octets:
-    """Reads octets one after the other; raises CaptureError if fewer remain than are asked for."""
+    """Reads octets one after the other; raises CaptureError if too few remain."""
 
     def __init__(self, data: bytes, order: str = "<") -> None:
         self._data, self.order = data, order
@@ -101,7 +101,7 @@ class _Interface:
     """What a capture states for all frames of an interface.
 
     fcs: length of the FCS as the file gives it; 0: frames have none
-    snap_octets: the snap length, to which simple blocks cut frames; 0: they hold whole frames
+    snap_octets: the snap length, to which simple blocks cut frames; 0: frames are whole
     """
 
     link_type: int

@@ -52,7 +52,7 @@ def diff(args: Namespace) -> None:
         differences = merge(
             "diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name]))
         )
-        return replace(differences, nothing=f"no differences: {len(nodes)} switches hold what they should")
+        return replace(differences, nothing=f"no differences: {len(nodes)} switches have the intended state")
 
     listing = show(args, read)
     if listing.rows:

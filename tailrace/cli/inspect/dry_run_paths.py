@@ -56,7 +56,7 @@ class _DryRunNode:
     """What a switch would do with a frame.
 
     hop: count of switches up to this one, from 1
-    before: the arrival at the switch before; None at the first switch
+    before: the arrival at the previous switch; None at the first switch
     outcomes: the frames sent in each outcome
     problem: why paths from here were not followed, or not completely
     """

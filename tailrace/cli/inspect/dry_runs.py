@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_PRIORITIES = 8
 _MOST_UNREAD = 4000
-"""Most characters that are printed of the list of objects that could not be read."""
+"""Limit, in characters, of the printed list of objects that could not be read."""
 
 _T = TypeVar("_T")
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from scapy.packet import Packet
 
 MOST_PACKETS = 1000
-"""Packets that one file may have."""
+"""Limit of the number of packets in a file."""
 
 MOST_LAYERS = 64
-"""Layers that one packet may have; for each, Scapy copies the whole packet."""
+"""Limit of the number of layers in a packet: for each layer, Scapy copies the whole packet."""
 
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")

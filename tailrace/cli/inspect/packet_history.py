@@ -18,7 +18,7 @@ from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
 
 _PS_PER_US = 1000 * PS_PER_NS
 _MOST_SHOWN = 4
-"""The most other packets that are listed; of the rest only the count is shown."""
+"""Limit of the number of other packets that are listed; for the rest only their number is shown."""
 
 _BRIEF = (
     *(events.MemberEvent, events.MeterEvent, events.ParserErrorEvent, events.CloneEvent, events.DigestEvent),
@@ -147,7 +147,7 @@ def _at_source(history: PacketHistory, sent: Transmission) -> Iterator[str]:
         return
     nic = f"the NIC of {history.src}"
     if actions.timeouts:
-        yield f"{nic} has waited for an ACK in vain: {_count(actions.timeouts, 'timeout')}"
+        yield f"{nic} got no ACK in time: {_count(actions.timeouts, 'timeout')}"
     if actions.nacks:
         yield f"{nic} was notified of {_count(actions.nacks, 'trimmed packet')}"
     if actions.congestion_notifications:

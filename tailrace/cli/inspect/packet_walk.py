@@ -16,7 +16,7 @@ from tailrace.switch.trace.events import CopyEvent, Event, SentEvent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology
 
 MOST_HOPS = 1024
-"""Hops of a packet and all its copies; more means a loop, or a storm."""
+"""Limit of the number of hops of a packet and all its copies; more hops mean a loop."""
 
 DryRun = Callable[[str, int, bytes], Trace]
 """Makes a dry run of a frame at a switch and ingress port; returns its trace."""

@@ -16,7 +16,7 @@ from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 VENV = ".venv-ptf"
 _USER = Path(site.getuserbase()) / "share" / "tailrace"
 ROOTS = (ROOT, Path(sys.prefix).parent if sys.prefix != sys.base_prefix else _USER)
-"""Folders that may have VENV: the sources', where `make setup` creates it, and the one of our environment."""
+"""Folders that may contain VENV: the sources', where `make setup` creates it, and our environment's."""
 
 _MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 
@@ -70,6 +70,6 @@ def find_python() -> Path:
         )
     place = ROOTS[-1] / VENV
     raise FailedError(
-        "p4runtime-shell is not installed; it needs an environment of its own: "
+        "p4runtime-shell is not installed; it needs a separate environment: "
         f"python3 -m venv {place} && {place}/bin/pip install {_PACKAGE}"
     )

@@ -103,9 +103,9 @@ class _Watch:
 
     @contextmanager
     def _until_interrupted(self) -> Iterator[None]:
-        """Within the block the first Ctrl-C ends the rounds after the current reading. It sets a flag only:
-        Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. The second Ctrl-C
-        raises KeyboardInterrupt.
+        """Within the block the first Ctrl-C ends the rounds after the current reading. The handler only sets
+        a flag: Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. The
+        second Ctrl-C raises KeyboardInterrupt.
         """
 
         def on_signal(_signum: int, _frame: FrameType | None) -> None:

@@ -1,8 +1,8 @@
 /* Builds frames from the templates that a NIC gives for its flows.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A template has the bytes that are the same in all packets; fields that vary
- * are written over it, and IPv4 checksum and ICRC are computed anew.
+ * A template has the bytes that are the same in all packets. Each frame is a
+ * copy with the fields that vary, and a new IPv4 checksum and ICRC.
  */
 #include "tc_bytes.h"
 

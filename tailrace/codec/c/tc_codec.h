@@ -6,7 +6,7 @@
  * hosts. A frame may have a virtual payload (`virt`): a number of zeros before
  * the ICRC that are counted but not stored.
  *
- * No function allocates, and none reads beyond a frame, whatever is in it.
+ * No function allocates memory or reads beyond the end of a frame.
  */
 #ifndef TC_CODEC_H
 #define TC_CODEC_H
@@ -70,7 +70,7 @@ typedef struct tc_codec {
     tc_layout at;
     uint32_t headers_bytes;          /* length of IPv4, UDP and BTH headers */
     uint32_t icrc_start;             /* the CRC register before these headers */
-    uint8_t icrc_mask[TC_HEADERS_MAX]; /* 255: the ICRC takes it for 255 */
+    uint8_t icrc_mask[TC_HEADERS_MAX]; /* 255: byte is 255 in ICRC */
     uint8_t opcodes[256];            /* enum tc_opcode */
 } tc_codec;
 
@@ -139,7 +139,7 @@ uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
                        uint32_t *virt);
 
 /* Builds data with a real payload of the length in data_fields: the bytes
- * before it are written to `frame`, padding and ICRC to `tail`, which has
+ * before the payload are written to `frame`, padding and ICRC to `tail`, which has
  * TC_TAIL_MAX bytes. Returns the length of `frame`, or 0 if the packet would be
  * too long, and writes the length of `tail` to *tail_bytes. */
 #define TC_TAIL_MAX 8u

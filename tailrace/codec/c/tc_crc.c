@@ -1,4 +1,4 @@
-/* CRC-32 by tables: eight bytes per step, and runs of zeros by powers of two.
+/* CRC-32 by tables: eight bytes per step, and runs of zero bytes by powers of 2.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_crc.h"
@@ -8,10 +8,10 @@
 #define POWERS 17u /* powers of two whose sum is TC_CRC_MAX_ZEROS */
 #define NIBBLES 8u
 
-/* slice[k][b]: the register after byte b and k zeros, if it was 0 before */
+/* slice[k][b]: the register after byte b and k zero bytes, if it was 0 */
 static uint32_t slice[STEP][256];
-/* zeros[k][i][v]: the register after 2^k zeros, if before them its nibble i was
- * v and all others were 0 */
+/* zeros[k][i][v]: the register after 2^k zero bytes, if its nibble i was v and
+ * all others were 0 */
 static uint32_t zeros[POWERS][NIBBLES][16];
 
 _Static_assert(TC_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");

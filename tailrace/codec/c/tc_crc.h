@@ -1,10 +1,10 @@
 /* CRC-32 (IEEE 802.3, reflected) as the ICRC needs it: over bytes, and over
- * many zeros at once.
+ * many zero bytes at once.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Functions take and return the raw CRC register, TC_CRC_START at first; the
- * CRC is the complement of the last. Appending zeros is a linear map of the
- * register, so for any n, n zeros cost a few table look-ups.
+ * CRC is the complement of the last. Appending zero bytes is a linear map of
+ * the register, so n of them cost a few table look-ups for any n.
  */
 #ifndef TC_CRC_H
 #define TC_CRC_H
@@ -24,7 +24,7 @@ uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n);
 uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *mask,
                        uint32_t n);
 
-/* The register after n more zeros, n <= TC_CRC_MAX_ZEROS. */
+/* The register after n more zero bytes, n <= TC_CRC_MAX_ZEROS. */
 uint32_t tc_crc_zeros(uint32_t reg, uint32_t n);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct tc_cached_template {
 
 struct tc_nic {
     PyObject_HEAD
-    tc_codec_object *owner;
+    tc_codec_object *owner;        /* the Python object Codec */
     const tc_codec *codec;         /* that of `owner` */
     PyObject *object;              /* the NIC */
     PyObject *calls[CALLS];        /* bound methods; NULL: not defined */
@@ -55,7 +55,7 @@ struct tc_nic {
 int tc_nic_init(tc_nic *n, PyObject *nic);
 int tc_nic_traverse(tc_nic *n, visitproc visit, void *arg);
 int tc_nic_clear(tc_nic *n);
-/* Releases everything that the port holds. */
+/* Releases all memory and references of the port. */
 void tc_nic_free(tc_nic *n);
 
 /* Calls a method with the time and `count` new references, which it steals; a

@@ -97,7 +97,7 @@ static tc_template *request_template(tc_nic *n, uint64_t template_id,
         PyErr_NoMemory();
         goto out;
     }
-    cached->handle = UINT64_MAX; /* invalid, should the rest fail */
+    cached->handle = UINT64_MAX; /* invalid until the rest has succeeded */
     uint32_t kind =
         (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
     if (head_len > (Py_ssize_t)TC_TEMPLATE_MAX ||

@@ -1,5 +1,5 @@
 /* The extension tailrace_codec: the Python types Codec (parses and builds
- * frames) and Port (connects a NIC to a wire by a codec); TimerHeap is in
+ * frames) and Port (connects a NIC to a wire through a codec); TimerHeap is in
  * tc_timer_heap.c.
  * SPDX-License-Identifier: Apache-2.0
  *

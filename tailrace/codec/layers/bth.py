@@ -5,7 +5,7 @@
   0: not given (Flowcut §IV-C).
 * resv6, which the ICRC does not cover: a path tag, into which every fabric hop mixes its egress port.
 * The identification of the IPv4 header is 0 in a first transmission and 1 in a retransmission, so that a
-  receiver can tell loss from reordering (the packet is atomic, RFC 6864, so the field is free).
+  receiver can distinguish loss from reordering (the packet is atomic, RFC 6864, so the field is free).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Syndrome(IntEnum):
 
     ACK = 0x1F  # no end-to-end credits
     NAK_SEQUENCE = 0x60
-    NAK_TRIMMED = 0x7F  # code 31, the last reserved one: the packet whose PSN is the MSN arrived trimmed
+    NAK_TRIMMED = 0x7F  # code 31, the last reserved code; the MSN field has the PSN of the trimmed packet
 
 
 def left_field(packets_left: int) -> int:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flowcut in NICs only: the shim after UDP, and the ACK of the destination NIC (Flowcut §II-D).
 
-The ICRC of a packet with shim is that of the original packet, which the receiver restores: original ports, no
-shim. So the receiver need not recompute it, and the sender may change the source port freely.
+The receiver restores the original packet: original ports, no shim. The ICRC of a packet with shim is that of
+the original packet. So restoring does not change the ICRC, and the sender may change the source port freely.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ACK_PORT = 4794
 
 
 class NicShim(Packet):
-    """orig_sport:16 orig_dport:16 ticks:32 (ns of the sender's clock, modulo 2^32, which only it reads)."""
+    """orig_sport:16 orig_dport:16 ticks:32 (ns of the sender's clock, modulo 2^32, read only by it)."""
 
     name = "NicShim"
     fields_desc = [ShortField("orig_sport", 0), ShortField("orig_dport", 0), IntField("ticks", 0)]

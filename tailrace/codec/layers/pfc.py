@@ -21,7 +21,7 @@ def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
     """A PFC frame.
 
     Args:
-        src_mac: the station that asks for the pause.
+        src_mac: MAC address of the station that requests the pause.
         quanta: pause time (0..65535 quanta, 0: resume) by priority (0..7), of the enabled priorities.
     """
     fields: dict[str, Any] = {f"c{priority}_enabled": 1 for priority in quanta}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of faults, with their keys.
 
-Each lasts from `at` to `until`; both times count from the start of the traffic. If two faults slow down the
-same link, the later one applies.
+Each fault lasts from `at` to `until`; both times count from the start of the traffic. If two faults slow down
+the same link, the later fault applies.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class SlowLinks:
 @FAULTS.register("link-down", "links that have failed in both directions")
 @dataclass(frozen=True, slots=True)
 class DeadLinks:
-    """Some links carry nothing."""
+    """Some links are down: they lose all packets."""
 
     links: LinkChoice
     times: Times

@@ -53,7 +53,7 @@ class Axis:
 
     @property
     def text(self) -> str | None:
-        """The values as `parse_axis` reads them after KEY=; None if it cannot read them back."""
+        """The values as written after KEY=; None if `parse_axis` would not read this axis from them."""
         text = ",".join(self.values)
         try:
             return text if parse_axis(f"{self.key}={text}") == self else None

@@ -70,5 +70,5 @@ def warning(
     enough = time_scale(topology, target, mtu_bytes, cores)
     return (
         f"time scale {scale:g} needs about {needed:.1f} times the CPU time that this machine has; "
-        f"the run will probably be marked as overloaded ({enough:g} would do)"
+        f"the run will probably be marked as overloaded ({enough:g} would suffice)"
     )

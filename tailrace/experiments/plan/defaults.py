@@ -9,7 +9,7 @@ _SMALL_WORKLOAD = "permutation:size=512KiB,peers=remote"
 
 SEED = 2
 """With this seed ECMP puts several flows of a default workload on one uplink of TOPOLOGY, and some on the
-link that presets/basic.toml slows down: tests/experiments/test_default_run.py observes it."""
+link that presets/basic.toml slows down: tests/experiments/test_default_run.py checks this."""
 
 MTU_BYTES = 1024
 """Payload of a full packet."""

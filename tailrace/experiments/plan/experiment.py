@@ -45,7 +45,7 @@ TARGETS = ("auto", "bmv2", "native", "virtual")
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of an experiment file, which are also the options of the command line, with values as written.
 
-    seed:    seed of all random choices; each of several seeds is a run of its own (syntax: seeds.py)
+    seed:    seed of all random choices; each of several seeds gives a separate run (syntax: seeds.py)
     mtu:     payload of a full packet
     reorder: selective repeat declares a packet lost when a packet sent this many packets later arrives
     pfc:     priority flow control of data: `default`, or options as in tailrace/experiments/plan/pfc.py;
@@ -152,7 +152,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """One line with the most important specs."""
-        specs = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
+        specs = (self.scheme, self.topology, self.workload or "the default workload", *self.faults)
         return f"<Experiment {'   '.join(specs)}>"
 
     @property

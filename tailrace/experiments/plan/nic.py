@@ -212,9 +212,9 @@ def nic_config(
 ) -> NicConfig:
     """The settings of every NIC, on a topology at its time scale.
 
-    With `reorder` None the NIC's default decides when a packet counts as lost. `scale` is the topology's time
-    scale; it is applied to the times in the transport's spec, which are at full speed. `switches` gives the
-    clock by which switches detect flowlets.
+    If `reorder` is None, the NIC's default decides when a packet counts as lost. `scale` is the topology's
+    time scale; it is applied to the times in the transport's spec, which are at full speed. `switches` has
+    the clock by which switches detect flowlets.
 
     Raises:
         SpecError: the scheme's and the transport's settings are incompatible.

@@ -42,7 +42,7 @@ XON_SHARE = 0.8
 HEADROOM_FRAMES = 4
 PORT_FRAMES = 8
 REACTION_NS = 50_000_000
-"""In real time, where switches and hosts are processes: how long one may wait for a CPU before it obeys."""
+"""In real time, where switches and hosts are processes: how long they may wait for a CPU before they obey."""
 
 
 def _parse_channels(text: str) -> int | None:

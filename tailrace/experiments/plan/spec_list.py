@@ -18,7 +18,7 @@ def split_schemes(text: str) -> tuple[str, ...]:
     """The spec of each scheme of ``ecmp,letflow:gap=50us,flowcut:variant=ingress,buckets=64``.
 
     Raises:
-        SpecError: an option without a scheme, no scheme at all, or one given twice.
+        SpecError: an option without a scheme, no scheme at all, or a scheme given twice.
     """
     return split_specs(text, "schemes")
 
@@ -29,7 +29,7 @@ def split_specs(text: str, what: str) -> tuple[str, ...]:
     A piece ``key=value`` is an option of the spec before it.
 
     Raises:
-        SpecError: an option without an item, no item at all, or one given twice.
+        SpecError: an option without a spec, no spec at all, or a spec given twice.
     """
     specs: list[str] = []
     for piece in (piece.strip() for piece in text.split(",")):

@@ -39,7 +39,7 @@ class Message:
     first_part, parts: the message carries `parts` consecutive parts of the vector, from index `first_part`.
     total_parts: number of equal parts into which the vector is cut.
     after: messages for which it waits, numbered from 1.
-    spreads: the receiver replaces its parts by these sums; otherwise it adds them to its own parts.
+    spreads: the receiver replaces its parts by these sums; otherwise it adds them to its parts.
     """
 
     sender: int
@@ -51,7 +51,7 @@ class Message:
     spreads: bool
 
     def size_bytes(self, vector_bytes: int) -> int:
-        """Its size; the first parts are one byte longer if the vector cannot be cut into equal parts."""
+        """The message's size; of a vector without equal parts, the first parts are one byte longer."""
         size, longer = divmod(vector_bytes, self.total_parts)
         return self.parts * size + max(0, min(self.first_part + self.parts, longer) - self.first_part)
 
@@ -116,9 +116,9 @@ class Allreduce:
     background_bytes: Annotated[int, BACKGROUND] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        return with_background(self._own(topology, rng), self.background_bytes, topology, rng)
+        return with_background(self._collective(topology, rng), self.background_bytes, topology, rng)
 
-    def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+    def _collective(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, self.hosts_total, rng)
         self._check(hosts)
         check_flows(len(hosts) * _messages(self.algorithm, len(hosts)))

@@ -136,11 +136,11 @@ def _across(
     inside = [host for host in topology.hosts if topology.switch(host.switch).group in gate_of]
     senders = [host for host in inside if host != source]
     receivers = [host for host in inside if host.switch in gate_of[topology.switch(host.switch).group]]
-    dealt = receivers * -(-len(senders) // len(receivers))
-    rng.shuffle(dealt)
+    repeated = receivers * -(-len(senders) // len(receivers))
+    rng.shuffle(repeated)
     return [
         (sender, receiver)
-        for sender, receiver in zip(senders, dealt, strict=False)
+        for sender, receiver in zip(senders, repeated, strict=False)
         if sender.switch != receiver.switch
     ]
 

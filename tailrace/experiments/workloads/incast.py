@@ -27,7 +27,7 @@ from tailrace.topology import Host, Topology
 @register("incast", "many hosts send to one host at the same time")
 @dataclass(frozen=True, slots=True)
 class Incast:
-    """`degree` hosts send to one; flows between bystanders have a class of their own (classes.py)."""
+    """`degree` hosts send to one; flows between bystanders have a separate class (classes.py)."""
 
     peers: Peers
     degree: Annotated[int, keys.integer("degree", "number of senders", least=1)]

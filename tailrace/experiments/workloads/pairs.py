@@ -52,8 +52,7 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
 
     A random order is repaired by swaps. While host i sends into its own group g, at most |g| - 1 hosts
     outside g send into g; so if g holds no more than half of the hosts, some host outside g sends outside
-    g, and swapping the two receivers leaves i repaired and breaks nothing. Such a swap always exists, and
-    each repairs one host.
+    g, and swapping the two receivers repairs i and breaks no other host. Such a swap always exists.
     """
     count = len(hosts)
     if not hosts or 2 * max(Counter(groups).values()) > count:

@@ -59,7 +59,7 @@ def named(topology: Topology, name: str) -> Host:
 @register("permutation", "every host sends to one other host and receives from one other host")
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """Every host sends to one other and receives from one; further flows repeat these pairs in turn."""
+    """Every host sends to one other host and receives from one host; further flows repeat these pairs."""
 
     sizes: Sizes
     peers: Peers
@@ -69,25 +69,26 @@ class Permutation:
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, 0, rng)
         apart, sizes = self.peers.apart, self.sizes.distribution
-        once = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng)
-        if once is None:
+        permuted = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng)
+        if permuted is None:
             group = "group" if apart == pairs.GROUPS else "switch"
             raise PatternError(
                 f"peers={apart} needs a topology in which no {group} has more than half of the hosts"
             )
         check_flows(self.flows_total)
-        for number in range(self.flows_total or len(once)):
+        for number in range(self.flows_total or len(permuted)):
             size_bytes = sizes.draw(rng)
-            yield Transfer(*once[number % len(once)], size_bytes, rng.randint(0, self.jitter_ns))
+            yield Transfer(*permuted[number % len(permuted)], size_bytes, rng.randint(0, self.jitter_ns))
 
 
 @register("alltoall", "every host sends to every other host")
 @dataclass(frozen=True, slots=True)
 class AllToAll:
-    """Every host sends to every other; with a window, a flow waits for the sender's flow `window` before it.
+    """Every host sends a flow to every other host.
 
-    So the flows of a host form `window` chains, and at most `window` of them are active at a time. In a round
-    each host sends one flow and receives one. A few of the rounds of a large pattern represent all of them.
+    With a window, at most `window` flows of a sender are active at a time: each flow waits until the flow
+    that is `window` positions earlier in the sender's sequence is complete. In a round each host sends one
+    flow and receives one flow. With `rounds`, a large pattern is reduced to this number of rounds.
     """
 
     peers: Peers
@@ -109,9 +110,9 @@ class AllToAll:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        return with_background(self._own(topology, rng), self.background_bytes, topology, rng)
+        return with_background(self._all_to_all(topology, rng), self.background_bytes, topology, rng)
 
-    def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+    def _all_to_all(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, self.hosts_total, rng)
         groups = pairs.groups_of(topology, hosts, self.peers.apart)
         pairs.check_partners(groups)
@@ -131,9 +132,11 @@ class AllToAll:
 @register("random", "flows between random pairs of hosts, or messages from every host to random hosts")
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Flows of pairs drawn independently, all at once; or every host sends a sequence of messages, each to a
-    newly drawn partner (Flowcut §III-B2): the next starts when the one before it has been acknowledged. Flow
-    ids then rise message by message: the first messages of all hosts, then the second ones, and so on.
+    """Flows between random pairs of hosts, all started at once; or, with `messages`, a sequence per host.
+
+    In a sequence each message has a newly drawn receiver, and starts when the previous message has been
+    acknowledged (Flowcut §III-B2). The first messages of all hosts have the lowest flow ids, then come all
+    second messages, and so on.
     """
 
     sizes: Sizes
@@ -174,9 +177,9 @@ class Random:
         check_flows(self.messages * len(hosts))
         sizes = self.sizes.distribution
         starts_ns = [rng.randint(0, self.jitter_ns) for _ in hosts]
-        before: Sequence[tuple[int, ...]] = [()] * len(hosts)
+        previous: Sequence[tuple[int, ...]] = [()] * len(hosts)
         for message in range(self.messages):
-            for host, start_ns, after in zip(hosts, starts_ns, before, strict=True):
+            for host, start_ns, after in zip(hosts, starts_ns, previous, strict=True):
                 receiver = partners.draw(host, rng)
                 yield Transfer(host, receiver, sizes.draw(rng), start_ns, after)
-            before = [(message * len(hosts) + number,) for number in range(1, len(hosts) + 1)]
+            previous = [(message * len(hosts) + number,) for number in range(1, len(hosts) + 1)]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows to uncongested receivers, beside a congested receiver (RLB §II-B, Fig. 2).
+"""Flows to uncongested receivers, at the same leaf as a congested receiver (RLB §II-B, Fig. 2).
 
     first leaf                                        second leaf
     H_1 .. H_n --- f_1 .. f_n, by all paths ------->  R_1 .. R_n
     H_c ---------- f_c, one long flow ------------->  R_c  <--- bursts of H_b, at the same leaf
 
-Pair i has Poisson arrivals of its own, from H_i to R_i; so the receivers R_1 .. R_n are never congested, and
-only the fabric delays these flows. Each server of H_b starts many short flows to R_c at once, at line rate,
-several times in a row. PFC then pauses the paths of f_c; the topology's `restricted=` limits them: R_c is the
-restricted host.
+Each H_i starts flows to R_i as a Poisson process. R_1 .. R_n have only one sender each, so they are never
+congested, and only the fabric delays these flows. H_b is a set of servers. Each of them starts many short
+flows to R_c at once, at line rate, several times in a row. PFC then pauses the paths to R_c, which f_c uses.
+The topology's `restricted=` limits the number of these paths; if it is given, it must name R_c.
 
-Hosts are taken in their order: n pairs, then H_c and R_c, then on the second leaf the servers of H_b. Only
-f_1 .. f_n are measured.
+Hosts are used in the order of the topology: the n pairs, then H_c and R_c, then the servers of H_b at the
+second leaf. Only f_1 .. f_n are measured.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from tailrace.topology import Host, Topology
 @register("paused", "flows between two leaves, while bursts to another host make PFC pause some paths")
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The flows of RLB's motivation: `load` is that of the first leaf's uplinks, `sizes` are of f_1 .. f_n.
+    """The flows of RLB's motivation: `load` refers to the first leaf's uplinks, `sizes` to f_1 .. f_n.
 
-    A burst starts when the one before it could have been sent at line rate. A long flow that starts when
-    bursts have filled the queue already sends until its first marked packet has passed that queue; one that
-    starts together with the bursts is slowed down at once.
+    A burst starts when the previous burst could have been sent completely at line rate. If the long flow
+    starts after bursts have filled the queue, its rate is not reduced before its first marked packet has
+    passed that queue. If it starts together with the bursts, its rate is reduced at once.
     """
 
     sizes: Sizes
@@ -75,7 +75,7 @@ class Paused:
             raise PatternError(f"the congested receiver is {receiver.name}; restricted= names another host")
         share = self.load * uplink_bps(topology, near[0].switch) / sum(host.rate_bps for host in near[:n])
         if share > 1:
-            raise PatternError(f"load: the links of {n} hosts carry at most {self.load / share:.3g} of it")
+            raise PatternError(f"load: the links of {n} hosts allow at most {self.load / share:.3g}")
         random_flows = expected_flows(near[:n], sizes.mean_bytes, share, self.duration_ns)
         check_flows(self.bursts * self.servers * self.burst_flows + random_flows)
         yield Transfer(near[n], receiver, self.long_bytes, self.long_at_ns, flow_class=BACKGROUND)

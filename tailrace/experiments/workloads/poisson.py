@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loop: every host starts flows by its own Poisson process, whether earlier flows are complete or not.
+"""Open loop: every host starts flows as a Poisson process, whether or not its earlier flows are complete.
 
 The load is the average bit rate of a host's flows as a fraction of its link's rate, headers not counted: a
 host with link rate R starts `load * R / (8 * mean size)` flows a second. With of=fabric it is instead the
@@ -37,8 +37,9 @@ def exponential(rng: random.Random) -> float:
     """A number from the exponential distribution with mean 1.
 
     It uses comparisons only (J. von Neumann, Various techniques used in connection with random digits, 1951),
-    so the result for a seed does not depend on a machine's logarithm: a descending run of numbers that starts
-    with x has odd length with probability e^-x; each run of even length adds 1 to the integer part.
+    so the result for a seed does not depend on a machine's logarithm. A descending run of random numbers that
+    starts with x has odd length with probability e^-x. Each run of even length adds 1 to the integer part;
+    the first run of odd length ends the search, and its x is the fractional part.
     """
     integer = 0
     while True:
@@ -53,14 +54,14 @@ def exponential(rng: random.Random) -> float:
 
 
 def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
-    """How many flows hosts start on average if they load their links by `share`."""
+    """The mean number of flows that hosts start if their flows use this share of their links' rates."""
     return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * NS_BITS)
 
 
 def starts_ns(
     host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
 ) -> Iterator[int]:
-    """The start times of a host's flows, which load its link by `share`; all are before `duration_ns`."""
+    """The start times, before `duration_ns`, of a host's flows, which use this share of its link's rate."""
     mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
     time_ns = mean_gap_ns * exponential(rng)
     while time_ns < duration_ns:
@@ -69,20 +70,20 @@ def starts_ns(
 
 
 class Slots:
-    """Limits the number of flows to a receiver at a time, as far as that is possible before the run.
+    """Limits the number of concurrent flows to a receiver, by estimates of the flows' durations.
 
-    Each receiver has `slots` slots, and a flow takes the slot that becomes free first. The flow's duration is
-    estimated, since its real one is not known when flows are generated: the time to send its bytes at the
-    rate of the receiver's link divided by the number of slots.
+    Each receiver has `slots` slots, and a flow occupies the slot that becomes free first. Real durations are
+    not known when flows are generated. The estimate is the time to send the flow's bytes at the rate of the
+    receiver's link divided by the number of slots.
     """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        # for each receiver a heap: when each slot that was ever taken becomes free again
+        # for each receiver a heap: when each slot that was ever occupied becomes free again
         self._free_ns: dict[str, list[int]] = {}
 
     def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
-        """Draws until a receiver has a free slot; after _DRAWS draws takes the one that has a slot first."""
+        """A drawn receiver with a free slot; after _DRAWS draws the one whose slot becomes free first."""
         best, best_ns = None, 0
         for _ in range(_DRAWS):
             host = draw()
@@ -96,7 +97,7 @@ class Slots:
         return best
 
     def take(self, host: Host, now_ns: int, size_bytes: int) -> None:
-        """Takes a slot of a receiver that was chosen."""
+        """Occupies a slot of a receiver that `choose` has returned."""
         heap = self._free_ns[host.name]
         busy_ns = -(-size_bytes * NS_BITS * self._slots // host.rate_bps)
         if len(heap) < self._slots:

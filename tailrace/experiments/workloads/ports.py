@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP source ports of flows: unique for each pair of hosts, since switches tell flows apart by 5-tuple."""
+"""UDP source ports of flows: unique for each pair of hosts, since switches distinguish flows by 5-tuple."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _MOST_DRAWS = 64
 class SourcePorts:
     """Draws random ports, each at most once for a pair of hosts.
 
-    Large runs typically have a million pairs with one flow each. So a pair takes the memory of one integer
-    for its first flow, of a set from the second flow on, and of a list only if few SOURCE_PORTS are unused.
+    Large runs typically have a million pairs with one flow each. To save memory, a pair stores one integer
+    for its first flow, a set from its second flow on, and a list only if few SOURCE_PORTS are unused.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -74,7 +74,7 @@ class SourcePorts:
         return True
 
     def _rest(self, pair: tuple[str, str]) -> list[int]:
-        """All unused ports in random order; SOURCE_PORTS are at the end, from where ports are taken."""
+        """All unused ports in random order; SOURCE_PORTS come last, because `draw` pops from the end."""
         used = self._used[pair]
         rest: list[int] = []
         for ports in (MORE_PORTS, SOURCE_PORTS):

@@ -17,7 +17,7 @@ Point = tuple[int, float]
 
 @dataclass(frozen=True, slots=True)
 class SizeCdf:
-    """A distribution by its points, at least one: sizes and shares never fall, the last share is 1."""
+    """A distribution, as one or more points: sizes and shares never decrease, and the last share is 1."""
 
     points: tuple[Point, ...]
     _sizes: tuple[int, ...] = field(init=False, repr=False, compare=False)

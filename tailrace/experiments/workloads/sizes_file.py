@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of measured flow sizes, and those that come with this package (workloads/cdf/NAME.toml).
+"""Files of measured flow sizes: a user's, or those of this package (workloads/cdf/NAME.toml).
 
     name = "websearch"
-    unit = "bytes"                            required, so that no table in packets is mistaken for bytes
+    unit = "bytes"                            required, so that sizes in packets are not mistaken for bytes
     measured = "who measured it, and where"
     source = "where the numbers were taken from"
     points = [[4000, 0.0], [5971, 0.077], ..., [28589215, 1.0]]
@@ -62,7 +62,7 @@ def find_cdf(text: str) -> SizeCdf:
 
 def name_of(sizes: SizeCdf) -> str:
     """The name of a distribution of NAMES; a fixed description for any other distribution."""
-    return next((name for name in NAMES if find_cdf(name) == sizes), "one of its own")
+    return next((name for name in NAMES if find_cdf(name) == sizes), "a custom distribution")
 
 
 def read_cdf(path: Path) -> CdfFile:
@@ -81,15 +81,15 @@ def read_cdf(path: Path) -> CdfFile:
 
 def _check(points: tuple[tuple[int, float], ...]) -> None:
     """Raises KeyProblemError unless the points form a cumulative distribution."""
-    before = (0, 0.0)
+    last_size, last_share = 0, 0.0
     for index, (size, share) in enumerate(points):
         where = f"points[{index}]"
-        if not before[0] <= size <= MAX_FLOW_BYTES:
-            expected = f"expected a size from {before[0]} to {MAX_FLOW_BYTES}"
+        if not last_size <= size <= MAX_FLOW_BYTES:
+            expected = f"expected a size from {last_size} to {MAX_FLOW_BYTES}"
             raise KeyProblemError(where, f"{expected}, found {size}")
-        if not before[1] <= share <= 1:
-            raise KeyProblemError(where, f"expected a share from {before[1]:g} to 1, found {share:g}")
-        before = size, share
-    if before[1] != 1:
+        if not last_share <= share <= 1:
+            raise KeyProblemError(where, f"expected a share from {last_share:g} to 1, found {share:g}")
+        last_size, last_share = size, share
+    if last_share != 1:
         where = f"points[{len(points) - 1}]"
-        raise KeyProblemError(where, f"expected 1 as the last share, found {before[1]:g}")
+        raise KeyProblemError(where, f"expected 1 as the last share, found {last_share:g}")

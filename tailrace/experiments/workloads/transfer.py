@@ -16,16 +16,17 @@ ECMP = "ecmp"
 
 
 class PatternError(SpecError):
-    """A topology cannot carry a pattern; the message does not name the workload, the caller adds its name."""
+    """A topology cannot carry a pattern. The caller adds the workload's name to the message."""
 
 
 class Transfer(NamedTuple):
     """One message from a sender to a receiver.
 
-    `after` has the numbers of transfers that must be complete at the sender first: those that it sent are
-    acknowledged, those sent to it have arrived. The transfer still does not start before `start_ns`. If
-    `sport` is None, the source port is random. `flow_class` is the flow's purpose (classes.py). `steering` is
-    an algorithm that chooses its paths instead of the scheme's, if the scheme's P4 program supports both.
+    `after` contains the numbers of the transfers that must be complete first: of those that the sender sends,
+    every byte is acknowledged; of those that it receives, every byte has arrived. Even then the transfer does
+    not start before `start_ns`. If `sport` is None, the source port is random. `flow_class` is the flow's
+    purpose (classes.py). `steering` names a NIC algorithm that chooses the paths of this transfer in place of
+    the scheme; the scheme's P4 program must support both.
     """
 
     sender: Host
@@ -45,7 +46,7 @@ class Pattern(Protocol):
         """The transfers; a generator is allowed, although the caller draws from `rng` between its items.
 
         Args:
-            topology: at full speed, so the times of the transfers are at full speed, too.
+            topology: before a real-time run's time scale is applied; the transfers' times are, too.
 
         Raises:
             PatternError: the topology cannot carry the pattern.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: specs such as ``permutation:size=1MiB``, or a CSV file -> the flows of an experiment.
+"""Workloads: make the flows of an experiment from a spec such as ``permutation:size=1MiB``, or a CSV file.
 
 Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
-workloads` lists them. A flow waits for others by FlowSpec.after, which the sending host obeys, on every
-target.
+workloads` lists the patterns. FlowSpec.after lists the flows for which a flow waits. The sending host
+enforces this on every target.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What an experiment sends: `pattern`, parsed from `spec`; `seed` is its own seed, or None."""
+    """What an experiment sends: `pattern`, parsed from `spec`; `seed`: the key seed=, or None."""
 
     spec: str
     name: str
@@ -59,10 +59,11 @@ class Workload:
         return self.traffic(topology, rng).flows
 
     def traffic(self, topology: Topology, rng: random.Random) -> Traffic:
-        """The flows, with ids from 1 in rising order, and their classes; `rng` alone decides random choices.
+        """The flows, with ids from 1 in rising order, and their classes.
 
         Args:
-            topology: at full speed; start times are at full speed, too.
+            topology: before a real-time run's time scale is applied; the flows' start times are, too.
+            rng: makes all random choices, unless the workload has a seed.
 
         Raises:
             SpecError: the topology cannot carry this workload.
@@ -103,7 +104,7 @@ class Workload:
                 )
             )
         if isinstance(self.pattern, Rows) or place_of(self.pattern):
-            # flows of our own patterns never wait in a cycle, but those of files and plug-ins may
+            # flows of built-in patterns never wait in a cycle, but flows of files and plug-ins may
             check_dependencies(flows)
         if not flows:
             raise PatternError("there is no flow")
@@ -113,7 +114,7 @@ class Workload:
         """Checks an item that a pattern, perhaps of a plug-in, has yielded.
 
         Raises:
-            PatternError: it is not a transfer.
+            PatternError: the item is not a Transfer between hosts.
             SpecError: a field has the wrong type.
         """
         ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
@@ -127,7 +128,7 @@ def parse_workload(text: str | Spec) -> Workload:
     """The workload that a spec describes, or that of a CSV file.
 
     Raises:
-        SpecError: unknown name, bad option or bad file; the message, one line, names it.
+        SpecError: unknown name, bad option or bad file, which the one-line message names.
     """
     spec = parse(text, "workload")
     if spec.name.endswith(".csv"):

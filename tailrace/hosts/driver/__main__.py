@@ -57,17 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         with plugins.blamed("NICs"):
             return _run(job)
     except BrokenPipeError:
-        # standard output is closed; redirected, so that Python's flush at exit does not fail
+        # standard output is closed: redirect it, so that Python's flush at exit does not fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (HostError, SpecError) as error:
         text = " ".join(str(error).split())
-        _say(event="failed", text=text)
+        _print_event(event="failed", text=text)
         sys.stderr.write(f"{PROGRAM}: {text}\n")
         return 2 if isinstance(error, (ConfigError, JobError, SpecError)) else 1
 
 
-def _say(**event: Any) -> None:
+def _print_event(**event: Any) -> None:
     sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     sys.stdout.flush()
 
@@ -77,20 +77,20 @@ def _run(job: HostsJob) -> int:
     with ExitStack() as stack:
         stack.enter_context(signals.installed())
         run = NicRun(job, signals, stack)
-        _say(event="ready")
+        _print_event(event="ready")
         if job.wait_for_start:
             _await_start(signals)
         if signals.number is None:
-            _say(event="started")
+            _print_event(event="started")
             run.run(lambda now_ns: _progress(job, run, now_ns))
         result = run.result(signals.number)
         if job.result is not None:
             _write(Path(job.result), msgspec.json.encode(result))
         unfinished = len(job.flows) - run.done()
         if signals.number is not None:
-            _say(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
+            _print_event(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
             return 128 + signals.number
-        _say(event="done", unfinished=unfinished)
+        _print_event(event="done", unfinished=unfinished)
     return 1 if unfinished else 0
 
 
@@ -98,7 +98,7 @@ def _await_start(signals: StopSignals) -> None:
     """Waits for the line `start`.
 
     Raises:
-        JobError: standard input ended, or had another line.
+        JobError: standard input ended, or its first line is another one.
     """
     text = b""
     while signals.number is None and not text.endswith(b"\n"):
@@ -114,7 +114,7 @@ def _await_start(signals: StopSignals) -> None:
 
 
 def _progress(job: HostsJob, run: NicRun, now_ns: int) -> None:
-    _say(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
+    _print_event(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
 
 
 def _write(path: Path, text: bytes) -> None:

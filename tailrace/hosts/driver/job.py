@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of the program that runs hosts in real time, read from JSON, and its NICs."""
+"""A job of the real-time driver: hosts, flows and settings, read from JSON; and the NICs that it needs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ip, mac, gateway_mac: its addresses, and the destination MAC address of all its frames.
     rate_bps: sending rate of the NIC.
     delay_ns: propagation delay of its frames to the other end of the link, in addition to the kernel's delay.
-    netns: network namespace of the interface: a path, a name in /var/run/netns, or a pid; None: this one.
-    paths: the endpoint table (Spritz §III-C), by destination address, with all destinations of its steered
-        flows.
+    netns: network namespace of the interface: a path, a name in /var/run/netns, or a pid; None: that of the
+        driver.
+    paths: the endpoint table (Spritz §III-C): paths by destination address, for all destinations of its
+        steered flows, that is, flows whose paths the NIC chooses.
     """
 
     name: str
@@ -88,7 +89,7 @@ def read_job(path: Path) -> HostsJob:
     """Reads and checks a job.
 
     Raises:
-        JobError: the file cannot be read, or is not a valid job; the message, one line, says where.
+        JobError: the file cannot be read, or is not a valid job; the one-line message contains the position.
     """
     try:
         return read_json(path, HostsJob, MOST_BYTES)
@@ -97,7 +98,7 @@ def read_job(path: Path) -> HostsJob:
 
 
 def _check_paths(job: HostsJob) -> None:
-    """Refuses a steered flow without a path list now, since a NIC would notice only when the flow starts."""
+    """Refuses a steered flow without a path list; a NIC would report it only when the flow starts."""
     hosts = {host.ip: host for host in job.hosts}
     for flow in job.flows:
         host = hosts.get(flow.src)
@@ -110,12 +111,14 @@ def make_nics(job: HostsJob) -> list[Nic]:
     """The NIC of each host, with its flows.
 
     Raises:
-        ConfigError: a flow has no host of this job, has the queue pair of another flow, can never start, or
-            has no paths.
+        ConfigError: neither end of a flow is a host of this job, or a flow has the queue pair of another
+            flow, can never start, or has no paths.
     """
-    here = {host.ip for host in job.hosts}
-    # if a flow's source is elsewhere, the flows that it waits for need not be in this job
-    check_dependencies(flow if flow.src in here else structs.replace(flow, after=()) for flow in job.flows)
+    addresses = {host.ip for host in job.hosts}
+    # if a flow's source is not in this job, the flows that it waits for need not be in this job either
+    check_dependencies(
+        flow if flow.src in addresses else structs.replace(flow, after=()) for flow in job.flows
+    )
     _check_paths(job)
     nics: dict[str, Nic] = {}
     for host in job.hosts:

@@ -20,5 +20,5 @@ class Lag:
         self.max_ns = max(self.max_ns, lag_ns)
 
     def quantile_ns(self, share: float) -> int:
-        """An upper bound of this share of all delays, at most 1/128 too large; 0 if there are none."""
+        """The quantile of the delays at `share` (0 to 1), at most 1/128 too large; 0 without delays."""
         return min(self._delays.quantile_ns(round(share * PERMYRIAD)), self.max_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event loop: waits for frames and for times at which ports send; serves all ports in one thread."""
+"""The event loop: in one thread, waits for frames and for the times at which ports send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IDLE_NS = 50_000_000
 
 
 class StopSignals:
-    """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first signal."""
+    """A file descriptor that becomes readable after SIGINT or SIGTERM. number: the first signal, or None."""
 
     def __init__(self) -> None:
         """Handlers are not installed yet; see `installed`."""
@@ -28,7 +28,7 @@ class StopSignals:
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def fileno(self) -> int:
-        """Readable after a signal."""
+        """The descriptor."""
         return self._read
 
     def received(self) -> bool:
@@ -55,7 +55,11 @@ class StopSignals:
 
 
 class EventLoop:
-    """Serves ports until all their flows are complete, a signal comes, or the timeout expires."""
+    """Serves ports until all their flows are complete, a signal arrives, or the timeout expires.
+
+    wake_lag: how late the loop woke up for a frame to be sent.
+    wall_ns, busy_ns: duration of the run, and processor time used in it.
+    """
 
     def __init__(self, ports: Sequence[SocketPort], signals: StopSignals) -> None:
         """Args: signals: the signals that end the loop early."""
@@ -72,15 +76,15 @@ class EventLoop:
         self.busy_ns = 0
 
     def close(self) -> None:
-        """Frees the loop's own descriptor."""
+        """Closes the loop's epoll descriptor."""
         self._poll.close()
 
     def run(self, timeout_ns: int | None, progress_ns: int, progress: Callable[[int], None]) -> None:
-        """Runs; the NICs' time is 0 at the call.
+        """Runs the loop; at the call the NICs' time is 0.
 
         Args:
             timeout_ns: maximum duration of the run; None: no limit.
-            progress_ns: time between two calls of `progress`, whose argument is the time.
+            progress_ns: time between two calls of `progress`, whose argument is the NICs' time in ns.
 
         Raises:
             DeviceError: an interface has disappeared or is down.
@@ -103,12 +107,12 @@ class EventLoop:
         return time.monotonic_ns() - self._start_ns
 
     def _transmit(self) -> int | None:
-        """Lets every port send; returns when the next port wants to send, None: only after an arrival."""
+        """Lets every port send; returns the earliest time of the next frame; None: only after an arrival."""
         times = [port.transmit(self._now_ns()) for port in self._ports]
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def _wait(self, until_ns: int | None) -> None:
-        """Waits for a frame or until a time, then receives the frames that have arrived."""
+        """Waits for a frame, at most until a time, then receives the frames that have arrived."""
         now_ns = self._now_ns()
         wait_ns = _IDLE_NS if until_ns is None else max(0, min(until_ns - now_ns, _IDLE_NS))
         if wait_ns:

@@ -26,7 +26,7 @@ def namespace_path(netns: str | int) -> Path:
 
 @contextmanager
 def inside(netns: str | int | None) -> Iterator[None]:
-    """Runs its block in a network namespace (None: the current one); then the thread returns to its own.
+    """Runs its block in a network namespace (None: the current one); then the thread leaves it again.
 
     Raises:
         DeviceError: there is no such namespace, or it may not be entered.

@@ -18,7 +18,7 @@ from tailrace.hosts.errors import DeviceError
 
 
 class NicRun:
-    """The NICs of one job. Make it, `run` it once, then take its `result`."""
+    """The NICs of one job. Call `run` once, then `result`."""
 
     def __init__(self, job: HostsJob, signals: StopSignals, stack: ExitStack) -> None:
         """Opens all sockets; `stack` closes them.
@@ -41,7 +41,7 @@ class NicRun:
         stack.callback(self._loop.close)
 
     def run(self, progress: Callable[[int], None]) -> None:
-        """Runs until all flows are complete, a signal comes, or the job's timeout expires.
+        """Runs until all flows are complete, a signal arrives, or the job's timeout expires.
 
         Raises:
             DeviceError: an interface has disappeared or is down.

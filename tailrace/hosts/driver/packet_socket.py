@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packet socket on one interface: whole Ethernet frames in and out."""
+"""A packet socket on one interface: receives and sends whole Ethernet frames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _prepare(opened: socket.socket) -> None:
         try:
             opened.setsockopt(level, option, value)
         except OSError:
-            # an older kernel, or fewer rights: slower, but correct (`receive` drops outgoing frames, too)
+            # an older kernel, or fewer rights: slower, but correct, since `receive` drops outgoing frames
             continue
 
 
@@ -43,8 +43,8 @@ class PacketSocket:
     """A non-blocking packet socket on one interface.
 
     interface: its name.
-    dropped: frames that the kernel dropped because they were not read in time, as of the last
-        `count_dropped`.
+    dropped: received frames that were lost: those that the kernel dropped because they were not read in time,
+        as of the last `count_dropped`, and those longer than MAX_FRAME_BYTES.
     """
 
     def __init__(self, interface: str, netns: str | int | None) -> None:
@@ -57,7 +57,7 @@ class PacketSocket:
         self.dropped = 0
         with inside(netns):
             try:
-                # with protocol 0 nothing is received before bind, so no frames of other interfaces
+                # with protocol 0 the socket receives nothing, so no frames of other interfaces, before bind
                 self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
             except OSError as error:
                 raise DeviceError(f"packet socket: {error.strerror}") from error
@@ -77,7 +77,7 @@ class PacketSocket:
         return self._socket.fileno()
 
     def count_dropped(self) -> None:
-        """Adds the frames that the kernel has dropped since the last call to `dropped`."""
+        """Adds to `dropped` the number of frames that the kernel has dropped since the last call."""
         statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         _, dropped = _STATISTICS.unpack(statistics)
         self.dropped += dropped

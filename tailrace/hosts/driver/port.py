@@ -12,7 +12,7 @@ from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS
 
-# A late loop catches up by sending overdue frames back to back: at most those of this time on the link.
+# A port that is late by at most this catches up: it sends overdue frames back to back.
 CATCH_UP_NS = 5_000_000
 # A frame for which the kernel's queue has no space is retried after this time.
 RETRY_NS = 100_000
@@ -20,7 +20,7 @@ _BATCH_FRAMES = 64
 
 
 class SocketPort:
-    """A NIC, its socket, and the frames on their way along the link."""
+    """A NIC, its socket, and the frames in flight on the emulated link."""
 
     def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
         """Args: lag: counts the lateness of frames.
@@ -34,13 +34,13 @@ class SocketPort:
         self.socket = socket
         self.refused = 0
         self._lag = lag
-        self._line: deque[tuple[int, bytes]] = deque()  # frames on the link, with their arrival times
+        self._in_flight: deque[tuple[int, bytes]] = deque()  # frames on the link, with their arrival times
         self._free_ns = 0  # when the link is free for another frame
-        self._next_ns: int | None = 0  # when to ask the NIC for a frame, unless one arrives before
+        self._next_ns: int | None = 0  # when to ask the NIC for a frame, unless a frame arrives earlier
         self._busy = False  # whether the NIC had a frame at the last request
 
     def receive(self, now_ns: int) -> None:
-        """Hands received frames to the NIC, a limited number at a time for the sake of other ports."""
+        """Passes received frames to the NIC, at most _BATCH_FRAMES, so that other ports do not wait long."""
         for _ in range(_BATCH_FRAMES):
             frame = self.socket.receive()
             if frame is None:
@@ -51,20 +51,20 @@ class SocketPort:
         """Sends the frames that are due.
 
         Returns:
-            when this port wants to send next; None: only after something has arrived.
+            when this port must be called next; None: only after a frame has arrived.
         """
         self._fill(now_ns)
-        line = self._line
-        while line and line[0][0] <= now_ns:
-            due_ns, frame = line[0]
+        in_flight = self._in_flight
+        while in_flight and in_flight[0][0] <= now_ns:
+            due_ns, frame = in_flight[0]
             if not self.socket.send(frame):
                 self.refused += 1
                 break
-            line.popleft()
+            in_flight.popleft()
             self._lag.add(now_ns - due_ns)
         next_ns = self._next_ns
-        if line:
-            due_ns = line[0][0] if line[0][0] > now_ns else now_ns + RETRY_NS
+        if in_flight:
+            due_ns = in_flight[0][0] if in_flight[0][0] > now_ns else now_ns + RETRY_NS
             next_ns = due_ns if next_ns is None else min(next_ns, due_ns)
         return next_ns
 
@@ -83,4 +83,4 @@ class SocketPort:
             length_bytes = len(frame) + virtual_bytes
             self._free_ns = start_ns + -(-length_bytes * NS_BITS // self.host.rate_bps)
             self._next_ns = self._free_ns
-            self._line.append((self._free_ns + self.host.delay_ns, frame))
+            self._in_flight.append((self._free_ns + self.host.delay_ns, frame))

@@ -24,20 +24,23 @@ _BUSY_SHARE = 0.9
 
 def flows_done(ports: Sequence[SocketPort]) -> int:
     """The number of flows that are complete at each of their hosts in this job."""
-    open_flows = {seen.flow.id for seen in _observations(ports) if not _is_done(seen)}
-    return len({seen.flow.id for seen in _observations(ports)} - open_flows)
+    observations = _observations(ports)
+    incomplete = {observation.flow.id for observation in observations if not _is_done(observation)}
+    return len({observation.flow.id for observation in observations} - incomplete)
 
 
 def _observations(ports: Sequence[SocketPort]) -> list[SenderObservation | ReceiverObservation]:
-    return [seen for port in ports for seen in port.nic.records()]
+    return [observation for port in ports for observation in port.nic.records()]
 
 
-def _is_done(seen: SenderObservation | ReceiverObservation) -> bool:
-    return seen.done if isinstance(seen, SenderObservation) else seen.end_ns is not None
+def _is_done(observation: SenderObservation | ReceiverObservation) -> bool:
+    if isinstance(observation, SenderObservation):
+        return observation.done
+    return observation.end_ns is not None
 
 
 def overload_lag_ns(job: HostsJob) -> int:
-    """The lateness of 1 % of the frames beyond which a run counts as overloaded."""
+    """The limit on lateness: a run counts as overloaded if more than 1 % of its frames leave later."""
     if job.overload_lag_ns is not None:
         return job.overload_lag_ns
     slowest_bps = min(host.rate_bps for host in job.hosts)
@@ -74,11 +77,17 @@ def make_result(
 ) -> dict[str, Any]:
     """The result of the run, as it is written to the result file.
 
-    flows: FlowRecords; overload: reasons, none if the machine was fast enough; counters: of each host's NIC;
-    lag_ns: how late frames left; gaps: bins of the gaps between data packets of a flow, over all hosts (lower
-    edge, count), or null if they were not measured; learned: for each NIC that stretches gaps, its threshold
-    T, 0 if it is not learnt, and the number of trainings (hosts.gaps.hf2t); ended_by: the number of the
-    signal that ended the run, or null.
+    flows: FlowRecords.
+    overload: reasons, none if the machine was fast enough.
+    counters: by host, the counters of its NIC.
+    lag_ns, wake_lag_ns: how late frames left, and how late the event loop woke up.
+    wall_ns, busy_ns: duration of the run, and processor time used in it.
+    gaps: histogram of the gaps between data packets of a flow, over all hosts, as (lower edge of a bin in ns,
+        count); null: not measured.
+    learned: for each NIC that stretches gaps, its threshold T, or 0 if that has not been learnt, and how
+        often it was learnt (hosts.gaps.hf2t).
+    unfinished: number of flows that are not complete.
+    ended_by: number of the signal that ended the run, or null.
     """
     for port in ports:
         port.socket.count_dropped()

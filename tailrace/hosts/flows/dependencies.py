@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dependencies between flows (FlowSpec.after): checks that every flow of a run can start.
 
-A flow may only come after flows that have an end at its own source host, because a NIC does not know of
-others. It waits at most for the completion of each of them, so in a run without a cycle every flow starts.
+A flow may wait only for flows that its source host sends or receives, because that host's NIC does not see
+other flows. Every flow starts if no flow waits, directly or via other flows, for itself.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
         ConfigError: a flow comes after a flow that does not exist or has no end at its source host, or after
             itself via others; or two flows have the same id although there are dependencies.
     """
-    every = list(flows)
-    if not any(flow.after for flow in every):
+    checked = list(flows)
+    if not any(flow.after for flow in checked):
         return
-    if _in_order(every):
+    if _in_order(checked):
         return
-    by_id = {flow.id: flow for flow in every}
-    if len(by_id) != len(every):
-        twice = min(number for number, count in Counter(flow.id for flow in every).items() if count > 1)
+    by_id = {flow.id: flow for flow in checked}
+    if len(by_id) != len(checked):
+        twice = min(number for number, count in Counter(flow.id for flow in checked).items() if count > 1)
         raise ConfigError(f"flow {twice}: there are two flows with this id")
     waits: dict[int, int] = {}
     dependents: dict[int, list[int]] = {}
-    for flow in every:
+    for flow in checked:
         earlier = set(flow.after)
         waits[flow.id] = len(earlier)
         for number in earlier:
@@ -51,9 +51,10 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
 
 
 def _in_order(flows: Sequence[FlowSpec]) -> bool:
-    """Whether ids count from 1 and each flow comes only after earlier flows of its source: then all is valid.
+    """Whether ids count from 1 and each flow waits only for flows with lower ids, at its source host.
 
-    This quick test suffices for the flows of workloads, which may be a million.
+    If so, all dependencies are valid. This quick test suffices for the flows of most workloads, which may
+    have a million flows.
     """
     for number, flow in enumerate(flows, start=1):
         if flow.id != number:
@@ -74,7 +75,7 @@ def _check_visible(flow: FlowSpec, number: int, earlier: FlowSpec | None) -> Non
 
 
 def _in_a_cycle(waits: dict[int, int], by_id: dict[int, FlowSpec]) -> int:
-    """A flow of a cycle: follows dependencies from a flow that never starts, until a flow comes again."""
+    """The id of a flow in a cycle: follows dependencies from a flow that never starts until a flow recurs."""
     number = min(waits)
     passed: set[int] = set()
     while number not in passed:

@@ -16,19 +16,20 @@ MAX_START_NS = 1 << 60
 
 
 class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A flow: one message of one queue pair. A run may have a million of them, so they are small.
+    """A flow: one message of one queue pair. Objects are small, since a run may have a million flows.
 
     id: number of the flow, unique in a run.
     src, dst: IPv4 addresses in dotted form, of two different hosts.
     bytes: length of the message, 1..2^32-1.
-    start_ns: when the source may send its first packet, at the earliest.
+    start_ns: the earliest time at which the source may send the first packet.
     qpn: queue pair number, 24 bits, the same at both ends; unique for a pair of hosts.
     sport: UDP source port, 1..65535.
     after: ids of other flows that must be complete at this flow's source host before this flow starts: flows
         that the host sends must be acknowledged, flows that it receives must have arrived. Checked by
         `hosts.flows.dependencies`.
-    steering: algorithm of SteeringConfig for this flow's paths, in place of the NIC's; "": the NIC's. The
-        packets of such a flow are marked as steered, so that switches follow its choice of paths.
+    steering: algorithm (see SteeringConfig) that chooses this flow's paths in place of the NIC's algorithm;
+        "": the NIC's algorithm. With an algorithm given here, packets carry a DSCP by which switches forward
+        them along the chosen paths.
     """
 
     id: int
@@ -43,7 +44,7 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that do not fit into packets."""
-        # one quick test for valid values; `_refuse` finds out which is invalid
+        # one quick test of all values; `_refuse` finds the invalid value
         if not (
             1 <= self.bytes <= MAX_FLOW_BYTES
             and 0 <= self.start_ns <= MAX_START_NS
@@ -79,14 +80,14 @@ class FlowRecord:
         the last flow of FlowSpec.after was complete there.
     end_ns: when the receiving NIC had every byte in order; None: never.
     packets: data packets sent, retransmissions included.
-    retransmitted: retransmissions among them.
+    retransmitted: retransmissions among `packets`.
     out_of_order: see hosts.nic.order.
     ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
-    path_changes: first transmissions whose path tag differs from the previous packet's, see hosts.nic.order.
+    path_changes: number of times that consecutive packets took different paths, see hosts.nic.order.
     drains: number of times the flow was paused so that it might change its path.
     drained_ns: total time for which the flow was paused.
     received: data packets that arrived at the receiver, duplicates included.
-    first_received: first transmissions among them.
+    first_received: first transmissions among `received`.
     out_of_order_raw: arrivals whose PSN was not the one that the receiver's transport expected, for any
         reason, losses and retransmissions included (Flowcut §III-C2, Spritz Fig. 6).
     overtaken: first transmissions that arrived after a later one; 0 if the order is kept.
@@ -94,11 +95,13 @@ class FlowRecord:
     ce_marked: data packets that arrived with an ECN mark (CE).
     trimmed: data packets that arrived without their payload; not counted in `received`.
     nacks: NACKs for trimmed packets that the source received.
-    explored, reused: packets whose path was drawn at random, or was known to be good (Spritz §IV).
+    explored: packets whose path was drawn at random (Spritz §IV).
+    reused: packets on a path that had proved good, or on the flow's current path.
     blocked: number of times a path was blocked after a timeout.
-    out_of_sequence: arrivals beyond the packet that the receiver expects, even if that packet was lost.
+    out_of_sequence: arrivals with a larger PSN than the receiver expected, even if the expected packet was
+        lost.
     cnps_sent, cnps_received: CNPs that the receiver sent, and that the source received.
-    stretched: gaps between its packets that the NIC stretched (HF2T §4).
+    stretched: gaps between the flow's packets that the NIC stretched (HF2T §4).
     stretched_ns: total time by which gaps were stretched.
     natural: gaps longer than the flowlet threshold without stretching; 0 if the NIC stretches no gaps.
     """

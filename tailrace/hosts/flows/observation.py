@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observations of a flow at its two ends, and how they are merged into one record.
+"""Observations of a flow at its source and at its destination, and their merger into one record.
 
-An observation is also all that a NIC keeps of a complete flow, so it is small: numbers only, which the
-garbage collector need not track.
+Once a flow is complete, its NIC stores only the observation. Observations are therefore small. The garbage
+collector does not track them (gc=False), since they cannot form reference cycles.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ import msgspec
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 NO_TAG: Final = -1
-"""The path tag if no packet has arrived."""
+"""In place of a path tag (hosts.nic.order), if no packet has arrived."""
 
 
 class SenderObservation(msgspec.Struct, frozen=True, gc=False):
-    """The observation at the source; the defaults are those of a flow that has not started.
+    """The observation at the source; the defaults are the values of a flow that has not started.
 
     start_ns: when the source was first allowed to send.
-    done: everything has been acknowledged.
+    done: whether every byte has been acknowledged.
     packets: data packets sent, retransmissions included.
-    drains, drained_ns: number and duration of pauses by switches and of drains by Flowcut on the NIC.
-    reroutes: number of times Flowcut on the NIC changed the source port.
-    pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
+    retransmitted: retransmissions among `packets`.
+    drains: number of times that a switch's pause frame or a drain by Flowcut on the NIC stopped the flow.
+    drained_ns: total duration of these pauses and drains.
+    reroutes: number of times that Flowcut on the NIC changed the source port, and thereby the path.
+    pause_timeouts: pauses and drains that a timeout ended (Flowcut §IV-A).
     timeouts: number of retransmission timeouts.
     congestion_notifications: number of CNPs received.
     nacks: NACKs received for trimmed packets.
-    explored, reused, blocked: counters of its steering, see `hosts.steering.base`.
-    stretched, stretched_ns, natural: counters of its gaps, see `hosts.gaps.hf2t.Shaper`.
-    rtts_from_ns: NIC ACKs of packets sent before this time give no RTT sample of its current path.
+    explored, reused, blocked: counters of the NIC algorithm that chooses paths, see `hosts.steering.base`.
+    stretched, stretched_ns, natural: counters of gaps between packets, see `hosts.gaps.hf2t.Shaper`.
+    rtts_from_ns: if the NIC does Flowcut, NIC ACKs of packets sent before this time give no RTT sample,
+        because these packets took an earlier path; otherwise 0.
     """
 
     flow: FlowSpec
@@ -57,20 +60,21 @@ class SenderObservation(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReceiverObservation(msgspec.Struct, frozen=True, gc=False):
-    """The observation at the destination; the defaults are those of a flow of which no packet has arrived.
-    See hosts.nic.order for the counters of reordering.
+    """The observation at the destination; the defaults are the values before the first packet arrives.
+
+    hosts.nic.order defines the counters of reordering: out_of_order, overtaken, ood_max and path_changes.
 
     end_ns: when every byte had arrived in order; None: not yet.
     packets: data packets that arrived, duplicates and retransmissions included.
     bytes: payload received, without duplicates.
     first_received: first transmissions among `packets`.
-    out_of_order_raw: arrivals with a PSN other than the transport expected, for any reason.
-    out_of_sequence: those of them with a larger PSN.
+    out_of_order_raw: arrivals with another PSN than the transport expected, for any reason.
+    out_of_sequence: arrivals with a larger PSN than the transport expected.
     ce_marked: arrivals with an ECN mark (CE).
     trimmed: arrivals without their payload, not counted in `packets`.
     cnps_sent: number of CNPs sent.
-    highest: the greatest index of a packet that arrived as a first transmission; -1: none did.
-    tag: the path tag of that packet; NO_TAG: none did.
+    tag: path tag of packet `highest`; NO_TAG: there is no such packet.
+    highest: greatest index of a packet that arrived as a first transmission; -1: none has arrived.
     """
 
     flow: FlowSpec
@@ -95,9 +99,9 @@ Observation = SenderObservation | ReceiverObservation
 
 
 def merge(observations: Iterable[Observation]) -> list[FlowRecord]:
-    """One record for each flow with an observation of its source, sorted by flow id.
+    """One record for each flow that was observed at its source, sorted by flow id.
 
-    A flow without an observation of its destination counts as not finished.
+    A flow that was not observed at its destination counts as not complete.
     """
     senders: list[SenderObservation] = []
     receivers: dict[int, ReceiverObservation] = {}

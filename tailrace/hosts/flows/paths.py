@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths from one host to another, an entry of the host's endpoint table (Spritz §III-C)."""
+"""The paths from one host to another: an entry of the sender's endpoint table (Spritz §III-C)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from tailrace.hosts.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PathList:
-    """An EV entry list: one entry per path; index 0 is a minimal path.
+    """All paths to a destination (Spritz: an EV entry list); index 0 is a minimal path.
 
-    evs: entropy values (EVs), 1..65535, all different: UDP source ports, EV1 in the high byte, EV2 in the
-    low. latencies_ps: latency of each path.
+    evs: entropy value (EV) of each path, 1..65535, all different. An EV is a UDP source port: EV1 of Spritz
+        is the high byte, EV2 the low byte.
+    latencies_ps: latency of each path.
     weights: relative frequency with which each path is drawn (Spritz eq. 1, scaled), 0 or more, not all 0.
     vlans: VLAN ID of the packets on each path, in coarse mode (Spritz §III-D): the VLAN selects a class of
         paths, and switches hash the EV to choose a path of the class. Empty: no tags.
     place: a name shared by all destinations that are reached by the same paths, for example the name of
-        their switch; flows to the same place may share what they learn of its paths. Empty: none.
+        their switch; flows to the same place may share the state of these paths. Empty: none.
     """
 
     evs: tuple[int, ...]

@@ -2,27 +2,27 @@
 """HF2T: a NIC stretches a few gaps between a flow's packets so that switches begin new flowlets (HF2T §4).
 
 A gap is the time from the departure of one data packet of a flow to the moment at which the next packet may
-be sent, that is, the flow may send (window, pacing, pauses) and the link is free. What happens to that packet
-depends on the flowlet threshold and on T * alpha:
+be sent, that is, the flow may send (window, pacing, pauses) and the link is free. The NIC compares the gap
+with the switches' flowlet threshold and with T * alpha:
 
-    gap > threshold                   it is sent, and begins a flowlet without HF2T
+    gap > threshold                   the next packet is sent, and begins a flowlet even without stretching
     T * alpha <= gap <= threshold     it is held until the gap is so long that switches begin a new flowlet
     gap < T * alpha                   it is sent
 
-The NIC learns T (`Learner`) from the gaps of all its flows, as they are before stretching; until T is known,
-no packet is held. alpha is eq. 1, where x is the number of packets that the flow has sent since the last
-stretched gap, the packet after that gap included:
+The NIC learns T (`Learner`) from the gaps of all its flows before they are stretched. Until T has been
+learnt, no packet is held. alpha is given by eq. 1 with the settings min_thr and max_thr; x is the number of
+packets that the flow has sent since the last stretched gap, including the packet after that gap:
 
     alpha = min_thr / x   for x <= min_thr
             1             for min_thr < x < max_thr
             max_thr / x   for x >= max_thr
 
-It is computed without division: gap * x >= T * min_thr, and so on.
+Comparisons avoid division: gap * x >= T * min_thr, and so on.
 
 A switch measures gaps between packets' last bits, in ticks of its clock. A packet is held until its last bit
-leaves `threshold + tick` after that of the previous packet, plus the rounding error of a clock of whole ns: 1
-ns, or 2 if the packets differ in length. So a switch next to the NIC counts one more flowlet for each
-stretched gap. In real time a process is late by varying times, so a margin is added there.
+leaves `threshold + tick` after the last bit of the previous packet, plus the rounding error of a clock of
+whole ns: 1 ns, or 2 ns if the packets differ in length. A switch next to the NIC thus counts one more flowlet
+for each stretched gap. In real-time runs a margin is added, because the process is late by varying times.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ _LEAST_CHANGE: Final = 16
 class Learner:
     """Learns the threshold T for the gaps of one NIC.
 
-    T is the percentile of the first `train_gaps` gaps: the shortest length such that at most the tail share,
-    for example 1 %, of the gaps are as long or longer (precise to 1/128: hosts.gaps.histogram). After that,
-    each `train_gaps` gaps are a window. A window disagrees with T if
-        more than twice the tail share of its gaps are as long as T or longer, or
-        less than half of the tail share are, and its own percentile is shorter than T by more than 1/16.
-    If two consecutive windows disagree, T becomes the percentile of the second one. So neither chance in one
-    window nor a burst changes T. If very many gaps are equally long, as at the link's rate, fewer than the
-    tail share may be longer; such windows agree because of the second condition.
+    T is a percentile of the first `train_gaps` gaps, for example the 99th; the tail share is the rest, here
+    1 %. T is the shortest length such that at most the tail share of the gaps are as long or longer (precise
+    to 1/128: hosts.gaps.histogram). After that, every `train_gaps` gaps form a window. A window disagrees
+    with T in two cases:
+        more than twice the tail share of its gaps are T or longer;
+        less than half of the tail share are T or longer, and the window's percentile is less than T by more
+        than 1/16.
+    If two consecutive windows disagree, T becomes the percentile of the second window. Neither chance in one
+    window nor a burst therefore changes T. If very many gaps are equally long, as at the link's rate, fewer
+    than the tail share may be longer; because of the condition on the percentile, such windows still agree.
 
     t_ns: T; UNKNOWN until it is learnt.
     trainings: number of times that T was learnt.
@@ -62,8 +64,8 @@ class Learner:
         "_gaps",
         "_learns",
         "_permyriad",
-        "_rest",
         "_retrain",
+        "_tail",
         "_train_gaps",
         "t_ns",
         "trainings",
@@ -73,8 +75,8 @@ class Learner:
         """T is UNKNOWN, unless the settings give it."""
         self._permyriad: int = config.percentile
         self._train_gaps: int = config.train_gaps
-        # the tail share: expected number of gaps beyond T in a window, times PERMYRIAD
-        self._rest = self._train_gaps * (PERMYRIAD - self._permyriad)
+        # expected number of gaps in a window that are T or longer, times PERMYRIAD
+        self._tail = self._train_gaps * (PERMYRIAD - self._permyriad)
         self._learns: bool = config.t_ns is None
         self._retrain: bool = config.retrain
         self._gaps = GapHistogram()
@@ -95,7 +97,7 @@ class Learner:
             self._close()
 
     def _close(self) -> None:
-        """A window is complete."""
+        """Handles the end of a window."""
         percentile_ns = max(1, self._gaps.quantile_ns(self._permyriad))
         if self.t_ns == UNKNOWN:
             self._learn(percentile_ns)
@@ -110,9 +112,9 @@ class Learner:
 
     def _disagrees(self, percentile_ns: int) -> bool:
         above = self._above * PERMYRIAD
-        if above > _SHIFT_FACTOR * self._rest:
+        if above > _SHIFT_FACTOR * self._tail:
             return True
-        return above * _SHIFT_FACTOR < self._rest and (self.t_ns - percentile_ns) * _LEAST_CHANGE > self.t_ns
+        return above * _SHIFT_FACTOR < self._tail and (self.t_ns - percentile_ns) * _LEAST_CHANGE > self.t_ns
 
     def _learn(self, t_ns: int) -> None:
         self.t_ns = t_ns
@@ -125,9 +127,9 @@ class Shaper:
     """Stretches the gaps of one flow.
 
     stretched: number of stretched gaps.
-    stretched_ns: by how much they were stretched, in total.
+    stretched_ns: total time by which gaps were stretched.
     natural: number of gaps that were longer than the threshold without stretching.
-    x: packets sent since the last stretched gap, or since the flow began.
+    x: packets sent since the last stretched gap, or since the start of the flow.
     """
 
     __slots__ = (
@@ -156,14 +158,15 @@ class Shaper:
         self._learner = learner
         self._link_bps = link_bps
         self._threshold_ns: int = config.threshold_ns
+        # length of a stretched gap; 1 ns is for rounding
         self._enough_ns: int = config.threshold_ns + config.tick_ns + config.margin_ns + 1
         self._dynamic: bool = config.dynamic
         self._min_thr: int = config.min_thr
         self._max_thr: int = config.max_thr
         self._frame_bytes = 0  # of the last packet sent
-        self._decided = False  # whether it is decided to stretch the current gap or not
-        self._stretches = False
-        self._gap_ns = 0  # its length at the decision
+        self._decided = False  # whether the decision about the current gap has been made
+        self._stretches = False  # the decision
+        self._gap_ns = 0  # length of the gap at the decision
         self.stretched = 0
         self.stretched_ns = 0
         self.natural = 0
@@ -202,7 +205,7 @@ class Shaper:
         return GO
 
     def forget(self) -> None:
-        """The held packet is no longer to be sent: the gap continues up to the next packet."""
+        """The held packet will not be sent: the gap continues until another packet may be sent."""
         self._decided = False
 
     def _on_sent(self, frame_bytes: int) -> None:
@@ -223,7 +226,7 @@ class Shaper:
         return gap_ns >= t_ns
 
     def _longer_ns(self, frame_bytes: int) -> int:
-        """The difference between a gap measured by the packets' first bits and by their last bits."""
+        """A gap between the packets' first bits minus the gap between their last bits."""
         before_bytes = self._frame_bytes
         if frame_bytes == before_bytes:
             return 0

@@ -5,8 +5,8 @@ Each length below 2^8 ns has a bin of its own. Beyond that, each power of two is
 width of a bin is at most 1/128 of its lower edge. There are at most MOST_BINS bins for any number of gaps,
 and the same gaps in any order make the same histogram.
 
-It uses integers only, so that runs are the same on every machine: the sketches of libraries (t-digest, KLL,
-DDSketch) use floating point or random numbers, or depend on the order of the gaps.
+The histogram uses integers only, so that runs are the same on every machine. The sketches of libraries
+(t-digest, KLL, DDSketch) use floating point or random numbers, or depend on the order of the gaps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def merged_bins(histograms: Iterable[Iterable[Bin]]) -> list[Bin]:
 
 
 def bin_of(gap_ns: int) -> int:
-    """The index of the bin of a gap, 0..MOST_GAP_NS; longer gaps have larger indices."""
+    """The index of the bin of a gap of 0..MOST_GAP_NS; bins of longer gaps have larger indices."""
     bits = gap_ns.bit_length()
     if bits <= _EXACT_BITS:
         return gap_ns
@@ -81,12 +81,12 @@ class GapHistogram:
         self.count += 1
 
     def quantile_ns(self, permyriad: int) -> int:
-        """A quantile in 1/10000, from above: at most the remaining share of gaps are as long or longer.
+        """An upper bound of the quantile at permyriad/10000: only the remaining share of gaps are longer.
 
         Returns:
-            The smallest lower edge T of a bin with count(gap >= T) <= count * (1 - permyriad/10000), which
-            holds exactly. The smallest integer q for which this holds may be less than T: q <= T <= q * (1 +
-            1/128), and T = q below 256 ns. 0 if there is no gap.
+            The smallest lower edge T of a bin such that count(gap >= T) <= count * (1 - permyriad/10000). If
+            q is the smallest integer of which the same is true, then q <= T <= q * (1 + 1/128), and T = q
+            below 256 ns. 0 if there is no gap.
         """
         rest = self.count * (PERMYRIAD - permyriad) // PERMYRIAD
         bins = self._bins
@@ -98,8 +98,9 @@ class GapHistogram:
         return low_ns(number)
 
     def at_least(self, gap_ns: int) -> int:
-        """The number of gaps as long or longer, in whole bins: counted from the first lower edge that is not
-        shorter than `gap_ns`, and at most 1/128 longer.
+        """The number of gaps in the bins whose lower edge is `gap_ns` or more.
+
+        Of the gaps of `gap_ns` or more, only those less than 1/128 longer than `gap_ns` may be missing.
         """
         bins = self._bins
         number = bin_of(min(gap_ns, MOST_GAP_NS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time gaps between a flow's packets (HF2T §4): measures them, and stretches them by HF2T."""
+"""Measures the time gaps between a flow's packets, and stretches them (HF2T §4)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailrace.hosts.options.nic import NicConfig
 class NicTimeGaps:
     """The state that all flows of a NIC share.
 
-    gaps: histogram of the gaps of all flows, after stretching; None: they are not counted.
+    gaps: histogram of the gaps of all flows, after stretching; None: gaps are not counted.
     learner: learns which gaps are long; None: no gaps are stretched.
-    late_ns: the link has been free for this time when it asks for a packet; the packet counts as sent when
-        the link became free.
+    late_ns: how long the link had been free when it asked for a packet; the packet counts as sent at the time
+        at which the link became free.
     """
 
     __slots__ = ("_config", "_link_bps", "gaps", "late_ns", "learner")
@@ -28,7 +28,7 @@ class NicTimeGaps:
         self.late_ns = 0
 
     def for_flow(self, flow_bytes: int) -> FlowTimeGaps | None:
-        """The gaps of a flow of this length; None: they are neither counted nor stretched."""
+        """The gaps of a flow of this length; None: the flow's gaps are neither counted nor stretched."""
         config, learner = self._config, self.learner
         shaper: Shaper | None = None
         if config is not None and learner is not None and flow_bytes > config.spare_bytes:
@@ -44,23 +44,27 @@ class FlowTimeGaps:
     shaper: stretches them; None: they are not stretched.
     """
 
-    __slots__ = ("_last_ns", "_of_nic", "shaper")
+    __slots__ = ("_last_ns", "_nic_gaps", "shaper")
 
-    def __init__(self, of_nic: NicTimeGaps, shaper: Shaper | None) -> None:
-        self._of_nic = of_nic
-        self._last_ns = -1  # when the last packet was sent; -1: none was
+    def __init__(self, nic_gaps: NicTimeGaps, shaper: Shaper | None) -> None:
+        self._nic_gaps = nic_gaps
+        self._last_ns = -1  # when the last packet was sent; -1: no packet has been sent
         self.shaper = shaper
 
     def hold_ns(self, now_ns: int, frame_bytes: int) -> int:
-        """Decides on a packet that could be sent now: GO (and counted as sent), or until when it is held."""
-        of_nic, shaper = self._of_nic, self.shaper
-        leaves_ns = now_ns - of_nic.late_ns
+        """Decides on a packet that could be sent now.
+
+        Returns:
+            GO: the packet is sent now, and counted as sent; or the time until which it is held.
+        """
+        nic_gaps, shaper = self._nic_gaps, self.shaper
+        leaves_ns = now_ns - nic_gaps.late_ns
         if shaper is not None:
             until_ns = shaper.hold_ns(leaves_ns, self._last_ns, frame_bytes)
             if until_ns != GO:
                 return until_ns
-        if of_nic.gaps is not None and self._last_ns >= 0:
-            of_nic.gaps.add(leaves_ns - self._last_ns)
+        if nic_gaps.gaps is not None and self._last_ns >= 0:
+            nic_gaps.gaps.add(leaves_ns - self._last_ns)
         self._last_ns = leaves_ns
         return GO
 

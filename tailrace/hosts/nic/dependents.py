@@ -13,7 +13,7 @@ class Dependents:
 
     def __init__(self) -> None:
         """No flow waits."""
-        # by the id of the flow waited for: the waiting flow, or a list of several
+        # by the id of an incomplete flow: the flow that waits for it, or a list of several such flows
         self._waiting: dict[int, FlowSpec | list[FlowSpec]] = {}
         self._open: dict[int, int] = {}  # by id of a flow that waits for several: how many are not complete
 

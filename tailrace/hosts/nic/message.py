@@ -52,7 +52,7 @@ class RdmaMessage:
         self._last_fields = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
 
     def length_opcode(self, index: int) -> int:
-        """Payload length and opcode of a packet, as in data_fields; NO_PACKET: no such packet."""
+        """A packet's payload length and opcode, as in data_fields (codec.calls); or NO_PACKET."""
         if index <= 0:
             return self._first_fields if index == 0 else NO_PACKET
         if index < self._last:

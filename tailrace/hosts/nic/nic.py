@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NIC: many flows in both directions on one link.
 
-Pull model, no I/O and no clock: the owner of the link hands in every arriving packet, and asks for the next
-packet to send whenever the link is free and the NIC may send. Control packets go first, then data flows in
-round-robin order.
+Pull model, no I/O and no clock: the caller, which emulates the link, passes every arriving packet to the NIC,
+and asks it for the next packet whenever the link is free and the NIC may send. Control packets are sent
+first, then the packets of data flows in round-robin order.
 
 A flow has a queue pair here only while it is active: at the source from its start to the last acknowledgment,
-at the destination from its first packet to its last byte. Before that the NIC stores the FlowSpec, after that
-an observation (`hosts.flows.observation`). If a packet of a complete flow arrives again, the destination's
-queue pair is restored from the observation, and responds as if it had never been removed.
+at the destination from its first packet to its last byte. Before the flow is active, the NIC stores its
+FlowSpec; afterwards, an observation (`hosts.flows.observation`). If a packet of a complete flow arrives, the
+destination's queue pair is restored from the observation, and responds as if it had never been removed.
 
 Packets are passed as a few integers (`codec.calls`); the port in C (`codec.nic`), between the NIC and the
 link, parses and builds the frames.
@@ -74,11 +74,11 @@ class Nic:
         paths: Callable[[str], PathList] | None = None,
     ) -> None:
         """Args:
-        ip, mac: the NIC's own addresses, in dotted and in colon form.
+        ip, mac: the NIC's addresses, in dotted and in colon form.
         gateway_mac: destination MAC address of all its frames.
         rng: chooses source ports (Flowcut §II-D, MP-RDMA §3) and paths (Spritz §IV).
-        paths: the endpoint table (Spritz §III-C): maps a host's address, in dotted form, to the paths there.
-            Called once for each steered flow, when it starts.
+        paths: the endpoint table (Spritz §III-C): maps a destination's address, in dotted form, to the paths.
+            Called when a steered flow starts, that is, a flow whose paths the NIC chooses.
         """
         self.ip = ip
         self.mac = mac
@@ -90,18 +90,18 @@ class Nic:
         self._rng = rng
         self._steerings = SteeringFactory(config, paths, rng)
         self._min_rtt: MinRtt | None = min_rtt_of(config)
-        spaced = config.hf2t is not None or config.measure_gaps
-        self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if spaced else None
+        uses_gaps = config.hf2t is not None or config.measure_gaps
+        self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if uses_gaps else None
         self._pfc = PfcState(config.link_rate_bps)
         self._control_priority: int = config.control_priority
         self._data_priority: int = config.data_priority
         self._control_until_ns = 0  # PFC pauses control and data until these times
         self._data_until_ns = 0
         self._queue_pairs = QueuePairs()
-        # by peer (address and queue pair): the flow before its start, while it is active, after its end
+        # by peer (address and queue pair): a flow before its start, while it is active, or after its end
         self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
         self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
-        # peers of active flows (if the NIC does Flowcut: of all flows), by destination and original port
+        # by destination and original source port: peers of active flows; with Flowcut on the NIC, of all
         self._by_port: dict[int, list[int]] = {}
         self._unfinished = 0
         self._finished = 0
@@ -116,8 +116,8 @@ class Nic:
         """Sends a flow from its start time on, once all flows in `flow.after` are complete.
 
         Raises:
-            ConfigError: the flow has another source, has the queue pair or port of another flow, or is to be
-                steered and cannot be.
+            ConfigError: the flow has another source, has the queue pair or port of another flow, or requires
+                steering that this NIC does not support.
         """
         dst = ip_number(flow.dst)
         peer = dst << QPN_BITS | flow.qpn
@@ -140,7 +140,7 @@ class Nic:
             self._timers.start(flow.start_ns, peer)
 
     def _not_complete(self, flow: FlowSpec) -> list[int]:
-        """The ids of the flows that it still has to wait for."""
+        """The ids of the flows in `flow.after` that are not complete."""
         waits = list(dict.fromkeys(flow.after))
         if not waits or not self._finished:
             return waits
@@ -202,26 +202,26 @@ class Nic:
 
     def _receive(self, peer: int) -> FlowReceiver | None:
         """The destination of the flow of an arriving packet, created if necessary; None: no such flow."""
-        known = self._receivers.get(peer)
-        if known is None or isinstance(known, FlowReceiver):
-            return known
-        flow = known if isinstance(known, FlowSpec) else known.flow
+        state = self._receivers.get(peer)
+        if state is None or isinstance(state, FlowReceiver):
+            return state
+        flow = state if isinstance(state, FlowSpec) else state.flow
         address = HostAddress(self.mac, self._gateway_mac, self.ip, flow.src)
         receiver = FlowReceiver(flow, self.config, address, self._queue_pairs.new_handle(), self._control)
-        if isinstance(known, ReceiverObservation):
-            receiver.resume(known)
+        if isinstance(state, ReceiverObservation):
+            receiver.resume(state)
         self._queue_pairs.put(receiver)
         self._receivers[peer] = receiver
         return receiver
 
     def _retire_receiver(self, receiver: FlowReceiver) -> None:
-        """Removes the destination of a complete flow, once it has no response left to send by a timer."""
+        """Removes the destination of a complete flow, unless it will still send a delayed response."""
         if not receiver.done or receiver.deadline_ns() != NEVER:
             return
         flow = receiver.flow
         peer = ip_number(flow.src) << QPN_BITS | flow.qpn
         if self._receivers[peer] is not receiver:
-            return  # it is already being removed
+            return  # the receiver is already being removed
         self._receivers[peer] = receiver.observation()
         if self._control:
             # templates of its last responses may still be needed
@@ -230,7 +230,9 @@ class Nic:
             self._queue_pairs.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
-        """Headers of the packets of a template (of any kind but RAW), and the bytes before the first payload.
+        """Headers of the packets of a template, and the bytes between headers and payload of a first packet.
+
+        A template is of any kind but RAW (codec.calls).
 
         Raises:
             IndexError: the queue pair of the template has been removed.
@@ -247,13 +249,13 @@ class Nic:
 
     @property
     def idle(self) -> bool:
-        """Whether every flow that is sent has been acknowledged, and every expected one has arrived."""
+        """Whether every flow from this NIC is acknowledged and every flow to this NIC has arrived."""
         return self._unfinished == 0
 
     # ---- arrivals ----
 
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
-        """Handles a data packet; ticks: the timestamp of its shim, or NO_SHIM."""
+        """Handles a data packet; ticks: timestamp in its Flowcut shim (codec.layers.nic_shim), or NO_SHIM."""
         self._now_ns = now_ns
         receiver = self._receive(peer)
         if receiver is None:
@@ -269,7 +271,7 @@ class Nic:
         self._retire_receiver(receiver)
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
-        """Handles a trimmed packet: a data packet whose payload a full queue has cut off (Spritz §II-B)."""
+        """Handles a trimmed packet: a data packet whose payload a full queue has removed (Spritz §II-B)."""
         self._now_ns = now_ns
         receiver = self._receive(peer)
         if receiver is None:
@@ -338,7 +340,7 @@ class Nic:
         if self._min_rtt is None:
             peers = self._by_port.get(dst << PORT_BITS | sport, [])
         else:
-            # flows' source ports on the wire differ from their original ones
+            # with Flowcut on the NIC, a flow's source port on the wire may differ from its original port
             peers = list(self._senders)
         matched = False
         for peer in peers:
@@ -351,7 +353,7 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """Handles a PFC frame: quanta by priority, NO_QUANTA for a priority that is not enabled."""
+        """Handles a PFC frame; quanta: by priority, NO_QUANTA for a priority that it does not enable."""
         self._now_ns = now_ns
         self._pfc.on_pfc(now_ns, quanta)
         self._control_until_ns = self._pfc.until_ns(self._control_priority)
@@ -368,7 +370,7 @@ class Nic:
         """The packet to send now; called when the link is free.
 
         Returns:
-            A packet; or an int: nothing may be sent before that time, later than now, unless a packet
+            A packet; or a time in ns, later than now, before which nothing may be sent unless a packet
             arrives; or None: nothing may be sent before a packet arrives.
         """
         self._now_ns = now_ns
@@ -399,7 +401,7 @@ class Nic:
         return next_ns if next_ns > now_ns else now_ns + 1
 
     def set_lateness(self, late_ns: int) -> None:
-        """Sets for how long the link will have been free at the next request; gaps begin when it was free."""
+        """Sets how long the link has been free at the next `next_packet`; gaps end when it became free."""
         if self._time_gaps is not None:
             self._time_gaps.late_ns = late_ns
 
@@ -415,30 +417,32 @@ class Nic:
 
     def records(self) -> list[Observation]:
         """Observations of all flows that begin or end at this NIC."""
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         for sender in self._senders.values():
             if isinstance(sender, FlowSender):
-                seen.append(sender.observation(self._now_ns))
+                observations.append(sender.observation(self._now_ns))
+            elif isinstance(sender, FlowSpec):
+                observations.append(SenderObservation(sender, sender.start_ns))
             else:
-                seen.append(
-                    SenderObservation(sender, sender.start_ns) if isinstance(sender, FlowSpec) else sender
-                )
+                observations.append(sender)
         for receiver in self._receivers.values():
             if isinstance(receiver, FlowReceiver):
-                seen.append(receiver.observation())
+                observations.append(receiver.observation())
+            elif isinstance(receiver, FlowSpec):
+                observations.append(ReceiverObservation(receiver))
             else:
-                seen.append(ReceiverObservation(receiver) if isinstance(receiver, FlowSpec) else receiver)
-        return seen
+                observations.append(receiver)
+        return observations
 
     def received(self) -> list[ReceiverObservation]:
         """Observations of all flows of which a packet has arrived here."""
-        seen: list[ReceiverObservation] = []
+        observations: list[ReceiverObservation] = []
         for receiver in self._receivers.values():
             if isinstance(receiver, FlowReceiver):
-                seen.append(receiver.observation())
+                observations.append(receiver.observation())
             elif isinstance(receiver, ReceiverObservation):
-                seen.append(receiver)
-        return seen
+                observations.append(receiver)
+        return observations
 
     @property
     def gaps(self) -> GapHistogram | None:
@@ -458,14 +462,14 @@ class Nic:
     # ---- flows and timers ----
 
     def _finish(self, now_ns: int, number: int) -> None:
-        """A flow is complete at this end."""
+        """Records that a flow is complete at this NIC, and starts the flows that waited only for it."""
         self._unfinished -= 1
         self._finished += 1
         for flow in self._dependents.complete(number):
             self._timers.arm(self._start(flow, max(now_ns, flow.start_ns)))
 
     def _wake(self, sender: FlowSender) -> None:
-        """After an event of a flow: it may have a packet to send, and its timer may have changed."""
+        """Updates queue and timer after an event of a flow, which may now have a packet to send."""
         if sender.started and not sender.queued and not sender.done:
             sender.queued = True
             self._ready.append(sender)

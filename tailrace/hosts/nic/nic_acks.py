@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NIC ACKs report the bytes that arrived to a source whose NIC does Flowcut (Flowcut §II-D)."""
+"""NIC ACKs: the destination NIC reports bytes that have arrived, for Flowcut on the source NIC (§II-D)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")
 class NicAcks:
     """The NIC ACKs of one flow; each is for up to `ack_every` packets.
 
-    The source computes the minimum round-trip time from the frame length and the hop count, so both must be
-    equal for all packets of an ACK; a packet that differs from those before it releases their ACK.
+    The source normalises RTTs by the frame length and the hop count, so both must be equal for all packets of
+    an ACK. If a packet differs from the previous packets, the ACK of the previous packets is sent at once.
 
     deadline_ns: when `on_time` must be called.
     """
@@ -47,16 +47,16 @@ class NicAcks:
         self._ack_delay_ns: int = config.ack_delay_ns
         self._template_id = template_id
         self._control = control
-        self._packets = 0  # packets of the next ACK
+        self._packets = 0  # number and total length of the packets of the next ACK
         self._bytes = 0
-        self._frame_bytes = 0  # length of each of them
+        self._frame_bytes = 0  # length of each packet
         self._hops = 0
-        self._ticks = 0  # timestamp of the last of them, and when it arrived
+        self._ticks = 0  # timestamp of the last packet, and when it arrived
         self._arrived_ns = 0
         self.deadline_ns = NEVER
 
     def on_data(self, now_ns: int, frame_bytes: int, hops: int, ticks: int, at_once: bool) -> None:
-        """A data packet has arrived.
+        """Handles a data packet.
 
         Args:
             frame_bytes: length of the packet's frame.

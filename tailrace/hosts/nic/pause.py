@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pauses that keep a NIC from sending: of one flow (Flowcut), and of a priority (PFC).
+"""Pauses of a NIC's traffic: of one flow (Flowcut), and of a priority (PFC).
 
 A flow's states (Flowcut §II-B, timeout of §IV-A):
 
     running --XOFF, XOFF with credit--> paused --XON, or the timeout--> running
 
-A paused flow may still send frames as long as its credit, in bytes, suffices. A further XOFF renews credit
-and timeout.
+A paused flow may still send frames as long as its credit, in bytes, suffices. Each further XOFF sets the
+credit and restarts the timeout.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ _XOFF_CREDIT: Final = int(PauseOp.XOFF_CREDIT)
 
 
 class FlowPauseState:
+    """The pauses of one flow.
+
+    count, paused_ns: number of pauses, and total duration of those that have ended.
+    timeouts: number of pauses that ended by their timeout.
+    """
+
     __slots__ = (
         "_credit_bytes",
         "_since_ns",
@@ -46,7 +52,7 @@ class FlowPauseState:
         self.timeouts = 0
 
     def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
-        """A pause frame for this flow has arrived."""
+        """Handles a pause frame for this flow; op: one of PauseOp."""
         if op == _XON:
             self._resume(now_ns)
             return
@@ -97,7 +103,7 @@ class PfcState:
         self._until_ns = [0] * PRIORITIES
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """A PFC frame has arrived: quanta by priority; 0 resumes it, NO_QUANTA: not enabled in the frame."""
+        """Handles a PFC frame. quanta: by priority; 0 resumes a priority, NO_QUANTA does not change it."""
         for priority in range(len(quanta)):
             if quanta[priority] != NO_QUANTA:
                 self._until_ns[priority] = now_ns + pause_ns(quanta[priority], self._rate_bps)

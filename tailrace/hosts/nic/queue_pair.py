@@ -11,8 +11,8 @@ from tailrace.codec.calls import NEVER
 class QueuePair(ABC):
     """The source or the destination of one flow, from the flow's start to its end.
 
-    handle: identifies it at its NIC, see `hosts.nic.queue_pairs`.
-    timer_ns: when its timer expires; set by the NIC.
+    handle: identifies the queue pair at its NIC, see `hosts.nic.queue_pairs`.
+    timer_ns: when the queue pair's timer expires; set by the NIC.
     """
 
     def __init__(self, handle: int) -> None:

@@ -73,7 +73,7 @@ class FlowReceiver(QueuePair):
         self._reports_arrival = self._transport.reports_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
         self._nak_cnp: bool = self._cnps is not None and config.dcqcn.nak_cnp
-        self._cnp = b""  # the CNP frame, once one was sent
+        self._cnp = b""  # the flow's CNP frame; built for the first CNP
         self._cnps_sent = 0
         self._order = OrderObserver()
         self._bytes = 0
@@ -83,32 +83,32 @@ class FlowReceiver(QueuePair):
         self._out_of_sequence = 0
         self._ce_marked = 0
         self._trimmed = 0
-        # echoed by the next response: source port of the last packet, and whether any was marked
+        # echoed by the next response: the last packet's source port, and any mark since the last response
         self._sport: int = flow.sport
         self._marked = False
 
-    def resume(self, seen: ReceiverObservation) -> None:
+    def resume(self, observation: ReceiverObservation) -> None:
         """Restores the state of a complete flow from its observation."""
-        assert seen.end_ns is not None
+        assert observation.end_ns is not None
         self._transport.resume()
         self._order.resume(
             self._message.packets,
-            seen.highest,
-            seen.tag,
-            seen.out_of_order,
-            seen.overtaken,
-            seen.ood_max,
-            seen.path_changes,
+            observation.highest,
+            observation.tag,
+            observation.out_of_order,
+            observation.overtaken,
+            observation.ood_max,
+            observation.path_changes,
         )
-        self.end_ns = seen.end_ns
-        self._cnps_sent = seen.cnps_sent
-        self._bytes = seen.bytes
-        self._packets = seen.packets
-        self._first_received = seen.first_received
-        self._out_of_order_raw = seen.out_of_order_raw
-        self._out_of_sequence = seen.out_of_sequence
-        self._ce_marked = seen.ce_marked
-        self._trimmed = seen.trimmed
+        self.end_ns = observation.end_ns
+        self._cnps_sent = observation.cnps_sent
+        self._bytes = observation.bytes
+        self._packets = observation.packets
+        self._first_received = observation.first_received
+        self._out_of_order_raw = observation.out_of_order_raw
+        self._out_of_sequence = observation.out_of_sequence
+        self._ce_marked = observation.ce_marked
+        self._trimmed = observation.trimmed
 
     @property
     def done(self) -> bool:
@@ -125,15 +125,18 @@ class FlowReceiver(QueuePair):
         return headers, b""
 
     def _dscp(self) -> int:
-        """The DSCP of responses: those to a flow with steering are steered, too."""
+        """The DSCP of responses, the same as that of the flow's data packets."""
         return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
 
     def on_data(self, now_ns: int, psn_fields: int, data_fields: int, ticks: int) -> bool:
-        """Handles a data packet of this queue pair; False: invalid for this flow, and ignored.
+        """Handles a data packet of this queue pair.
 
         Args:
             psn_fields, data_fields: see `codec.calls`.
-            ticks: timestamp of the shim, or NO_SHIM.
+            ticks: timestamp of the packet's Flowcut shim (codec.layers.nic_shim), or NO_SHIM.
+
+        Returns:
+            False: the packet is invalid for this flow, and ignored.
         """
         transport = self._transport
         expected = transport.expected
@@ -143,9 +146,9 @@ class FlowReceiver(QueuePair):
             return False
         ackreq = data_fields >> ACKREQ_SHIFT & 1 == 1
         if ticks != NO_SHIM:
-            # independent of how the transport handles the packet
-            again = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
-            at_once = ackreq or again or index != expected or index + 1 == self._message.packets
+            # NIC ACKs do not depend on how the transport handles the packet
+            retransmission = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
+            at_once = ackreq or retransmission or index != expected or index + 1 == self._message.packets
             self._nic_acks.on_data(
                 now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
             )
@@ -155,9 +158,9 @@ class FlowReceiver(QueuePair):
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
         self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
-        taken = transport.received
+        received = transport.received
         response = transport.on_data(now_ns, index, ackreq)
-        if transport.received != taken:
+        if transport.received != received:
             self._bytes += data_fields & PAYLOAD_MASK
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
@@ -166,10 +169,13 @@ class FlowReceiver(QueuePair):
         return True
 
     def on_trimmed(self, psn_fields: int, data_fields: int) -> bool:
-        """Handles a trimmed data packet (without its payload); False: invalid for this flow, and ignored.
+        """Handles a trimmed data packet (without its payload).
 
         Args:
             psn_fields, data_fields: see `codec.calls`.
+
+        Returns:
+            False: the packet is invalid for this flow, and ignored.
         """
         transport = self._transport
         index = self._message.index(psn_fields & PSN_MASK, transport.expected)
@@ -178,7 +184,7 @@ class FlowReceiver(QueuePair):
             return False
         self._trimmed += 1
         if transport.uniform_marks and transport.ack_delayed:
-            # a NACK is for one packet only
+            # the NACK covers one packet only, so the delayed ACK of earlier packets is sent first
             self._respond(transport.release())
         response = transport.on_trimmed(index)
         if response != SILENCE:
@@ -191,10 +197,10 @@ class FlowReceiver(QueuePair):
         if data_fields >> CE_SHIFT & 1:
             self._ce_marked += 1
             self._marked = True
-        again = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
-        if not again:
+        retransmission = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
+        if not retransmission:
             self._first_received += 1
-        self._order.on_packet(index, again, data_fields >> TAG_SHIFT & TAG_MASK)
+        self._order.on_packet(index, retransmission, data_fields >> TAG_SHIFT & TAG_MASK)
         if index != expected:
             self._out_of_order_raw += 1
             if index > expected:
@@ -215,7 +221,7 @@ class FlowReceiver(QueuePair):
             self._respond(response)
 
     def _notify(self) -> None:
-        """Notifies the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
+        """Sends a CNP to the source (Zhu et al., SIGCOMM 2015, §3.1)."""
         if not self._cnp:
             flow = self.flow
             self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
@@ -223,7 +229,7 @@ class FlowReceiver(QueuePair):
         self._control.append((RAW, self._cnp, 0))
 
     def _respond(self, response: int) -> None:
-        """Sends a response; it echoes the last packet's source port and any mark since the last response."""
+        """Sends a response. It echoes the last packet's source port and any mark since the last response."""
         message = self._message
         expected = self._transport.expected
         if response == NAK:

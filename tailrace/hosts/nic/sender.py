@@ -70,7 +70,7 @@ _PAD_MASK: Final = 3  # payloads are padded to a multiple of 4 bytes
 
 
 def min_rtt_of(config: NicConfig) -> MinRtt | None:
-    """The estimator of minimum RTTs that all flows of a NIC share; None: the NIC does not do Flowcut."""
+    """The estimator of minimum RTTs that all flows of a NIC share; None: there is no Flowcut on the NIC."""
     flowcut = config.flowcut_nic
     if flowcut is None:
         return None
@@ -79,11 +79,11 @@ def min_rtt_of(config: NicConfig) -> MinRtt | None:
 
 
 class FlowSender(QueuePair):
-    """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
+    """One flow at its source. The NIC calls `next_packet` while the flow is `started` and not `done`.
 
-    queued: whether it is in the NIC's ready queue; set by the NIC.
-    start_ns: when it may send its first packet.
-    bursting: its next packet must follow the last one directly, before packets of other flows.
+    queued: whether the flow is in the NIC's ready queue; set by the NIC.
+    start_ns: when the flow may send its first packet.
+    bursting: whether the flow's next packet must be sent before packets of other flows.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class FlowSender(QueuePair):
         """Args:
         address: addresses of frames from this NIC to the flow's destination.
         handle: handle of this queue pair at its NIC.
-        min_rtt: minimum RTTs of the NIC, if it does Flowcut.
+        min_rtt: estimator of minimum RTTs, for Flowcut on the NIC; None: there is no Flowcut on the NIC.
         rng: chooses source ports.
-        steerings: makes the flow's steering.
-        time_gaps: measures and stretches the gaps between its packets; None: neither.
+        steerings: makes the flow's steering, which chooses its paths.
+        time_gaps: measures and stretches the gaps between the flow's packets; None: neither.
 
         Raises:
-            ConfigError: the flow is to be steered, but cannot be.
+            ConfigError: the flow requires steering that this NIC does not support.
         """
         super().__init__(handle)
         self.flow = flow
@@ -136,14 +136,14 @@ class FlowSender(QueuePair):
         self._virtual: bool = config.virtual_payload
         self._template_id = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
         self._asks_always = config.ack_every == 1
-        # dcqcn limits the rate itself
+        # the transport dcqcn applies config.flow_rate_bps itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
         self._time_gaps = time_gaps
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
-        # the same, if the transport does not ask the steering for source ports itself
+        # the same object, if this class and not the transport asks the steering for source ports
         self._chooser: Steering | None = None
         self._explored = 0
         self._reused = 0
@@ -201,7 +201,7 @@ class FlowSender(QueuePair):
         if self._time_gaps is not None:
             until_ns = self._time_gaps.hold_ns(now_ns, frame_bytes)
             if until_ns != GO:
-                # this flow is asked again after its next event, and when this timer expires
+                # the NIC calls this method again after the flow's next event, and when this timer expires
                 self._pace_ns = until_ns
                 return None
         remaining = message.packets - index
@@ -209,7 +209,7 @@ class FlowSender(QueuePair):
         if index < transport.fresh:
             data_fields |= _RETRANSMISSION
             self._retransmitted += 1
-        # requests an ACK if the receiver would otherwise wait for more packets in vain
+        # request an ACK if the receiver might otherwise delay it although no further packet may be sent
         if self._asks_always or transport.asks_at(index):
             data_fields |= _ACKREQ
         self._on_sent(now_ns, index, frame_bytes)
@@ -243,7 +243,7 @@ class FlowSender(QueuePair):
         self._sent += 1
 
     def _pace(self, now_ns: int, dcqcn: DcqcnSender) -> None:
-        """Sets the earliest time of the next frame as DCQCN allows."""
+        """Sets the earliest time of the next frame, according to DCQCN."""
         ready_ns = dcqcn.pacer.ready_ns
         self._pace_ns = ready_ns if ready_ns > now_ns else 0
 
@@ -281,7 +281,7 @@ class FlowSender(QueuePair):
         steering = self._steering
         if steering is not None:
             self._count_steering()
-            # a steering takes much memory, and a run may have many flows
+            # the steering's memory is freed at once, since a run may have many flows
             self._steer(None)
             self._steerings.finish(now_ns, self.flow, steering)
 
@@ -306,7 +306,7 @@ class FlowSender(QueuePair):
             self._pause.on_pause(now_ns, op, credit_bytes)
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int) -> None:
-        """Handles a NIC ACK: packets of this flow have arrived at the destination NIC."""
+        """Handles a NIC ACK of this flow: packets have arrived at the destination NIC."""
         if self._flowcut is None:
             return
         self._flowcut.on_nic_ack(

@@ -12,13 +12,13 @@ from tailrace.hosts.nic.queue_pairs import QueuePairs
 
 NO_TIMER: Final = -1
 START: Final = 1 << 60
-"""The bit that marks a timer id START | peer, for the start of a flow; handles of queue pairs are smaller."""
+"""The id of a timer for the start of a flow is START | peer. Handles of queue pairs are less than START."""
 
 
 class Timers:
     """The timers, by time; timers of removed queue pairs are ignored.
 
-    ring_ns: when the first timer expires; that timer may be stale.
+    ring_ns: when the first timer expires; that timer may be stale, that is, replaced by an earlier timer.
     """
 
     def __init__(self, queue_pairs: QueuePairs) -> None:
@@ -30,7 +30,10 @@ class Timers:
         self._set, self._due = self._heap.set, self._heap.due
 
     def arm(self, end: QueuePair) -> None:
-        """Sets a queue pair's timer, unless it expires early enough: then it is set again when it expires."""
+        """Sets a queue pair's timer to its deadline, unless the timer expires earlier.
+
+        When such an early timer expires, the NIC calls this method again.
+        """
         deadline_ns = end.deadline_ns()
         if deadline_ns < end.timer_ns:
             end.timer_ns = deadline_ns
@@ -51,7 +54,7 @@ class Timers:
             if timer_id & START:
                 return timer_id
             end = self._queue_pairs.get(timer_id)
-            # a timer that was set again for an earlier time is stale
+            # if the timer was set again, for an earlier time, this one is stale
             if end is not None and end.timer_ns == self._heap.due_ns:
                 end.timer_ns = NEVER
                 return timer_id

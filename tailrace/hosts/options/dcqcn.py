@@ -19,8 +19,8 @@ HYPER_SHARE = 100
 RED_BYTES = (5_000, 200_000)
 RED_PERMILLE = 10
 RED_RATE_BPS = 40_000_000_000
-"""RED marking in the paper's deployment (§5): Kmin and Kmax in bytes, and Pmax, at this link rate. Kmin and
-Kmax scale with the rate, like the bandwidth-delay product.
+"""RED marking in the paper's deployment (§5), at links of RED_RATE_BPS: Kmin and Kmax in bytes, Pmax in
+1/1000. Kmin and Kmax scale with the rate, like the bandwidth-delay product.
 """
 
 
@@ -28,12 +28,15 @@ Kmax scale with the rate, like the bandwidth-delay product.
 class DcqcnConfig(RangeChecked):
     """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
 
-    The defaults are those of the paper's 40 Gb/s data centres (§3.1, §5), except those called an assumption
-    here. Increases are shares of the link's rate, so that a flow needs the same number of steps back to line
-    rate at any rate (assumption; the simulations of HPCC, SIGCOMM 2019, do so, too); times and the counter do
-    not scale. alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30. For hyper increase
-    the paper gives no value: 802.1Qau, whose state machine it adopts, has ten times the additive step
-    (assumption); least_bps is the default of 802.1Qau (assumption).
+    The defaults are those of the paper's 40 Gb/s data centres (§3.1, §5), with these assumptions:
+
+    * Increases are shares of the link's rate, so that a flow needs the same number of steps back to line rate
+      at any rate (as in the simulations of HPCC, SIGCOMM 2019). Times and the counter do not scale.
+    * The paper gives no value for hyper increase. Here it is ten times the additive step, as in 802.1Qau,
+      whose state machine the paper adopts.
+    * least_bps is the default of 802.1Qau.
+
+    alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30.
     """
 
     cnp_ns: Annotated[
@@ -75,7 +78,7 @@ class DcqcnConfig(RangeChecked):
         int | None,
         keys.rate(
             "hai",
-            "hyper increase: step once timer and counter have both raised it more than `steps` times (R_HAI)",
+            "hyper increase: step once timer and counter have each had more than `steps` increases (R_HAI)",
             least=0,
             absent=f"1/{HYPER_SHARE} of the link's rate",
         ),
@@ -91,7 +94,7 @@ class DcqcnConfig(RangeChecked):
         bool,
         keys.flag(
             "clamp",
-            "each CNP sets the target rate to the current rate (eq. 1); off: only the first one after a rise",
+            "each CNP sets the target rate to the current rate (eq. 1); off: only the first CNP after a rise",
         ),
     ] = True
 
@@ -100,29 +103,30 @@ class DcqcnConfig(RangeChecked):
 class HermesNicConfig:
     """Hermes at the sender (Zhang et al., SIGCOMM 2017): how it classifies paths, and when a flow leaves one.
 
-    Its authors recommend: T_ECN 40 %, T_RTT_low 20-40 us and T_RTT_high 1.5 times the delay of one hop above
-    the base RTT, Delta_RTT the delay of one hop, Delta_ECN 3-10 %, R 20-40 % of the link, S 100-800 KB. The
-    delay of one hop is that of a queue at the marking threshold: 80 us at their 10 Gb/s. Where they give a
-    range, the default is its middle, except for S.
+    Its authors recommend: T_ECN 40 %; T_RTT_low 20-40 us above the base RTT; T_RTT_high 1.5 times the delay
+    of one hop above the base RTT; Delta_RTT the delay of one hop; Delta_ECN 3-10 %; R 20-40 % of the link's
+    rate; S 100-800 KB. The delay of one hop is that of a queue at the marking threshold: 80 us at their
+    10 Gb/s. Where they give a range, the default is its middle, except for S.
 
-    base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the place (PathList).
+    base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the PathList.place.
     hop_ns: delay of one hop with a queue at the marking threshold: Delta_RTT; unit of rtt_low and rtt_high.
     rtt_low: a good path's RTT is below base_rtt_ns + rtt_low * hop_ns (30 us for 80 us).
     rtt_high: a congested path's RTT is above base_rtt_ns + rtt_high * hop_ns.
-    ecn_threshold: T_ECN, a share of marked packets: a good path is below it, a congested path above.
-    ecn_better: Delta_ECN: a notably better path has a share of marked packets that is less by more than this.
+    ecn_threshold: T_ECN: a good path's share of marked packets is less, a congested path's is more.
+    ecn_better: Delta_ECN: a notably better path's share of marked packets is smaller by more than this.
     size_bytes: S: a flow that has sent no more than this stays on a congested path. Assumption: 600 KB,
         within the range.
-    rate_share: R: a flow that sends at this share of its link's rate or faster stays there, too.
+    rate_share: R: a flow that sends at this share of its link's rate or faster stays on a congested path.
     rate_ns: time over which sending rates are averaged. Assumption: that of CONGA (SIGCOMM 2014), whose
-        estimator this is.
-    timeouts: a path has failed after more timeouts than this with nothing acknowledged meanwhile.
-    lost_share: a path that is not congested has failed at a larger share of retransmissions than this (1 %).
-    interval_ns: time over which this share is measured (10 ms).
-    least_packets: no share is computed from fewer packets on a path. Assumption: the number of which a single
-        retransmission is no more than lost_share.
-    stale_ns: older measurements are ignored. Assumption: the interval of the authors' probes (500 us), which
-        renew what is known of every path.
+        estimator is used.
+    timeouts: a path has failed after more than this number of timeouts without an acknowledgment in between.
+    lost_share: a path that is not congested has failed if a larger share of its packets was retransmitted
+        (1 %).
+    interval_ns: time over which the share of retransmissions is measured (10 ms).
+    least_packets: the share is not computed from fewer packets on a path. Assumption: 1 / lost_share, so that
+        a single retransmission does not exceed lost_share.
+    stale_ns: older measurements are ignored. Assumption: the interval of the authors' probes (500 us), each
+        of which renews the state of a path.
     failed_ns: time for which a failed path is avoided. Assumption: ten times interval_ns.
     """
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of HF2T on a NIC: which gaps between packets it stretches, and how far (HF2T §4)."""
+"""Settings of HF2T on a NIC: which gaps between packets it stretches, and how far (HF2T §4).
+
+T is the threshold for gaps: a NIC stretches gaps of at least T * alpha (hosts.gaps.hf2t).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ from tailrace.spec import keys
 LEAST_PERCENTILE = PERMYRIAD // 2
 LEAST_TRAIN_GAPS = 100
 TAIL_GAPS = 100
-"""The number of the gaps that are T or longer, among those from which T is learnt. In a random sample the
-share beyond a quantile then has a relative standard error of 1/sqrt(100), a tenth, well within the factor of
-2 at which a NIC learns again. Gaps are not a random sample: rates rise and fall with congestion, with DCQCN
-every 55 us. But a NIC of 100 Gb/s sends 10000 gaps in about 1 ms, during which they rise and fall many times.
+"""The number of gaps that are T or longer, in the sample from which T is learnt.
+
+With 100 such gaps, the share beyond a quantile of a random sample has a relative standard error of
+1/sqrt(100), a tenth. A NIC learns again only at a factor of 2. Gaps are not a random sample: rates rise and
+fall with congestion, with DCQCN every 55 us. But at 100 Gb/s a NIC has 10000 gaps in about 1 ms, during which
+rates rise and fall many times.
 """
 
 _PERCENTILE = keys.integer("percentile", "percentile in 1/10000", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)
@@ -33,18 +38,18 @@ def train_gaps(percentile: int) -> int:
 class Hf2tConfig:
     """HF2T on a NIC.
 
-    threshold_ns: the flowlet threshold: to a switch a packet begins a flowlet if its last bit arrives more
-        than this after the last bit of the flow's previous packet.
+    threshold_ns: the switches' flowlet threshold: a packet begins a flowlet if its last bit arrives more than
+        this after the last bit of the flow's previous packet.
     percentile: T is this percentile of gaps, in 1/10000 (permyriads), 5000..9999.
     min_thr, max_thr: parameters of eq. 1, in packets, 1 <= min_thr <= max_thr.
     train_gaps: number of gaps from which T is learnt, 100 or more.
-    tick_ns: tick of the switches' clocks: to be sure that a switch sees a gap above the threshold, it must be
-        a tick longer.
-    margin_ns: gaps are stretched by this in addition, because a process that sends in real time is late by a
+    tick_ns: tick of the switches' clocks: gaps are stretched to the threshold plus a tick, so that switches
+        measure more than the threshold.
+    margin_ns: additional length of stretched gaps, because a process that sends in real time is late by a
         different time for each packet.
-    dynamic: T is multiplied by alpha of eq. 1.
+    dynamic: alpha is that of eq. 1; otherwise it is 1.
     t_ns: a fixed T, without learning; None: T is learnt.
-    spare_bytes: gaps of flows of at most this size are not stretched (HF2T §6 considers small flows).
+    spare_bytes: gaps of flows of at most this size are not stretched (HF2T §6 discusses small flows).
     retrain: T is learnt again when the distribution of gaps has changed.
     """
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of HF2T, for any scheme: NICs stretch gaps so that switches see flowlets (HF2T §4).
+"""The spec keys of HF2T, for every scheme: NICs stretch gaps between packets to begin flowlets (HF2T §4).
 
-All keys except the first, `hf2t`, require that key.
+The key `hf2t` turns HF2T on; the other keys require it. NICs stretch gaps of at least T, or with the key
+`dynamic` of T times a factor that depends on min_thr and max_thr (eq. 1, see hosts.gaps.hf2t).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DEFAULT_PERCENTILE = 99.0
 PERCENTILE_STEPS = 100
 """A percentile is a multiple of 1/100."""
 
-_LEARNING = ("train", "retrain")
+_LEARNING_KEYS = ("train", "retrain")
 _SECTION = "HF2T §4, §5.1"
 
 
@@ -33,6 +34,7 @@ def stretches(options: Mapping[str, str]) -> bool:
 
 
 def _parse_percentile(text: str) -> float:
+    """The percentile that a value of `hf2t` other than OFF requests, rounded to 1/100."""
     if text == ON:
         return DEFAULT_PERCENTILE
     problem = ExpectedError(f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100")
@@ -81,7 +83,13 @@ _T = keys.time("t", "fixed threshold T, without learning", least=1, absent="lear
 
 
 class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """HF2T as requested in a spec."""
+    """The values of the keys of HF2T in a spec.
+
+    percentile: T is this percentile of the gaps.
+    stretch_ns: length to which gaps are stretched; None: the scheme's flowlet gap, or the base RTT.
+    train: number of gaps from which T is learnt; None: it follows from the percentile.
+    t_ns: a fixed T, without learning; None: T is learnt.
+    """
 
     percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
     min_thr: Annotated[int, _MIN_THR] = 20
@@ -109,21 +117,21 @@ KEYS = tuple(key.name for key in keys.keys_of(Hf2tSpec))
 
 
 def hf2t_requested(spec: Spec) -> bool:
-    """Whether the options of a scheme request HF2T, by the key or by a variant of that name.
+    """Whether the options of a scheme request HF2T, by the key `hf2t` or by variant=hf2t.
 
     Raises:
-        SpecError: there are keys that require HF2T, or learning, which is off.
+        SpecError: a key requires HF2T, but HF2T is off; or a key requires that T is learnt, but T is fixed.
     """
-    wanted = spec.options.get(HF2T, ON if spec.options.get("variant") == HF2T else OFF)
-    if wanted == OFF:
+    value = spec.options.get(HF2T, ON if spec.options.get("variant") == HF2T else OFF)
+    if value == OFF:
         for key in KEYS[1:]:
             if key in spec.options:
                 raise spec.refused(key, f"together with {HF2T}=on or {HF2T}=PERCENTILE")
         return False
     if "t" in spec.options:
-        if wanted != ON:
-            raise spec.error(HF2T, f"{ON} if t is given, since nothing is learnt then")
-        for key in _LEARNING:
+        if value != ON:
+            raise spec.error(HF2T, f"{ON} if t is given, since a fixed T is not learnt")
+        for key in _LEARNING_KEYS:
             if key in spec.options:
-                raise spec.refused(key, "without t, since nothing is learnt with t")
+                raise spec.refused(key, "without t, since a fixed T is not learnt")
     return True

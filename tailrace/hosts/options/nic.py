@@ -26,10 +26,10 @@ ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE
     HERMES: DCQCN,
     FLOWBENDER: ANY,
 }
-"""The steering algorithms (ways to choose paths), each with the transport that it needs; ANY: any of them."""
+"""The steering algorithms, which choose paths, each with the transport that it needs; ANY: any transport."""
 
 MARKED_SHARE = 0.05
-"""Share of marked packets above which a path is congested to FlowBender (CoNEXT'14), and to Flicr, too."""
+"""FlowBender (CoNEXT'14) and Flicr regard a path as congested above this share of marked packets."""
 
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
@@ -49,11 +49,11 @@ class FlowcutNicConfig(RangeChecked):
     growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
     alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
     ns_per_byte: transmission time of a byte at one hop (the paper's t).
-    age_ns: longest time that a packet and its NIC ACK can be under way; after that they count as lost.
+    age_ns: longest time from sending a packet to receiving its NIC ACK; after that the packet counts as lost.
     min_left: drain only if at least this many packets have not been sent yet.
     resume_bytes: end a drain when at most this many bytes are in flight; 0 keeps the order.
-    base_rtts_ns: RTTs without queueing, by the number of switches between the hosts, without the packet's
-        transmission time at each switch; 0, or no entry: the smallest RTT measured is used.
+    base_rtts_ns: RTTs without queueing, by the number of switches between the hosts; they exclude the
+        packet's transmission time at each switch. 0, or no entry: the smallest RTT measured is used.
     """
 
     rtt_threshold: Annotated[float, _RTTS] = 4.0
@@ -72,7 +72,7 @@ class MpRdmaNicConfig(RangeChecked):
 
     initial_bytes: initial congestion window in bytes of payload, for example one bandwidth-delay product;
         0: NicConfig.window_bytes.
-    delta_packets: a path is too slow if its packet arrives after one with a PSN larger by more than this.
+    delta_packets: a path is too slow if its packet arrives after a PSN that is larger by more than this.
     probe: share of packets that try a new path, 0..1.
     """
 
@@ -86,8 +86,8 @@ class DctcpConfig(RangeChecked):
     """The transport dctcp: an ECN-controlled window, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
     rtt_ns: RTT of the longest path without queueing; 0: the smallest RTT that the flow measures.
-    adapt_rtts: duration of an interval of QuickAdapt, in such RTTs.
-    adapt_scale: after an interval with losses the window becomes this times the bytes that arrived in it.
+    adapt_rtts: duration of an interval of QuickAdapt, in units of rtt_ns.
+    adapt_scale: after an interval with losses the window becomes this times the bytes that arrived during it.
     increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
     """
 
@@ -103,20 +103,21 @@ class SteeringConfig:
 
     algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
         weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" and "flowbender"
-        (every flow on one path, until that is congested), "hermes" (see HermesNicConfig; needs the transport
-        dcqcn), or a plug-in's. ALGORITHMS has the transport that each needs.
-    explore_threshold: packets after which scout and spray draw a path at random anyway, 0 or more.
+        (every flow on one path, until that path is congested), "hermes" (see HermesNicConfig), or the name of
+        a plug-in's algorithm. ALGORITHMS contains the transport that each algorithm needs.
+    explore_threshold: packets after which scout and spray draw a path at random even if they have a good
+        path, 0 or more.
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
     buffer: number of good paths that scout and spray remember, 1 or more.
-    timer_ns: time after which a path blocked by a timeout has its weight of eq. 1 again, and so does path 0
-        after a bias.
-    keep_ns: with scout and spray a new flow takes over what the last flow from this NIC to the same host has
-        learnt, if that flow ended at most this time ago; 0: never.
+    timer_ns: time after which a changed weight of a path is reset to that of eq. 1: the weight of a path
+        blocked by a timeout, or of path 0 after a bias.
+    keep_ns: with scout and spray a new flow begins with the paths' state of the last flow from this NIC to
+        the same host, if that flow ended at most this time ago; 0: never.
     min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice its weight of eq. 1.
     ecn_rate: "nearly all" is this share of marked acknowledgments or more, 0..1.
     ecn_gain: weight of the newest acknowledgment in the moving average of that share.
-    epoch_ns: interval in which flicr and flowbender judge their path, for example one RTT; if a flow sends
-        nothing for that long, flicr draws another path anyway.
+    epoch_ns: interval over which flicr and flowbender evaluate their path, for example one RTT; if a flow
+        sends nothing for that long, flicr draws another path in any case.
     marked_share: an epoch with a larger share of marked packets than this is congested, 0..1.
     epochs: number of consecutive congested epochs after which flowbender leaves a path, 1 or more.
     parameters: settings of a plug-in's algorithm.
@@ -148,15 +149,16 @@ class NicConfig:
     """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
 
     mtu_bytes: payload of a full packet.
-    transport: name of a transport of hosts.options.transports, or of a plug-in's.
+    transport: name of a transport of hosts.options.transports, or of a plug-in's transport.
     window_bytes: payload that may be unacknowledged, at least one packet. Not used by mp-rdma; with dctcp
-        the initial and maximum window; with tcp the receive window. 0, with dcqcn and tcp only: no window.
-    rto_ns: retransmission timeout, if no ACK is delayed; doubles without progress, at most rto_backoff times.
-        With tcp the minimum RTO; the RTO is computed from RTT samples.
-    timeout: meaning of a timeout with dctcp, one of TIMEOUTS: LOSS reduces the window like a trimmed packet;
-        PATH indicates a dead path and no congestion, if queues trim packets for which they have no space.
-    ack_every: the receiver acknowledges every n-th packet in order, and packets that request it; likewise
-        NIC ACKs of Flowcut (Flowcut §II-D), except with tcp.
+        the initial and maximum window; with tcp the receive window. 0 (dcqcn and tcp only): no window.
+    rto_ns: retransmission timeout, if no ACK is delayed. With tcp it is the minimum RTO, and the RTO is
+        computed from RTT samples.
+    rto_backoff: maximum number of times that the timeout doubles without progress.
+    timeout: meaning of a timeout with dctcp, one of TIMEOUTS. LOSS: the window is reduced as by a trimmed
+        packet. PATH: the path is dead but not congested; for networks in which full queues trim packets.
+    ack_every: the receiver acknowledges every n-th packet in order, and packets that request an ACK. The same
+        number applies to NIC ACKs of Flowcut (Flowcut §II-D), except with tcp.
     nak_every_ns: gbn and dcqcn repeat a NAK with the next out-of-order packet after this time; 0: never.
     ack_delay_ns: maximum delay of an acknowledgment after the first packet that it acknowledges.
     pause_timeout_ns: a paused flow resumes after this time even without an XON (Flowcut §IV-A).
@@ -166,7 +168,7 @@ class NicConfig:
     ecn: data packets are sent as ECT(0).
     data_priority, control_priority: PFC priorities of data and of control packets.
     bitmap_packets: packets beyond the expected one that a receiver (not with gbn or dcqcn) can store.
-    reorder_packets: sr and mp-rdma take a packet for lost when the packet this many later has arrived.
+    reorder_packets: sr and mp-rdma regard a packet as lost when the packet this many later has arrived.
     first_psn: PSN of a flow's first packet.
     flowcut_nic: Flowcut on the NIC; None: the NIC does not change paths.
     mp_rdma: settings of the transport mp-rdma.
@@ -262,13 +264,13 @@ class NicConfig:
 
     @property
     def held_ns(self) -> int:
-        """Longest time for which a receiver holds back an ACK."""
+        """Longest time for which a receiver delays an ACK."""
         return self.ack_delay_ns if self.ack_every > 1 else 0
 
     @property
     def nic_ack_every(self) -> int:
-        """Packets per NIC ACK of Flowcut. The transport tcp coalesces ACKs in the host's stack, behind the
-        NIC; NIC ACKs do not wait for that (Flowcut §III-A1).
+        """Packets per NIC ACK of Flowcut. With tcp it is 1: the host's stack, not the NIC, coalesces ACKs
+        (Flowcut §III-A1).
         """
         return 1 if self.transport == Tcp.name else self.ack_every
 

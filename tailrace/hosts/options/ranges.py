@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of settings: annotations for fields that are no keys of a spec, and a check of annotated fields."""
+"""Ranges of settings: annotations for fields that are not keys of a spec, and a check of annotated fields."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of transports' declarations: their keys, and the NIC settings that follow from these."""
+"""The base class of transports' declarations: their keys, and the NIC settings that follow from the keys."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tailrace.spec.registry import Registry
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
     """A transport as a spec gives it, before scaling to the run's time scale.
 
-    about: one line about what it does
-    windowless: limits flows by other means, so by default they have no window
-    in_order: receivers discard packets beyond the expected one
-    chooses_paths: it chooses source ports itself, so nothing else may
-    acks_each: receivers acknowledge each packet, so `ack_every` must be 1
+    about: one line that describes the transport.
+    windowless: the transport limits flows by other means, so by default they have no window.
+    in_order: receivers discard packets beyond the expected one.
+    chooses_paths: the transport chooses source ports itself, so steering and Flowcut on the NIC must not.
+    acks_each: receivers acknowledge each packet, so `ack_every` must be 1.
     """
 
     name: ClassVar[str]
@@ -29,13 +29,14 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loss_driven_burst_bytes(self) -> int | None:
-        """The longest burst of a sender whose window is controlled by losses, which needs short queues;
-        None: it is not such a sender.
+        """The longest burst of a sender whose window is controlled by losses; None: losses do not control it.
+
+        Such a sender needs short queues.
         """
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The fields of NicConfig that it sets, except `transport`; those of plug-ins set `parameters`."""
+        """The values of NicConfig's fields, except `transport`; a plug-in's keys are in `parameters`."""
         parameters = msgspec.to_builtins(self)
         return {"parameters": parameters} if parameters else {}
 

@@ -34,7 +34,7 @@ PATH, LOSS = TIMEOUTS = ("path", "loss")
 
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000
-"""Interrupt moderation: packets and time after which a NIC interrupts, as the Linux driver mlx5 sets them."""
+"""Interrupt moderation as in Linux's driver mlx5: a NIC interrupts after this many packets or this time."""
 
 _MOST_COALESCED = 1 << 16
 _ACK_EVERY = "number of in-order packets per ACK"
@@ -45,7 +45,7 @@ _BACKOFF = "maximum number of times that the timeout doubles without progress"
 
 
 class BuiltInTransport(Transport, frozen=True, kw_only=True):
-    """A transport whose fields are fields of NicConfig; None: the network and the scheme decide."""
+    """A transport whose fields are fields of NicConfig; None: the value depends on network and scheme."""
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""
@@ -83,7 +83,7 @@ class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "nak",
-            "time after which an out-of-order packet causes the NAK to be repeated",
+            "time after which another out-of-order packet repeats the NAK",
             least=1,
             most=_MOST_RTO_NS,
             absent="never",
@@ -91,7 +91,7 @@ class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
     ] = None
 
 
-def _one(text: str) -> int:
+def _parse_one(text: str) -> int:
     if text != "1":
         raise UnitError(text)
     return 1
@@ -128,7 +128,7 @@ class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
             "ack_every",
             f"{_ACK_EVERY}; fixed",
             "1: each ACK clocks a packet out on the same path (MP-RDMA §3)",
-            _one,
+            _parse_one,
         ),
     ] = 1
 
@@ -201,6 +201,6 @@ def parse_transport(text: str) -> Transport:
     """The transport that a spec describes.
 
     Raises:
-        SpecError: the spec is invalid; the message, one line, says why.
+        SpecError: the spec is invalid; the one-line message contains the reason.
     """
     return TRANSPORTS.parse(text)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steering: the sender chooses each packet's path. Spritz (§IV), and the algorithms it is compared with."""
+"""Steering: the sender chooses each packet's path, by Spritz (§IV) or an algorithm compared with Spritz."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives each flow of a NIC its steering when it starts, and may keep it for a later flow (Spritz §IV).
+"""Makes the steering of a flow when the flow starts, and may keep it for a later flow (Spritz §IV).
 
-What Scout and Spray have learnt of the paths to a host can be kept between connections, and becomes stale
-after a while (§IV, Connection Established): the steering of a flow that has ended is given to the next flow
-to the same host, if that starts within `keep_ns`.
+A flow's steering is the object that chooses its paths. With Scout and Spray its state can be kept between
+connections, until it becomes stale (§IV, Connection Established): the next flow to the same host reuses the
+steering of a flow that ended at most `keep_ns` ago.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ MAKERS: dict[str, Make] = {
     "flicr": Flicr,
     FLOWBENDER: FlowBender,
 }
-"""The class that steers one flow, by algorithm, except hermes; hosts.extend adds those of plug-ins. The
-classes ignore SteeringConfig.algorithm.
+"""By algorithm, the class of the steering of one flow, except for hermes; hosts.extend adds the classes of
+plug-ins. The classes ignore SteeringConfig.algorithm.
 """
 
 
 class SteeringFactory:
-    """Makes the steering of each flow of a NIC, and keeps what was learnt of paths for later flows."""
+    """Makes the steering of each flow of a NIC, and keeps the state of paths for later flows."""
 
     def __init__(
         self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random
     ) -> None:
         """Args:
-        paths: the endpoint table; None: there is none, and no flow can be steered.
+        paths: the endpoint table (Spritz §III-C): the paths to a destination; None: no flow can be steered.
         rng: draws paths.
         """
         self._transport: str = config.transport
-        self._own: str = config.steering.algorithm if config.steering else ""
+        self._nic_algorithm: str = config.steering.algorithm if config.steering else ""
         self._config: SteeringConfig = config.steering or SteeringConfig()
         self._keep_ns: int = self._config.keep_ns
         self._hermes: HermesNicConfig = config.hermes
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
-        # steerings of flows that have ended, with the time of their end; the oldest first
+        # by algorithm and destination: when the last flow ended, and its steering; the oldest first
         self._kept: dict[str, tuple[int, Spritz]] = {}
         # state of Hermes, by destination and by place (PathList.place)
         self._hermes_hosts: dict[str, HermesHost] = {}
@@ -70,9 +70,9 @@ class SteeringFactory:
         """The steering algorithm of a flow; "": none.
 
         Raises:
-            ConfigError: the flow is to be steered, but cannot be.
+            ConfigError: the NIC has another transport than the algorithm needs, or no endpoint table.
         """
-        algorithm: str = flow.steering or self._own
+        algorithm: str = flow.steering or self._nic_algorithm
         if not algorithm:
             return ""
         needed = ALGORITHMS[algorithm]
@@ -81,7 +81,7 @@ class SteeringFactory:
                 f"flow {flow.id}: steering {algorithm} needs transport {needed}, not {self._transport}"
             )
         if self._paths is None:
-            raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, and its NIC knows none")
+            raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, but its NIC has none")
         return algorithm
 
     def start(self, now_ns: int, flow: FlowSpec, flow_hash: int) -> Steering | None:
@@ -91,7 +91,7 @@ class SteeringFactory:
             flow_hash: hash of its 5-tuple.
 
         Raises:
-            ConfigError: as `algorithm`, or from the endpoint table.
+            ConfigError: as in `algorithm`, or raised by the endpoint table.
         """
         algorithm = self.algorithm(flow)
         if not algorithm or self._paths is None:
@@ -112,14 +112,14 @@ class SteeringFactory:
         host = self._hermes_hosts.get(dst)
         if host is None:
             place = paths.place or dst
-            known = self._hermes_paths.get(place)
-            if known is None:
-                known = self._hermes_paths[place] = HermesPaths(self._hermes, paths)
-            host = self._hermes_hosts[dst] = HermesHost(self._hermes, known, len(paths.evs))
+            shared = self._hermes_paths.get(place)
+            if shared is None:
+                shared = self._hermes_paths[place] = HermesPaths(self._hermes, paths)
+            host = self._hermes_hosts[dst] = HermesHost(self._hermes, shared, len(paths.evs))
         return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
 
     def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
-        """A flow has ended, and no longer needs its steering."""
+        """Keeps the steering of a flow that has ended, if a later flow may reuse it."""
         if not self._keep_ns or not isinstance(steering, Spritz):
             return
         key = f"{self.algorithm(flow)} {flow.dst}"

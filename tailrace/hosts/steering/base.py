@@ -15,10 +15,10 @@ from mypy_extensions import mypyc_attr
 from tailrace.hosts.flows.paths import PathList
 
 # Outcomes of a packet (Spritz §IV, Feedback Logic).
-ACK: Final = 0  # it has arrived without a mark
-ACK_ECN: Final = 1  # it has arrived with an ECN mark
-NACK: Final = 2  # a full queue has trimmed it
-TIMEOUT: Final = 3  # it was not acknowledged within the timeout
+ACK: Final = 0  # the packet has arrived without a mark
+ACK_ECN: Final = 1  # the packet has arrived with an ECN mark
+NACK: Final = 2  # a full queue has trimmed the packet
+TIMEOUT: Final = 3  # the packet was not acknowledged within the timeout
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -26,9 +26,9 @@ class Steering(ABC):
     """Chooses the paths of one flow's packets.
 
     explored: packets whose path was drawn at random.
-    reused: packets that took a path known to be good, or the flow's current path.
-    blocked: times a path was blocked after a timeout.
-    vlans: VLAN ID of packets with each EV; empty: they have no tag.
+    reused: packets that took a path that had proved good, or the flow's current path.
+    blocked: number of times a path was blocked after a timeout.
+    vlans: by EV, the VLAN ID of packets with this EV; empty: packets have no VLAN tag.
     """
 
     __slots__ = ("blocked", "explored", "reused", "vlans")

@@ -4,12 +4,12 @@
 The paper uses Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
 that few packets are reordered, but they react to congestion. Assumptions:
 
-* Time is divided into epochs of `epoch_ns`, for example one round-trip time. If more than `marked_share` of
-  the current path's packets with an ACK or NACK in an epoch were marked or trimmed, the flow draws another
-  path by weight. (Such epochs and the default of 5 % are those of FlowBender, CoNEXT'14, by one of Flicr's
-  authors.)
-* A flow that has sent nothing for an epoch begins a new flowlet: it draws a path, too.
-* A timeout on the present path ends the epoch at once, with another path. No path is remembered as bad.
+* Time is divided into epochs of `epoch_ns`, for example one round-trip time. An epoch counts the packets of
+  the current path for which an ACK or NACK arrives. If more than `marked_share` of them were marked or
+  trimmed, the flow draws another path by weight. (Such epochs and the default of 5 % are those of FlowBender,
+  CoNEXT'14, by one of Flicr's authors.)
+* A flow that has sent nothing for an epoch begins a new flowlet, and draws a path, too.
+* After a timeout on the current path the flow draws a path at once. No path is remembered as bad.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Flicr(Steering):
         self._mark: float = config.marked_share
         self._epoch_ends_ns = 0
         self._last_sent_ns = 0
-        self._answered = 0
-        self._congested = 0
+        self._answered = 0  # packets of this epoch with an ACK or NACK
+        self._congested = 0  # marked or trimmed packets among them
         self.ev = 0
 
     def next_ev(self, now_ns: int) -> int:

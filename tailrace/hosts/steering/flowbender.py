@@ -5,9 +5,9 @@ A flow begins on the path that its hash selects. An epoch is congested if too la
 packets on the current path was marked. After `epochs` consecutive congested epochs, or at once after a
 timeout, the flow changes a field that switches hash, and so its path. The new path may be the same.
 
-DEVIATION: an epoch is a round-trip time of the idle network (the paper: of the flow, as DCTCP measures it).
-The paper adds a small number V to the hashed fields; here the UDP source port changes, which a NIC can do
-without changes to switches.
+DEVIATION: an epoch is a round-trip time of the idle network; in the paper it is the flow's round-trip time,
+as measured by DCTCP. In the paper switches also hash a small number V, which the flow changes; here the flow
+changes its UDP source port, which requires no change to switches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FlowBender(Steering):
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
         """Args:
-        paths: source ports of the flow; the network decides on the path of each.
+        paths: source ports of the flow; switches choose the path of each by a hash.
         flow_hash: hash of its 5-tuple, which chooses the first port.
         rng: draws later ports.
         """
@@ -52,8 +52,8 @@ class FlowBender(Steering):
         self._epochs: int = config.epochs
         self._epoch_ends_ns = 0
         self._congested = 0  # consecutive congested epochs
-        self._answered = 0
-        self._marked = 0
+        self._answered = 0  # packets of this epoch with an ACK or NACK
+        self._marked = 0  # marked or trimmed packets among them
         self.ev: int = paths.evs[flow_hash % len(paths.evs)]
 
     def next_ev(self, now_ns: int) -> int:

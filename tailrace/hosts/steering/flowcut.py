@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flowcut on the NIC alone (Flowcut §II-D): a flow's bytes in flight, its RTTs, and when it drains its path.
 
-    following --congestion, and enough packets unsent--> draining
-    draining --nothing in flight--> following, with a new source port
-    draining --timeout (§IV-A)--> following, with the old source port
+    sending --congestion, and enough packets unsent--> draining
+    draining --nothing in flight--> sending, with a new source port
+    draining --timeout (§IV-A)--> sending, with the old source port
 
-The switches' ECMP chooses the path by the source port, so the order is kept as long as the port changes only
-when no packet of the flow is in the network. The bytes in flight are the bytes sent minus those that NIC ACKs
-have reported. Lost data and lost NIC ACKs would count as in flight for ever, so the rest is set to 0 `age_ns`
-after the last packet was sent, when none can be under way any more. A drain after a loss lasts until then.
+The switches' ECMP chooses the path by the source port, so packets arrive in order as long as the port changes
+only when no packet of the flow is in the network. The bytes in flight are the bytes sent minus the bytes that
+NIC ACKs have reported. Lost data and lost NIC ACKs would count as in flight forever. Therefore the bytes in
+flight are set to 0 `age_ns` after the last packet was sent, when no packet can be in flight any more. A drain
+after a loss lasts until then.
 
-A NIC ACK is for one packet, or with `ack_every` for several packets with the same length and hop count that
-arrived in order: it reports the bytes of all of them. Its timestamp is that of the last packet plus the delay
-of the ACK, so that this delay is not part of the RTT. ACKs of packets in flight at the start of a drain may
-be delayed, too, so the drain and `age_ns` are longer by at most that delay. The RTT's growth is per packet.
+A NIC ACK reports the bytes of one packet, or with `ack_every` of several packets with the same length and hop
+count that arrived in order. Its timestamp is that of the last packet plus the delay of the ACK, so that this
+delay is not part of the RTT. At the start of a drain, ACKs of packets in flight may also be delayed, so the
+drain and `age_ns` are longer by at most that delay. The growth of the RTT is computed per packet.
 
 RTTs are divided by r_min(h) + p·h·t (§II-B), where r_min(h) is the smallest RTT measured for h hops, minus
 the transmission time p·h·t of its packet of p bytes.
@@ -41,8 +42,8 @@ class MinRtt:
     def __init__(self, ns_per_byte: float, known_ns: tuple[int, ...] = (), full_bytes: int = 0) -> None:
         """Args:
         ns_per_byte: transmission time of a byte at one hop.
-        known_ns: r_min(h) by the hops h; 0, or no entry: it is measured.
-        full_bytes: length of a full frame; only full frames share a NIC ACK. 0: none do.
+        known_ns: r_min(h) by the number of hops h; 0, or no entry: r_min(h) is measured.
+        full_bytes: length of a full frame; only full frames share a NIC ACK. 0: every frame has a NIC ACK.
         """
         self._ns_per_byte = ns_per_byte
         self._full_bytes = full_bytes
@@ -59,16 +60,16 @@ class MinRtt:
     def normalise(self, rtt_ns: int, frame_bytes: int, hops: int) -> float:
         """An RTT divided by the smallest possible one: 1 or more."""
         transmission_ns = frame_bytes * hops * self._ns_per_byte
-        # at least 1, since with a `ns_per_byte` that is too large the result could be 0, a divisor below
-        own_ns = max(1.0, rtt_ns - transmission_ns)
+        # at least 1, because this is a divisor below, and could be 0 if `ns_per_byte` is too large
+        remaining_ns = max(1.0, rtt_ns - transmission_ns)
         smallest_ns = self._known_ns.get(hops, 0.0)
         if smallest_ns == 0:
-            smallest_ns = min(own_ns, self._min_ns.get(hops, own_ns))
+            smallest_ns = min(remaining_ns, self._min_ns.get(hops, remaining_ns))
             self._min_ns[hops] = smallest_ns
         return max(1.0, rtt_ns / (smallest_ns + transmission_ns))
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int, from_ns: int) -> None:
-        """A NIC ACK of a flow that has ended; ignored if its packet was sent before `from_ns`."""
+        """Handles a NIC ACK of a flow that has ended; ignored if its packet was sent before `from_ns`."""
         rtt_ns = (now_ns - ticks) & TICKS_MASK
         if now_ns - rtt_ns >= from_ns:
             data_bytes = count >> COUNT_SHIFT
@@ -112,8 +113,8 @@ class FlowcutSender:
         self.timeouts = 0
         self._drain_since_ns: int | None = None
         self._last_sent_ns = 0
-        # NIC ACKs of packets sent before these times are ignored: for the bytes in flight (set to 0 then),
-        # and for the averages (the packets took another path)
+        # NIC ACKs of packets sent before these times do not change the bytes in flight (which were set to 0
+        # at the first time) or the averages (since the packets took another path)
         self._counted_from_ns = 0
         self.sampled_from_ns = 0
         self._average = 1.0
@@ -122,11 +123,11 @@ class FlowcutSender:
 
     @property
     def draining(self) -> bool:
-        """Whether the flow is draining, so that no packet may be sent."""
+        """Whether the flow is draining: no packet may be sent."""
         return self._drain_since_ns is not None
 
     def on_sent(self, now_ns: int, frame_bytes: int) -> None:
-        """A data packet left with the present source port."""
+        """Records a data packet that was sent with the current source port."""
         self.in_flight_bytes += frame_bytes
         self._last_sent_ns = now_ns
 
@@ -171,7 +172,7 @@ class FlowcutSender:
             self._resume(now_ns)
 
     def finish(self, now_ns: int) -> None:
-        """The flow has nothing left to send: ends the time counted as draining."""
+        """Ends the time counted as draining, since the flow has nothing left to send."""
         if self._drain_since_ns is not None:
             self._resume(now_ns)
 

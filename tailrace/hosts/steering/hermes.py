@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hermes: a flow leaves its path when it must, or when that pays (Zhang et al., SIGCOMM 2017, §3.2).
+"""Hermes: a flow changes its path after failures, or for a notably better path (SIGCOMM 2017, §3.2).
 
-The path of a flow is selected by its UDP source port, which switches map to a next hop. For every packet:
+The path of a flow is selected by its UDP source port, which switches map to a next hop. For every packet of a
+flow:
 
     if the flow is new, has had a timeout, or its path has failed:
-        the good path on which this NIC sends least; else the grey path on which it sends least; else any path
-        that has not failed
-    if its path is congested, and the flow has sent more than S bytes and sends at less than R:
-        the same among notably better paths (by more than Delta_RTT and by more than Delta_ECN): a good one,
-        else a grey one; else it stays
-    otherwise it stays
+        use the good path on which this NIC sends least; else the grey path on which it sends least; else any
+        path that has not failed
+    else if its path is congested, and the flow has sent more than S bytes and sends at less than R:
+        among paths that are better by more than Delta_RTT and by more than Delta_ECN, use the good path on
+        which this NIC sends least; else the grey path on which it sends least; else the current path
+    else:
+        use the current path
 
 `hosts.steering.hermes_paths` decides which paths are good, grey, congested or failed.
 
@@ -33,7 +35,7 @@ _NO_PATH = -1
 class Hermes(Steering):
     """One flow.
 
-    path: index of its path; negative: it has none yet.
+    path: index of the flow's path; negative: the flow has no path yet.
     sent_bytes: bytes that the flow has sent.
     """
 
@@ -54,7 +56,7 @@ class Hermes(Steering):
     ) -> None:
         """Args:
         paths: paths of the flow, the same as those of `host`.
-        host: the NIC's state of these paths to the flow's destination.
+        host: the state of these paths, at this NIC, for the flow's destination.
         link_bps: rate of the NIC's link.
         rng: draws among equal paths.
         """
@@ -119,13 +121,13 @@ class Hermes(Steering):
         return paths[0] if len(paths) == 1 else paths[int(self._rng.random() * len(paths))]
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """Handles the frame, of this length, of the packet that was just sent."""
+        """Records the length of the frame that was just sent."""
         self.sent_bytes += frame_bytes
         self._meter.add(now_ns, frame_bytes)
         self._host.paths.on_frame(now_ns, self.path, frame_bytes)
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Handles the outcome of a packet; NACK means here that it must be retransmitted."""
+        """Handles the outcome of a packet; here NACK means that the packet must be retransmitted."""
         path = self._host.paths.find(ev)
         if path < 0:
             return
@@ -135,7 +137,7 @@ class Hermes(Steering):
             self._timed_out = True
 
     def on_rtt(self, now_ns: int, ev: int, rtt_ns: int) -> None:
-        """A packet was acknowledged after this time."""
+        """Records the RTT of an acknowledged packet."""
         path = self._host.paths.find(ev)
         if path >= 0:
             self._host.paths.on_rtt(now_ns, path, rtt_ns)

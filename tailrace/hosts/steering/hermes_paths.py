@@ -4,7 +4,7 @@
     good         its share of marked packets is below T_ECN, and its RTT below T_RTT_low
     congested    its share of marked packets is above T_ECN, and its RTT above T_RTT_high
     grey         neither
-    failed       for one host: more than 3 timeouts, and nothing acknowledged meanwhile (a black hole);
+    failed       for one host: more than 3 timeouts without an acknowledgment in between (a black hole);
                  for all: more than 1 % of its packets within 10 ms were retransmitted while not congested
 
 All flows of a NIC to hosts at the same place share this state. A place (PathList.place) is a set of hosts
@@ -13,11 +13,14 @@ that are reached by the same paths.
 DEVIATION: there are no probes, and NICs of a rack do not exchange their state. A path from which this NIC has
 received no feedback for `stale_ns` counts as good, with the base RTT and no marks.
 
-Assumptions where the description leaves a choice: RTT and share of marks are moving averages with their usual
-weights, 1/8 (TCP) and 1/16 (DCTCP); after a silence of `stale_ns` the RTT is that of the first packet, and
-the share begins at 0. Shares of retransmissions are computed over consecutive intervals; an interval is
-evaluated when the next packet to the place is sent. A NAK or a timeout counts as one retransmission, however
-many packets follow it. A failed path can be used again after `failed_ns`.
+Assumptions where the description leaves a choice:
+
+* RTT and share of marks are moving averages with their usual weights, 1/8 (TCP) and 1/16 (DCTCP). After
+  `stale_ns` without feedback the RTT is that of the first packet, and the share begins at 0.
+* Shares of retransmissions are computed over consecutive intervals. An interval is evaluated when the first
+  packet after its end is sent to the place.
+* A NAK or a timeout counts as one retransmission, even if several packets are retransmitted.
+* A failed path can be used again after `failed_ns`.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ RTT_SHIFT: Final = 3  # weight 1/8
 ECN_SHIFT: Final = 4  # weight 1/16
 SHARE_BITS: Final = 20  # shares are in parts of 2^-20
 SHARE_ONE: Final = 1 << SHARE_BITS
-_NEVER_HEARD: Final = -1
+_NO_FEEDBACK: Final = -1
 _METER_SHIFT: Final = 3  # a meter decays by 1/8 in each step
 _METER_MOST: Final = 400  # after this number of steps nothing is left of 2^62 bytes
 
@@ -83,7 +86,7 @@ class HermesPaths:
         "_ecn_threshold",
         "_failed_ns",
         "_failed_until_ns",
-        "_heard_ns",
+        "_feedback_ns",
         "_high_ns",
         "_hop_ns",
         "_index",
@@ -117,8 +120,8 @@ class HermesPaths:
         self._lost_share: float = config.lost_share
         self._least_packets: int = config.least_packets
         self._interval_ends_ns = 0
-        self._heard_ns: list[int] = [_NEVER_HEARD] * size
-        self._rtt_ns: list[int] = [0] * size  # 0: none since the last silence
+        self._feedback_ns: list[int] = [_NO_FEEDBACK] * size  # when the last feedback arrived
+        self._rtt_ns: list[int] = [0] * size  # 0: no sample since the state was last stale
         self._ecn: list[int] = [0] * size
         self._sent: list[int] = [0] * size  # packets in this interval
         self._lost: list[int] = [0] * size
@@ -132,38 +135,39 @@ class HermesPaths:
     # ---- sensing ----
 
     def on_frame(self, now_ns: int, path: int, frame_bytes: int) -> None:
-        """A packet is sent."""
+        """Records a packet that is sent."""
         if now_ns >= self._interval_ends_ns:
-            self._judge(now_ns)
+            self._end_interval(now_ns)
         self._sent[path] += 1
         self._meters[path].add(now_ns, frame_bytes)
 
     def on_mark(self, now_ns: int, path: int, marked: bool) -> None:
-        """A packet was acknowledged, with or without a mark."""
-        self._hear(now_ns, path)
+        """Records an acknowledged packet, with or without a mark."""
+        self._refresh(now_ns, path)
         ecn = self._ecn[path]
         self._ecn[path] = ecn + (((SHARE_ONE if marked else 0) - ecn) >> ECN_SHIFT)
 
     def on_rtt(self, now_ns: int, path: int, rtt_ns: int) -> None:
-        """A packet was acknowledged after this time."""
-        self._hear(now_ns, path)
+        """Records the RTT of an acknowledged packet."""
+        self._refresh(now_ns, path)
         before = self._rtt_ns[path]
         self._rtt_ns[path] = max(1, before + ((rtt_ns - before) >> RTT_SHIFT) if before else rtt_ns)
         if self._learns and (self._base_rtt_ns == 0 or rtt_ns < self._base_rtt_ns):
             self._base_rtt_ns = rtt_ns
 
     def on_lost(self, path: int) -> None:
-        """A packet is retransmitted."""
+        """Records a retransmission."""
         self._lost[path] += 1
 
-    def _hear(self, now_ns: int, path: int) -> None:
-        if not self._known(now_ns, path):
+    def _refresh(self, now_ns: int, path: int) -> None:
+        """Records that feedback has arrived; resets the path's state if it was stale."""
+        if not self._is_fresh(now_ns, path):
             self._rtt_ns[path] = 0
             self._ecn[path] = 0
-        self._heard_ns[path] = now_ns
+        self._feedback_ns[path] = now_ns
 
-    def _judge(self, now_ns: int) -> None:
-        """At the end of an interval, marks the paths that lose too much as failed."""
+    def _end_interval(self, now_ns: int) -> None:
+        """Classifies the paths with too many retransmissions in this interval as failed."""
         self._interval_ends_ns = now_ns + self._interval_ns
         for path in range(len(self._sent)):
             sent, lost = self._sent[path], self._lost[path]
@@ -174,25 +178,26 @@ class HermesPaths:
 
     # ---- classification ----
 
-    def _known(self, now_ns: int, path: int) -> bool:
-        heard_ns = self._heard_ns[path]
-        return heard_ns != _NEVER_HEARD and now_ns - heard_ns <= self._stale_ns
+    def _is_fresh(self, now_ns: int, path: int) -> bool:
+        """Whether feedback from a path has arrived within `stale_ns`."""
+        feedback_ns = self._feedback_ns[path]
+        return feedback_ns != _NO_FEEDBACK and now_ns - feedback_ns <= self._stale_ns
 
     def rtt_ns(self, now_ns: int, path: int) -> int:
-        """Round-trip time of a path."""
-        if self._known(now_ns, path) and self._rtt_ns[path]:
+        """Round-trip time of a path; the base RTT if the path's state is stale."""
+        if self._is_fresh(now_ns, path) and self._rtt_ns[path]:
             return self._rtt_ns[path]
         return self._base_rtt_ns
 
     def ecn(self, now_ns: int, path: int) -> int:
         """Share of marked packets on a path, in parts of SHARE_ONE."""
-        return self._ecn[path] if self._known(now_ns, path) else 0
+        return self._ecn[path] if self._is_fresh(now_ns, path) else 0
 
     def kind(self, now_ns: int, path: int) -> int:
         """GOOD, GREY, CONGESTED or FAILED."""
         if now_ns < self._failed_until_ns[path]:
             return FAILED
-        if not self._known(now_ns, path):
+        if not self._is_fresh(now_ns, path):
             return GOOD
         ecn, queued_ns = self._ecn[path], self.rtt_ns(now_ns, path) - self._base_rtt_ns
         if ecn < self._ecn_threshold and queued_ns < self._low_ns:
@@ -202,7 +207,7 @@ class HermesPaths:
         return GREY
 
     def notably_better(self, now_ns: int, path: int, present: int) -> bool:
-        """Whether one path is better than another one by both margins."""
+        """Whether `path` is better than `present` by more than Delta_RTT and by more than Delta_ECN."""
         return (
             self.rtt_ns(now_ns, present) - self.rtt_ns(now_ns, path) > self._hop_ns
             and self.ecn(now_ns, present) - self.ecn(now_ns, path) > self._ecn_better
@@ -214,7 +219,7 @@ class HermesPaths:
 
 
 class HermesHost:
-    """The state of the paths for one host at the place, since a black hole can affect single pairs of hosts.
+    """The state of the paths to one host at the place. A black hole can affect single pairs of hosts.
 
     paths: the state for all hosts at the place.
     """

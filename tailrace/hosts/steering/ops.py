@@ -12,7 +12,7 @@ from tailrace.hosts.steering.weights import Weights
 
 
 class Ops(Steering):
-    """One flow; with equal weights it is OPS (u), and Valiant's scheme in its original definition."""
+    """One flow. With equal weights this is the paper's OPS (u), and Valiant's original scheme."""
 
     __slots__ = ("_evs", "_rng", "_weights")
 

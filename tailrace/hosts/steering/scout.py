@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spritz-Scout (Spritz §IV-A): looks for good paths, and uses the shortest while it is good."""
+"""Spritz-Scout (Spritz §IV-A): searches for good paths, and uses the shortest of them while it is good."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from tailrace.hosts.steering.spritz import Spritz
 class Scout(Spritz):
     """One flow by Algorithms 1 and 2. Equally long good paths are in the order in which they were discovered.
 
-    It loses more packets than Spritz-Spray if many flows begin at once: after the first acknowledgments each
-    flow sends its whole window on a minimal path, and most losses occur in the first 30 µs (1056 hosts,
-    random and adversarial pairs). Marking is random, so a path that is removed because of marks returns with
-    its next unmarked packet, mostly within 1 µs. None of these variants was clearly better on 72 hosts, where
-    p99 is 1.6 times that of Spritz-Spray: another position or rotation among equally long paths, marks
-    counted per flow or reset, a wait before a path may return, an ECN threshold of 0.
+    Scout loses more packets than Spritz-Spray if many flows begin at once: after the first acknowledgments
+    each flow sends its whole window on a minimal path, and most losses occur in the first 30 µs (1056 hosts,
+    random and adversarial pairs). Marking is random, so a path that is removed because of marks becomes good
+    again after its next unmarked packet, mostly within 1 µs.
+
+    On 72 hosts, where p99 is 1.6 times that of Spritz-Spray, none of these variants was clearly better:
+    another position or rotation among equally long paths, marks counted per flow or reset, a delay before a
+    path may become good again, an ECN threshold of 0.
     """
 
     __slots__ = ("_latencies_ps", "ecn_counts", "ecn_threshold")

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The common part of Spritz-Scout and Spritz-Spray (Spritz §IV): the send logic, and the paths' weights w.
 
-    w[i] = 0                 a packet on path i timed out (Algorithm 2 l. 21, Algorithm 3 l. 8)
-    w[0] = min_bias_factor   nearly all packets are marked (Algorithm 2 l. 23-25, Algorithm 3 l. 10-12)
-    w[i] of eq. 1            `timer_ns` after its last change (§IV-A)
+    w[i] = 0                 after a packet on path i timed out (Algorithm 2 l. 21, Algorithm 3 l. 8)
+    w[0] = min_bias_factor   if nearly all packets are marked (Algorithm 2 l. 23-25, Algorithm 3 l. 10-12)
+    w[i] = weight of eq. 1   initially, and `timer_ns` after the last change of w[i] (§IV-A)
 
 Assumptions where the description leaves a choice:
 
-* ecn_rate is a moving average over the flow's acknowledgments: 1 for each marked one, 0 for each other one.
-* The timer has the same length for all paths, and runs for each path from its last change, so that no path
-  returns early; the bias to path 0 ends by the same timer, and begins again while the marks continue.
+* ecn_rate is a moving average over the flow's acknowledgments: 1 for each marked packet, 0 for each other.
+* The timer has the same length for all paths. It restarts with each change of a path's weight, so that no
+  weight is restored early. The bias to path 0 ends with the same timer, and restarts while marks continue.
 * min_bias_factor, which the paper does not specify, is MIN_BIAS times the weight of eq. 1. A strong bias
   overloads minimal paths that are already the bottleneck: with the sum of all weights, adversarial traffic on
   1056 hosts loses three times as many packets, and p99 is a sixth longer.
-* DEVIATION: a bias does not unblock path 0. The algorithms' lines, taken literally, would send half of a flow
-  into a failed minimal path while all other paths are congested.
+* DEVIATION: a bias does not unblock path 0. The algorithms, taken literally, would send half of a flow to a
+  failed minimal path while all other paths are congested.
 * If every path is blocked, paths are drawn by their weights of eq. 1.
 """
 
@@ -76,8 +76,8 @@ class Spritz(Steering):
         self._ecn_gain: float = config.ecn_gain
         self._ecn_limit: float = config.ecn_rate
         self._index: dict[int, int] = {}  # index of each EV; filled when first needed
-        self._changed: dict[int, int] = {}  # changed weights by index, and when they are restored; in order
-        self._restore_ns = NEVER
+        self._changed: dict[int, int] = {}  # by index of a changed weight: when it is restored; sorted
+        self._restore_ns = NEVER  # when the first weight is restored, or earlier
         self.paths: tuple[int, ...] = paths.evs
         self.w = Weights(paths.weights)
         self.buffer_paths: list[int] = []
@@ -120,22 +120,22 @@ class Spritz(Steering):
 
     @abstractmethod
     def _learn(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Updates buffer_paths and weights by the outcome of a packet."""
+        """Updates buffer_paths and weights according to the outcome of a packet."""
 
     def _find(self, ev: int) -> int:
-        """The index i of an EV in `paths`; -1: it is not in the list."""
+        """The index i of an EV in `paths`; -1: `paths` does not contain it."""
         if not self._index:
             self._index = {path: position for position, path in enumerate(self.paths)}
         return self._index.get(ev, -1)
 
     def _block(self, now_ns: int, i: int) -> None:
-        """w[i] = 0, until the timer."""
+        """w[i] = 0, until the timer expires."""
         self.blocked += 1
         self.w.block(i)
         self._set_timer(now_ns, i)
 
     def _bias_to_minimal(self, now_ns: int) -> None:
-        """w[0] = min_bias_factor, until the timer."""
+        """w[0] = min_bias_factor, until the timer expires."""
         if self.w.is_zero(0):
             return
         if self._bias:

@@ -17,12 +17,11 @@ from tailrace.hosts.options.nic import NicConfig
 
 NOTHING: Final = -1  # no packet
 
-# Responses of a receiver: none now; all packets before `expected` have arrived; `expected` is missing; the
-# packet that arrived was trimmed.
-SILENCE: Final = 0
-ACK: Final = 1
-NAK: Final = 2
-TRIMMED: Final = 3
+# Responses of a receiver.
+SILENCE: Final = 0  # no response now
+ACK: Final = 1  # all packets before `expected` have arrived
+NAK: Final = 2  # packet `expected` is missing
+TRIMMED: Final = 3  # the packet that arrived was trimmed
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,7 +31,7 @@ class Sender(ABC):
     acked: packets 0..acked-1 have been acknowledged.
     fresh: the first packet that has never been sent.
     deadline_ns: when `on_time` must be called.
-    sport: UDP source port of the last packet that was sent, or returned by `peek`.
+    sport: UDP source port of the packet that was last sent or returned by `peek`.
     packets: length of the flow in packets.
     timeouts: number of retransmission timeouts.
     """
@@ -54,11 +53,11 @@ class Sender(ABC):
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
         packets: length of the flow, 1 or more.
-        sport: the flow's own UDP source port.
+        sport: the flow's original UDP source port.
         """
         self._window_packets: int = config.window_packets
         self._ack_every: int = config.ack_every
-        self._rto_ns: int = config.rto_ns + config.held_ns  # as RFC 9002 §6.2.1 has it
+        self._rto_ns: int = config.rto_ns + config.held_ns  # includes the ACK delay, as in RFC 9002 §6.2.1
         self._rto_backoff: int = config.rto_backoff
         self._backoff = 0
         self.packets = packets
@@ -70,27 +69,28 @@ class Sender(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether everything has been acknowledged."""
+        """Whether every packet has been acknowledged."""
         return self.acked == self.packets
 
     @abstractmethod
     def peek(self) -> int:
-        """The index of the packet to send next; NOTHING: none may be sent now."""
+        """The index of the packet to send next; NOTHING: no packet may be sent now."""
 
     @abstractmethod
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which `peek` returned, is sent; sets `sport` to its source port."""
+        """Records that packet `index`, which `peek` returned, is sent; sets `sport` to its source port."""
 
     @abstractmethod
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
         """Handles a response; stale and invalid ones are ignored.
 
         Args:
-            nak: packet `expected` is missing at the receiver; in any case all packets before it have arrived.
-            arrived: the packet that caused the response, if it is a NAK or the receiver reports arrivals;
-                otherwise without meaning.
+            nak: whether packet `expected` is missing at the receiver.
+            expected: all packets before this one have arrived.
+            arrived: the packet that caused the response, if the response is a NAK or the receiver reports
+                arrivals; otherwise without meaning.
             sport: source port of the packet that caused the response.
-            marked: that packet, or one since the last response, had an ECN mark.
+            marked: whether a packet that arrived since the last response had an ECN mark.
         """
 
     @abstractmethod
@@ -107,8 +107,9 @@ class Sender(ABC):
         return next_index < self.packets and next_index < self.acked + self._window_packets
 
     def asks_at(self, index: int) -> bool:
-        """Whether packet `index`, which `peek` returned, requests an ACK: the window closes after it, and the
-        receiver might delay the ACKs of all outstanding packets.
+        """Whether packet `index`, which `peek` returned, requests an ACK.
+
+        True if the window closes after it, and the receiver might delay the ACKs of all outstanding packets.
         """
         outstanding = max(self.fresh, index + 1) - self.acked
         return outstanding < self._ack_every and not self.window_open_after(index)
@@ -122,26 +123,26 @@ class OneTimerSender(Sender):
 
     @abstractmethod
     def _advance(self, index: int) -> None:
-        """Packet `index`, which `peek` returned, has been sent."""
+        """Records that packet `index`, which `peek` returned, has been sent."""
 
     @abstractmethod
     def _on_progress(self) -> None:
-        """`acked` has grown."""
+        """Handles an increase of `acked`."""
 
     @abstractmethod
     def _on_nak(self, arrived: int) -> None:
-        """Packet `acked` is missing at the receiver, and packet `arrived`, which follows it, has arrived."""
+        """Handles a NAK: packet `acked` is missing at the receiver; a later packet, `arrived`, is not."""
 
     @abstractmethod
     def _on_timeout(self) -> None:
-        """The timeout has expired: packets are outstanding, and none was acknowledged."""
+        """Handles the timeout: packets are outstanding, but no packet was acknowledged."""
 
     @abstractmethod
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """Handles the echoes of the response that was just handled; arguments as in `on_ack`."""
+        """Handles the echoed port and mark of the response just handled; arguments as in `on_ack`."""
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which `peek` returned, is sent."""
+        """Records that packet `index`, which `peek` returned, is sent."""
         self._advance(index)
         if index >= self.fresh:
             self.fresh = index + 1
@@ -149,7 +150,7 @@ class OneTimerSender(Sender):
             self._restart(now_ns)
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """Handles a response and its echoes."""
+        """Handles a response, then its echoed port and mark."""
         self.on_response(now_ns, nak, expected, arrived)
         self.on_echo(arrived, sport, marked)
 
@@ -157,7 +158,7 @@ class OneTimerSender(Sender):
         """Does nothing: receivers of these senders treat trimmed packets as lost and send no NACK."""
 
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
-        """Handles a response, as in `on_ack`."""
+        """Handles a response; arguments as in `on_ack`."""
         if self.acked < expected <= self.fresh:
             self.acked = expected
             self._backoff = 0
@@ -189,9 +190,9 @@ class Receiver(ABC):
     arrived: the packet that arrived last.
     received: number of packets accepted, without duplicates.
     deadline_ns: when `on_time` must be called.
-    reports_arrival: the MSN field of an ACK has the PSN of the packet that caused the ACK.
-    uniform_marks: either all packets of an ACK were marked or none. A packet with a different mark, or a
-        trimmed packet, releases the delayed ACK.
+    reports_arrival: whether the MSN field of an ACK contains the PSN of the packet that caused the ACK.
+    uniform_marks: whether either all or none of the packets of an ACK were marked. If so, the NIC sends a
+        delayed ACK when a packet with a different mark, or a trimmed packet, arrives.
     """
 
     __slots__ = (
@@ -222,11 +223,11 @@ class Receiver(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether everything has been delivered."""
+        """Whether every packet has been delivered."""
         return self.expected == self._packets
 
     def resume(self) -> None:
-        """Restores the state of a complete flow, of which a packet has arrived again."""
+        """Restores the state of a complete flow, because one of its packets has arrived again."""
         self.expected = self.received = self._packets
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
@@ -244,7 +245,7 @@ class Receiver(ABC):
         """Handles an arriving trimmed packet; returns the response to send at once."""
 
     def on_time(self, now_ns: int) -> int:
-        """Returns the delayed ACK, if its delay is over."""
+        """Returns the delayed ACK, if its delay is over, else SILENCE."""
         return self._respond(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @property
@@ -265,6 +266,7 @@ class Receiver(ABC):
         """Handles a packet beyond the expected one; returns the response to send at once."""
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
+        """Returns the ACK of a packet in order, or SILENCE if the ACK is delayed."""
         self._unanswered += 1
         if ackreq or self._unanswered >= self._ack_every or self.expected == self._packets:
             return self._respond(ACK)
@@ -273,7 +275,7 @@ class Receiver(ABC):
         return SILENCE
 
     def _respond(self, response: int) -> int:
-        """Returns a response; it is cumulative, so no ACK is delayed any more."""
+        """Returns a response. Responses are cumulative, so a delayed ACK is no longer needed."""
         self._unanswered = 0
         self.deadline_ns = NEVER
         return response

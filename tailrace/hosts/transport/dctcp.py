@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dctcp: selective repeat with an ECN window, if each packet takes a path of its own (Spritz §IV-C, §V-A).
+"""dctcp: selective repeat with an ECN-controlled window, for packets on different paths (Spritz §IV-C, §V-A).
 
-* The receiver accepts packets in any order within its bitmap and acknowledges each at once: the ACK has the
-  expected PSN, the packet's PSN, its source port (the EV) and its mark. For a trimmed packet it sends a NACK.
-* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing). It has the port of
-  the last of them and their common mark: a packet with a different mark releases the ACK (RFC 8257 §3.2). The
-  window changes once for each packet, at the first ACK that covers it; the steering gets the port of each
-  ACK. Packets beyond the expected one, duplicates, trimmed packets and the end of the flow are acknowledged
-  at once: an ACK names only one packet beyond the expected one, so others would still count as in flight.
-* A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has a timer of its
-  own. Arrivals of later packets mean nothing, because packets overtake each other.
-* Lost packets are sent before new ones, on another path if the steering chooses one.
-* The steering gets the outcome of each packet: see `hosts.steering.base`.
+* The receiver accepts packets in any order within its bitmap and acknowledges each at once: the ACK contains
+  the expected PSN, the packet's PSN, its source port (the EV) and its mark. For a trimmed packet the receiver
+  sends a NACK.
+* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing). The ACK contains the
+  port of the last of these packets and their common mark; it is sent early if a packet with a different mark
+  arrives (RFC 8257 §3.2). The window changes once for each packet, at the first ACK that covers the packet.
+  The steering, which chooses source ports, receives the port of each ACK.
+* Packets beyond the expected one, duplicates, trimmed packets and the end of the flow are always acknowledged
+  at once. An ACK contains only one PSN beyond the expected PSN, so with a shared ACK other packets would
+  still count as in flight.
+* A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has its timer.
+  Arrivals of later packets do not indicate a loss, because packets overtake each other.
+* Lost packets are sent before new packets, on another path if the steering chooses another path.
+* The steering receives the outcome of each packet: see `hosts.steering.base`.
 
-Assumptions where the description leaves a choice: an ACK that arrives after later ones is handled as any
-other. The timeout doubles, at most `rto_backoff` times, if a packet times out that was sent after the last
-doubling, and nothing was acknowledged since.
+Assumptions where the description leaves a choice: an ACK that is overtaken by later ACKs is handled like any
+other ACK. The timeout doubles, at most `rto_backoff` times, if a packet times out that was sent after the
+last doubling, and no packet has been acknowledged since then.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver
 
 
 class DctcpSender(Sender):
-    """Sends lost packets first, then new ones, on the paths that the steering chooses.
+    """Sends lost packets first, then new packets, on the paths that the steering chooses.
 
     steering: chooses source ports; None: the flow's original port is used.
     window: limits the packets in flight.
@@ -45,11 +48,11 @@ class DctcpSender(Sender):
         sport: the flow's original UDP source port.
         """
         super().__init__(packets, config, sport)
-        # the receiver's bitmap limits outstanding packets, `window` those in flight
+        # the receiver's bitmap limits the outstanding packets, `window` the packets in flight
         self._window_packets = config.bitmap_packets
-        self._flight: dict[int, int] = {}  # sending time and source port of packets in flight, oldest first
+        self._flight: dict[int, int] = {}  # send time and source port of packets in flight, oldest first
         self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
-        self._backed_off_ns = 0  # packets sent before this have half the timeout
+        self._backed_off_ns = 0  # when the timeout doubled last; packets sent earlier have half the timeout
         self._timeout_is_loss: bool = config.timeout == LOSS
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
@@ -60,7 +63,7 @@ class DctcpSender(Sender):
         return len(self._flight)
 
     def peek(self) -> int:
-        """A lost packet, or else the first fresh one, if the window allows it."""
+        """A lost packet, or else the first new packet, if the window allows it."""
         if len(self._flight) >= self.window.packets:
             return NOTHING
         if self._lost:
@@ -74,7 +77,7 @@ class DctcpSender(Sender):
         return self.window.packets <= in_flight < self._ack_every
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index` is sent, on a path that the steering chooses."""
+        """Records that packet `index` is sent, on a path that the steering chooses."""
         steering = self.steering
         if steering is not None:
             self.sport = steering.next_ev(now_ns)
@@ -91,7 +94,7 @@ class DctcpSender(Sender):
         if nak or not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
             return
         flight = self._flight
-        waiting = len(flight) + len(self._lost)
+        unacked = len(flight) + len(self._lost)
         if arrived in flight:
             self.window.learn(now_ns - (flight[arrived] >> PORT_BITS))
             del flight[arrived]
@@ -100,9 +103,9 @@ class DctcpSender(Sender):
         self._on_cumulative(now_ns, expected)
         if self.steering is not None:
             self.steering.on_feedback(now_ns, ACK_ECN if marked else GOOD, sport)
-        # if each packet has its own ACK, each ACK counts, even if an earlier one has covered its packet
-        news = waiting - len(flight) - len(self._lost) if self._ack_every > 1 else 1
-        for _ in range(news):
+        # without coalescing each ACK counts, even if an earlier ACK has covered its packet
+        newly_acked = unacked - len(flight) - len(self._lost) if self._ack_every > 1 else 1
+        for _ in range(newly_acked):
             self.window.on_ack(now_ns, marked, len(flight))
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
@@ -119,7 +122,7 @@ class DctcpSender(Sender):
             self.window.on_loss(now_ns, len(flight))
 
     def _on_cumulative(self, now_ns: int, expected: int) -> None:
-        """All packets before `expected` have arrived."""
+        """Records that all packets before `expected` have arrived."""
         if self.acked < expected:
             flight, lost = self._flight, self._lost
             for index in range(self.acked, expected):
@@ -133,7 +136,7 @@ class DctcpSender(Sender):
             self.deadline_ns = now_ns  # the timeouts are shorter again
 
     def on_time(self, now_ns: int) -> None:
-        """Packets whose timeout has expired are lost."""
+        """Classifies packets whose timeout has expired as lost."""
         if now_ns < self.deadline_ns:
             return
         self.deadline_ns = NEVER
@@ -168,7 +171,7 @@ class DctcpSender(Sender):
 
 
 class DctcpReceiver(MpRdmaReceiver):
-    """Accepts packets in any order within its bitmap; sends ACKs, and NACKs of trimmed packets."""
+    """Accepts packets in any order within its bitmap; sends ACKs, and NACKs for trimmed packets."""
 
     __slots__ = ()
 
@@ -187,5 +190,5 @@ class DctcpReceiver(MpRdmaReceiver):
             return SILENCE
         self.arrived = index
         position = index - self.expected - 1
-        here = position < -1 or (position >= 0 and self._bitmap >> position & 1 == 1)
-        return self._respond(ACK if here else TRIMMED)
+        has_arrived = position < -1 or (position >= 0 and self._bitmap >> position & 1 == 1)
+        return self._respond(ACK if has_arrived else TRIMMED)

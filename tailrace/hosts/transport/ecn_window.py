@@ -4,23 +4,23 @@
 * An ACK without a mark adds mtu²/cwnd bytes, an ACK with a mark subtracts mtu/2 (MP-RDMA §3).
 * FastIncrease (SMaRTT, arXiv 2404.01630): after a whole window was acknowledged without a mark or a loss,
   each further ACK adds `increase_packets` packets, until the next mark or loss.
-* QuickAdapt (SMaRTT): a lost packet subtracts its bytes. At the end of an interval of `adapt_rtts` round-trip
-  times in which packets were lost, the window is set to `adapt_scale` times the bytes that arrived in it,
-  since the network can carry that much. ACKs and losses of bytes in flight at that moment relate to the old
-  window, and are ignored. The first interval begins with the first ACK or loss: before that nothing can
-  have arrived, and one silent round trip does not measure the network's capacity.
+* QuickAdapt (SMaRTT): a lost packet subtracts its bytes. Time is divided into intervals of `adapt_rtts`
+  round-trip times. At the end of an interval with losses, the window is set to `adapt_scale` times the bytes
+  that arrived during the interval, since the network can carry that much. ACKs and losses of bytes that are
+  in flight at that time relate to the old window, and are ignored. The first interval begins with the first
+  ACK or loss, since no byte can arrive earlier.
 
 Assumptions: SMaRTT's fast increase also requires an RTT near the minimum; here only marks count, because
-paths have different lengths (§V-A). Without that condition a step of a whole packet overshoots: flows that
-share a link lose packets repeatedly; with half a packet they do not. If an interval lasted longer, because no
-ACK arrived, its bytes are scaled down to the nominal length. Each packet counts as a full packet. The window
-begins at its maximum, and is at least one packet.
+paths have different lengths (§V-A). Without the condition on the RTT, an increase by a whole packet is too
+large: flows that share a link lose packets repeatedly; with half a packet they do not. If an interval lasted
+longer than `adapt_rtts`, because no ACK arrived, its bytes are scaled down to that length. Each packet counts
+as a full packet. The window begins at its maximum, and is at least one packet.
 
-If queues trim packets for which they have no space, timeouts do not count as losses (NicConfig.timeout):
-there they mean "failures or corruption" (Spritz §V-A). If they counted as losses, with 2 % of the links dead,
-the window of OPS (w) would stay small for the whole flow: on 342 hosts of a Dragonfly p99 is 59.7 ms then
-instead of 1.7 ms. That is 225 instead of 6.6 times the p99 of Spritz-Spray. When the Spritz authors repeated
-their experiment, the best other scheme had 7.7 times Spray's p99 on a Dragonfly, and 4.3 times on a Slim Fly
+If full queues trim packets, timeouts do not count as losses (NicConfig.timeout): they then indicate "failures
+or corruption" (Spritz §V-A). Measured with 2 % of the links dead, on 342 hosts of a Dragonfly: if timeouts
+counted as losses, the window of OPS (w) would stay small for the whole flow. Its p99 would be 59.7 ms instead
+of 1.7 ms, which is 225 instead of 6.6 times the p99 of Spritz-Spray. When the Spritz authors repeated their
+experiment, the best other scheme had 7.7 times Spray's p99 on a Dragonfly, and 4.3 times on a Slim Fly
 (permutation).
 """
 
@@ -34,7 +34,7 @@ class EcnWindow:
     """One flow's window.
 
     cwnd_bytes: payload that may be in flight.
-    packets: the same in whole packets, 1 or more.
+    packets: cwnd_bytes in whole packets, 1 or more.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class EcnWindow:
     )
 
     def __init__(self, config: NicConfig) -> None:
-        """Args: config: uses its window_bytes, mtu_bytes and dctcp."""
+        """Args: config: only window_bytes, mtu_bytes and dctcp are used."""
         dctcp = config.dctcp
         self._mtu_bytes: float = float(config.mtu_bytes)
         self._most_bytes: float = float(max(config.window_bytes, config.mtu_bytes))
@@ -68,20 +68,20 @@ class EcnWindow:
         self._interval_since_ns = NEVER  # no ACK or loss yet
         self._arrived_bytes = 0.0  # in this interval
         self._lossy = False  # whether packets were lost in this interval
-        self._ignore_bytes = 0.0  # bytes of ACKs and losses to ignore, sent before QuickAdapt
-        self._clear_bytes = 0.0  # acknowledged since the last mark or loss
-        self._fast = False  # FastIncrease is on
+        self._ignore_bytes = 0.0  # bytes sent before QuickAdapt, whose ACKs and losses are ignored
+        self._clear_bytes = 0.0  # bytes acknowledged since the last mark or loss
+        self._fast = False  # whether FastIncrease is active
         self.cwnd_bytes = 0.0
         self.packets = 1
         self._set(self._most_bytes)
 
     def learn(self, rtt_ns: int) -> None:
-        """Takes an RTT sample, if the minimum RTT is to be measured."""
+        """Records an RTT sample, if the minimum RTT is to be measured."""
         if self._learns:
             self._interval_ns = min(self._interval_ns, max(1, int(rtt_ns * self._adapt_rtts)))
 
     def on_ack(self, now_ns: int, marked: bool, in_flight: int) -> None:
-        """A packet was acknowledged; in_flight: number of packets that are still in flight."""
+        """Handles an acknowledged packet; in_flight: number of packets that are still in flight."""
         mtu_bytes = self._mtu_bytes
         if self._interval_since_ns == NEVER:
             self._interval_since_ns = now_ns
@@ -91,7 +91,7 @@ class EcnWindow:
         if self._ignore_bytes > 0:
             self._ignore_bytes -= mtu_bytes
         elif marked:
-            self._disturb()
+            self._stop_increase()
             self._set(self.cwnd_bytes - mtu_bytes / 2)
         else:
             cwnd_bytes = self.cwnd_bytes
@@ -102,10 +102,10 @@ class EcnWindow:
             self._set(cwnd_bytes + step)
 
     def on_loss(self, now_ns: int, in_flight: int) -> None:
-        """A packet is lost; in_flight: number of packets that are still in flight."""
+        """Handles a lost packet; in_flight: number of packets that are still in flight."""
         if self._interval_since_ns == NEVER:
             self._interval_since_ns = now_ns
-        self._disturb()
+        self._stop_increase()
         if self._ignore_bytes > 0:
             self._ignore_bytes -= self._mtu_bytes
             return
@@ -114,7 +114,8 @@ class EcnWindow:
         if now_ns - self._interval_since_ns >= self._interval_ns:
             self._end_interval(now_ns, in_flight)
 
-    def _disturb(self) -> None:
+    def _stop_increase(self) -> None:
+        """Ends FastIncrease, or restarts the count of bytes without a mark or loss."""
         self._clear_bytes = 0.0
         self._fast = False
 
@@ -127,7 +128,7 @@ class EcnWindow:
             self._set(arrived_bytes * self._adapt_scale)
             self._ignore_bytes = in_flight * self._mtu_bytes
             self._lossy = False
-            self._disturb()
+            self._stop_increase()
         self._interval_since_ns = now_ns
         self._arrived_bytes = 0.0
         return adapts

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go-back-N, as in reliable connections of RoCE NICs (InfiniBand volume 1, §9.7).
 
-The receiver accepts packets in order only. For the first packet beyond the expected PSN it sends one NAK, and
-no further NAK until the expected packet has arrived; or, as in public NS-3 models of RoCE, it sends another
-NAK when `nak_every_ns` have passed since the last. The sender goes back to the expected PSN and sends all
-packets from there again.
+The receiver accepts packets in order only. For the first packet beyond the expected PSN it sends a NAK, and
+no further NAK until the expected packet has arrived. With `nak_every_ns`, as in public NS-3 models of RoCE,
+it sends another NAK for a packet that arrives this time after the last NAK. The sender retransmits all
+packets from the expected PSN on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender,
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNSender(OneTimerSender):
-    """Sends packets from a position, which NAKs and timeouts set back."""
+    """Sends packets in order; after a NAK or timeout, again from the first packet not acknowledged."""
 
     __slots__ = ("_next",)
 
@@ -28,7 +28,7 @@ class GoBackNSender(OneTimerSender):
         self._next = 0
 
     def peek(self) -> int:
-        """The packet at the position, if the window allows it."""
+        """The packet `_next`, if the window allows it."""
         index = self._next
         return index if self.window_open_after(index - 1) else NOTHING
 
@@ -52,7 +52,7 @@ class GoBackNSender(OneTimerSender):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNReceiver(Receiver):
-    """Accepts packets in order, and sends a NAK of a missing packet, once or repeatedly."""
+    """Accepts packets in order only, and sends a NAK for a missing packet, once or repeatedly."""
 
     __slots__ = ("_nak_again_ns", "_nak_every_ns", "_nak_sent")
 
@@ -64,7 +64,7 @@ class GoBackNReceiver(Receiver):
         self._nak_again_ns = NEVER  # time from which on the NAK may be repeated
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
-        """As Receiver.on_data, but a NAK is repeated after `nak_every_ns`."""
+        """Like Receiver.on_data, but a NAK may be repeated after `nak_every_ns`."""
         if now_ns >= self._nak_again_ns:
             self._nak_sent = False
         response = super().on_data(now_ns, index, ackreq)

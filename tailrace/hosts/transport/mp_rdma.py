@@ -3,20 +3,24 @@
 
 A path is a UDP source port, which the switches' ECMP maps to a route. There is no state per path.
 
-* Congestion window, in packets (§3): an ACK without ECN echo adds 1/cwnd, an ACK with it subtracts 1/2.
-* ACK clocking (§3): an ACK echoes the source port of its packet, and the packets that it clocks out take
-  that port. So a path gets the next packet as fast as it delivered the last one, and a path that marks
-  packets gets fewer. With probability `probe` a packet takes a new random port instead.
-* Out-of-order limit (§3): an ACK of a packet more than `delta_packets` below the highest one that has arrived
-  subtracts 1 from the window, so that no packet follows on that slow path.
-* The receiver has a bitmap, accepts packets in any order, and acknowledges each at once: the ACK has the
+* Congestion window, in packets (§3): an ACK without ECN echo adds 1/cwnd, an ACK with ECN echo subtracts 1/2.
+* ACK clocking (§3): an ACK echoes the source port of its packet, and the packets sent because of this ACK use
+  that port. Thus a path carries new packets at the rate at which it delivers packets, and a path that marks
+  packets carries fewer. With probability `probe` a packet uses a new random port instead.
+* Out-of-order limit (§3): if the PSN of an acknowledged packet is more than `delta_packets` below the highest
+  PSN that has arrived, its path is slow. The ACK subtracts 1 from the window, so that no packet follows on
+  that path.
+* The receiver has a bitmap, accepts packets in any order, and acknowledges each at once: the ACK contains the
   expected PSN, the packet's PSN, its port and its mark.
 
-Assumptions where the description leaves a choice: the window begins with `initial_bytes`, each packet of it
-on a random port, and is between one packet and the receiver's bitmap; if the NIC's link delays packets, the
-newest ACKs decide on ports; a packet counts as lost as in selective repeat, when the packet `reorder_packets`
-later has arrived, or at a timeout; a timeout halves the window and begins again on random ports. A flow is
-one message, so the synchronise flag is not needed.
+Assumptions where the description leaves a choice:
+
+* The window begins with `initial_bytes`, and is between one packet and the receiver's bitmap. Each packet of
+  the initial window uses a random port.
+* If the NIC's link is slower than the window allows, the newest ACKs determine the ports.
+* As in selective repeat, a packet is lost when the packet `reorder_packets` later has arrived, or at a
+  timeout. A timeout halves the window, and packets use random ports again.
+* A flow is one message, so the synchronise flag is not needed.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, S
 
 
 class MpRdmaSender(SelectiveRepeatSender):
-    """Sends on the paths that acknowledgments echo.
+    """Sends on the paths whose ports acknowledgments echo.
 
     cwnd: congestion window in packets.
     """
@@ -50,24 +54,24 @@ class MpRdmaSender(SelectiveRepeatSender):
         self._probe: float = config.mp_rdma.probe
         self._most: int = config.bitmap_packets
         self.cwnd = float(config.initial_packets)
-        # the receiver's bitmap limits outstanding packets, the congestion window those in flight
+        # the receiver's bitmap limits the outstanding packets, the congestion window the packets in flight
         self._window_packets = self._most
-        # source ports of the packets that may be sent; the newest is used first, as the latest information
+        # source ports of the packets that may be sent; the newest port is used first
         self._paths: deque[int] = deque()
-        self._spread()
+        self._draw_paths()
 
     @property
     def in_flight(self) -> int:
         """The number of packets that were sent and have neither arrived nor been declared lost."""
-        waiting = 0
+        lost = 0
         for position in range(self._lost_at, len(self._lost)):
             index = self._lost[position]
             if index >= self.acked and index not in self._arrived:
-                waiting += 1
-        return self.fresh - self.acked - len(self._arrived) - waiting
+                lost += 1
+        return self.fresh - self.acked - len(self._arrived) - lost
 
     def peek(self) -> int:
-        """A lost packet, or else the first fresh one, if there is a path for it."""
+        """A lost packet, or else the first new packet, if there is a path for it."""
         if not self._paths:
             return NOTHING
         index = super().peek()
@@ -80,12 +84,12 @@ class MpRdmaSender(SelectiveRepeatSender):
         self._paths.pop()
 
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
-        """Handles an ACK; an ACK that arrives after later ones still reports its own packet."""
+        """Handles an ACK; an ACK that was overtaken by later ACKs still reports its packet."""
         expected = max(expected, self.acked)
         super().on_response(now_ns, nak or arrived > expected, expected, arrived)
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """Changes the window, and allows packets on the path of the packet that has arrived."""
+        """Changes the window, and allows packets on the path of packet `arrived`."""
         if not 0 <= arrived < self.fresh:
             return
         cwnd = self.cwnd + (-0.5 if marked else 1.0 / self.cwnd)
@@ -96,7 +100,7 @@ class MpRdmaSender(SelectiveRepeatSender):
         self.cwnd = min(max(cwnd, 1.0), float(self._most))
         paths, allowed = self._paths, int(self.cwnd) - self.in_flight
         if paths and not (slow or marked):
-            # the link is slower than the window: this path replaces the one that has waited longest
+            # unused ports remain, since the link is slower than the window: this port replaces the oldest
             paths.append(self._next_port(sport))
         while len(paths) < allowed:
             paths.append(self._next_port(sport))
@@ -107,9 +111,10 @@ class MpRdmaSender(SelectiveRepeatSender):
         super()._on_timeout()
         self.cwnd = max(self.cwnd / 2.0, 1.0)
         self._paths.clear()
-        self._spread()
+        self._draw_paths()
 
-    def _spread(self) -> None:
+    def _draw_paths(self) -> None:
+        """Draws a random port for each packet that the window allows."""
         for _ in range(min(int(self.cwnd) - self.in_flight, self.packets - self.acked)):
             self._paths.append(self._random_port())
 
@@ -122,7 +127,7 @@ class MpRdmaSender(SelectiveRepeatSender):
 
 
 class MpRdmaReceiver(SelectiveRepeatReceiver):
-    """Accepts packets in any order within its bitmap, and acknowledges each, or by NicConfig.ack_every."""
+    """Accepts packets in any order within its bitmap, and acknowledges them by NicConfig.ack_every."""
 
     __slots__ = ()
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selective repeat, for networks that reorder: only missing packets are retransmitted.
 
-The receiver records packets beyond the expected one in a bitmap of bounded length. For each of them it sends
-a NAK with the expected PSN and, in the MSN field of the AETH, the PSN that has just arrived, so that the
-sender has the same bitmap. A packet that fills a gap is acknowledged at once, since the window waits for it
-(RFC 5681 §4.2). A packet counts as lost when the packet `reorder_packets` later has arrived, or at a timeout.
+The receiver records packets beyond the expected packet in a bitmap of bounded length. For each of them it
+sends a NAK with the expected PSN and, in the MSN field of the AETH, the PSN that has just arrived, so that
+the sender has the same bitmap. A packet that fills a gap is acknowledged at once, since the sender's window
+cannot advance before (RFC 5681 §4.2). A packet is lost when the packet `reorder_packets` later has arrived,
+or at a timeout.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender,
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SelectiveRepeatSender(OneTimerSender):
-    """Sends lost packets first, then new ones."""
+    """Sends lost packets first, then new packets."""
 
     __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
 
@@ -25,15 +26,15 @@ class SelectiveRepeatSender(OneTimerSender):
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config, sport)
         self._reorder_packets: int = config.reorder_packets
-        self._arrived: set[int] = set()  # packets beyond `acked`
-        self._lost: list[int] = []  # ascending; those from position _lost_at on are still to be sent
+        self._arrived: set[int] = set()  # packets beyond `acked` that have arrived
+        self._lost: list[int] = []  # ascending; packets from position _lost_at on are still to be sent
         self._lost_at = 0
         self._pruned = 0  # `_arrived` has no packets before this one
         self._scanned = 0  # packets before this one were checked for losses
         self._top = 0  # the greatest index that has arrived
 
     def peek(self) -> int:
-        """A lost packet, or else the first fresh one, if the window allows it."""
+        """A lost packet, or else the first new packet, if the window allows it."""
         lost = self._next_lost()
         if lost != NOTHING:
             return lost

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Name lookup in P4Info: full names, aliases, and unique suffixes of full names.
 
-A full name (`ingress.acl`, `hdr.eth.src`) always identifies its object. P4Info's alias, or a suffix of a full
-name (`acl`, `eth.src`), identifies it if unique. `isValid()` and p4c's older `$valid$` are the same name.
+A full name (`ingress.acl`, `hdr.eth.src`) always identifies its object. An alias in P4Info, or a suffix of a
+full name (`acl`, `eth.src`), identifies its object if it is unique. `isValid()` and p4c's older `$valid$` are
+the same name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class NameIndex(Generic[_T]):
     """Objects of one kind, by name and by id."""
 
     def __init__(self, kind: str, objects: Iterable[tuple[int, str, str, _T]]) -> None:
-        """`objects`: id, full name, alias ("": none) and object of each; `kind`: for messages."""
+        """`objects`: id, full name, alias ("": none) and object of each; `kind`: its name in messages."""
         self._kind = kind
         self.by_id: dict[int, _T] = {}
         self._full: dict[int, str] = {}
@@ -40,15 +41,15 @@ class NameIndex(Generic[_T]):
             self._aliased[_normalised(alias)].append(object_id)
 
     def id_of(self, text: str) -> int:
-        """The id of a name. Raises SpecError if it matches none, or several."""
+        """The id of a name. Raises SpecError if no object or several objects match."""
         ids = self._meanings.get(text)
         if ids is None:
             ids = self._meanings[text] = self._find(_normalised(text))
         if len(ids) == 1:
             return ids[0]
         if not ids:
-            known = [self.shown(object_id) for object_id in self.by_id]
-            raise SpecError(f"no {self._kind} named {text[:_SHOWN]!r}; {expected(text, known)}")
+            shown = [self.shown(object_id) for object_id in self.by_id]
+            raise SpecError(f"no {self._kind} named {text[:_SHOWN]!r}; {expected(text, shown)}")
         full = ", ".join(self._full[object_id] for object_id in ids[:_MOST_SHOWN])
         raise SpecError(f"{self._kind} {text[:_SHOWN]!r} matches {len(ids)}: {full}; give the full name")
 
@@ -57,13 +58,13 @@ class NameIndex(Generic[_T]):
         return self._find(_normalised(text))
 
     def named(self, text: str) -> _T:
-        """The object of a name. Raises SpecError as `id_of`."""
+        """The object of a name. Raises SpecError like `id_of`."""
         return self.by_id[self.id_of(text)]
 
     def _find(self, text: str) -> list[int]:
-        for known in (self._ids, self._aliased):
-            if text and text in known:
-                return known[text]
+        for ids_by_name in (self._ids, self._aliased):
+            if text and text in ids_by_name:
+                return ids_by_name[text]
         end = f".{text}"
         return [object_id for object_id, name in self._full.items() if _normalised(name).endswith(end)]
 
@@ -74,7 +75,7 @@ class NameIndex(Generic[_T]):
         return self._full[object_id]
 
     def item(self, object_id: int) -> _T:
-        """The object of an id. Raises SpecError as `full`."""
+        """The object of an id. Raises SpecError like `full`."""
         self.full(object_id)
         return self.by_id[object_id]
 
@@ -104,9 +105,9 @@ def entities(kind: str, objects: Iterable[_E]) -> NameIndex[_E]:
 
 
 def members(kind: str, fields: Iterable[_M]) -> NameIndex[_M]:
-    """Match fields of a table, or parameters of an action; unnamed ones have the id as name."""
-    return NameIndex(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in fields))
+    """Match fields of a table, or parameters of an action; if a name is missing, the id is used."""
+    return NameIndex(kind, ((m.id, m.name or str(m.id), _last_part(m.name), m) for m in fields))
 
 
-def _last(name: str) -> str:
+def _last_part(name: str) -> str:
     return name.rpartition(".")[2]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses values to P4Runtime's bytestrings and matches (specification 8.3 and 9.1.1).
 
-A value is an integer, or a string: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address for fields of that
-width, the name of an enum's member, or any string for a type translated to sdn_string. A list of one value is
-the same as that value. A negative integer stands for its two's complement, as in p4lang's tutorials.
+A value is an integer or a string. The string is a number (decimal, 0x, 0b or 0o), an IPv4, IPv6 or MAC
+address for fields of that width, the name of an enum's member, or any text for a type translated to
+sdn_string. A list of one value is the same as that value. A negative integer stands for its two's complement,
+as in p4lang's tutorials.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ def octets(field: TypedField, value: object) -> bytes:
     """The shortest bytestring of a value.
 
     Raises:
-        SpecError: it is no value of the field's type, or does not fit.
+        SpecError: the value does not have the field's type, or is too large or too small.
     """
     value = _single(value)
     if field.kind is FieldKind.TEXT:
         if not isinstance(value, (str, int)):
-            raise _not(field, value, "a string")
+            raise _wrong_type(field, value, "a string")
         return str(value).encode("utf-8", "surrogatepass")
     return field.to_bytes(number(field, value))
 
 
 def number(field: TypedField, value: object) -> int:
-    """The number of a value, in the range of the field's type; raises as `octets`."""
+    """The number of a value, in the range of the field's type; raises SpecError like `octets`."""
     value = _single(value)
     if isinstance(value, str):
         result = _of_text(field, value.strip())
@@ -53,7 +54,7 @@ def number(field: TypedField, value: object) -> int:
     elif isinstance(value, int):
         result, negative = int(value), True
     else:
-        raise _not(field, value, "a number or a string")
+        raise _wrong_type(field, value, "a number or a string")
     width = field.width or result.bit_length() + 1
     least = -(1 << (width - 1)) if negative else 0
     most = (1 << (width - field.signed)) - 1
@@ -79,19 +80,19 @@ def _of_text(field: TypedField, text: str) -> int:
             try:
                 return number_of(text)
             except ValueError:
-                raise _not(field, text, name) from None
+                raise _wrong_type(field, text, name) from None
     if len(text) > _MOST_DIGITS or not _DIGITS.fullmatch(text):
-        raise _not(field, text, "a number such as 5 or 0x1f" + _also(field))
+        raise _wrong_type(field, text, "a number such as 5 or 0x1f" + _alternatives(field))
     return int(text, 0)
 
 
-def _also(field: TypedField) -> str:
+def _alternatives(field: TypedField) -> str:
     if field.members:
         return f", or one of {', '.join(list(field.members.values())[:4])}"
     return f", or {_ADDRESSES[field.width][1]}" if field.width in _ADDRESSES else ""
 
 
-def _not(field: TypedField, value: object, what: str) -> SpecError:
+def _wrong_type(field: TypedField, value: object, what: str) -> SpecError:
     return SpecError(f"{field.name}: {_shown(value)} is not {what}")
 
 
@@ -106,11 +107,11 @@ def _shown(value: object) -> str:
 def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
     """The match of a field; None: don't care, which P4Runtime omits.
 
-    Besides single values, LPM fields take [value, length] or "value/length"; ternary ones [value, mask],
-    "value&&&mask" or "value/length"; range ones [low, high], "low->high" or "low..high".
+    Besides single values, LPM fields take [value, length] or "value/length"; ternary fields [value, mask],
+    "value&&&mask" or "value/length"; range fields [low, high], "low->high" or "low..high".
 
     Raises:
-        SpecError: the value is no valid match for the field.
+        SpecError: the value is not a valid match for the field.
     """
     kind = info.match_type
     field_match = p4r.FieldMatch(field_id=info.id)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts P4Runtime entities to names and values and back, using only the P4Info of a program.
 
-Names are looked up as in `names`. Values are encoded by `parse`; decoded values have the types of
-`p4rt.values`, whose text forms `parse` accepts.
+`names` looks names up, `parse` encodes values. Decoded values have the types of `p4rt.values`; `parse`
+accepts the text forms of these types.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ ENUM_FIELDS = {
     ("set_flowcut", "first_path"): "FirstPath_t",
     ("set_flowcut", "mode"): "FlowcutMode_t",
 }
-"""(action or counter, field) -> enum; p4c omits these in P4Info. A program without the enum shows numbers."""
+"""(action or counter, field) -> type of the field, an enum. p4c omits these types in P4Info. If a program
+lacks the enum, numbers are shown.
+"""
 
 PORT_COUNTERS = frozenset(
     {
@@ -39,7 +41,7 @@ PORT_COUNTERS = frozenset(
         *("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_waits"),
     }
 )
-"""Counters with a cell for each port, without "port" in the name."""
+"""Counters that have a cell for each port, but not "port" in their name."""
 
 _SPECIAL_PORTS = {
     "cpu_port": "CPU",
@@ -52,11 +54,11 @@ _SWITCH_ANNOTATION = "switch"
 
 
 def _no_peer(_port: int) -> None:
-    """A PeerOf for ports whose neighbours are not known."""
+    """A PeerOf for ports whose neighbours are unknown: returns None."""
 
 
 class ActionNames:
-    """An action and its parameters. `name`: as shown; `parameters`: by id."""
+    """An action and its parameters. `name`: the name to show; `parameters`: by id."""
 
     def __init__(self, info: p4i.Action, name: str, types: p4t.P4TypeInfo) -> None:
         self.info, self.name = info, name
@@ -103,10 +105,10 @@ class ActionNames:
 class TableNames:
     """A table: its key, actions and direct resources.
 
-    name: as shown; `full_name`: of P4Info
+    name, full_name: the name to show, and the name in P4Info
     fields: the key's fields, by id
-    has_counter, has_meter: whether it has a direct counter, a direct meter
-    profile_id: its action profile or selector, else 0
+    has_counter, has_meter: whether the table has a direct counter, a direct meter
+    profile_id: id of the table's action profile or action selector; 0: none
     """
 
     def __init__(self, info: p4i.Table, name: str, program: ProgramNames) -> None:
@@ -158,7 +160,7 @@ class TableNames:
         entry = p4r.TableEntry(table_id=self.id, priority=priority, is_default_action=default)
         entry.match.extend([] if default and not key else self.encode_key(key))
         if self.profile_id:
-            # a one-shot with this action alone, as indirect tables take no actions
+            # a one-shot with only this action, as entries of indirect tables cannot directly contain actions
             entry.action.action_profile_action_set.action_profile_actions.add(action=action, weight=1)
         else:
             entry.action.action.CopyFrom(action)
@@ -173,7 +175,7 @@ class TableNames:
         }
 
     def text(self, entry: p4r.TableEntry) -> str:
-        """Key, priority and action of an entry in one line; fields have the last part of their names."""
+        """Key, priority and action of an entry in one line; of field names only the last part."""
         given = {match.field_id: match for match in entry.match}
         parts = [
             f"{self.key_names.shown(number)}={text_of(field.from_match(given[number], _no_peer))}"
@@ -186,7 +188,7 @@ class TableNames:
 
 
 class ProgramNames:
-    """The objects of one P4Info message, by id and by name; unknown types are numbers."""
+    """The objects of one P4Info message, by id and by name; values of unknown types are numbers."""
 
     def __init__(self, info: p4i.P4Info) -> None:
         self.info = info
@@ -212,7 +214,7 @@ class ProgramNames:
             if annotation.name == _SWITCH_ANNOTATION
             for pair in annotation.kv_pair_list.kv_pairs
         }
-        """Constants of the annotation @switch[cpu_port=...] of the program."""
+        """Constants in the program's annotation @switch[cpu_port=...]."""
         self.special_ports = {
             number: _SPECIAL_PORTS[key] for key, number in self.constants.items() if key in _SPECIAL_PORTS
         }
@@ -224,11 +226,11 @@ class ProgramNames:
         return self.info.pkg_info.name
 
     def shown(self, kind: str) -> list[str]:
-        """The shown names of all tables, counters or registers."""
+        """The names to show of all tables, counters or registers."""
         return [index.shown(number) for index in self._of_kind(kind) for number in index.by_id]
 
     def named(self, kind: str, name: str) -> list[str]:
-        """The shown names of all tables, counters or registers that match a name."""
+        """The names to show of all tables, counters or registers that match a name."""
         return [index.shown(number) for index in self._of_kind(kind) for number in index.meanings(name)]
 
     def _of_kind(self, kind: str) -> Sequence[NameIndex[Any]]:
@@ -240,11 +242,11 @@ class ProgramNames:
         return of_kind[kind]
 
     def table(self, name: str) -> TableNames:
-        """The table with a name. Raises SpecError: there is none, or several."""
+        """The table with a name. Raises SpecError if no table or several tables match."""
         return self.tables[self.table_names.id_of(name)]
 
     def has_table(self, name: str) -> bool:
-        """Whether a name means one table."""
+        """Whether exactly one table matches a name."""
         return len(self.table_names.meanings(name)) == 1
 
     def enum(self, name: str) -> Mapping[int, str]:
@@ -255,14 +257,14 @@ class ProgramNames:
         return next((number for number, text in self.enum(name).items() if text == member), None)
 
     def register_size(self, name: str) -> int:
-        """The cells of a register; 0: no such register."""
+        """The number of cells of a register; 0: no such register."""
         return next((register.size for register in self.info.registers if register.preamble.alias == name), 0)
 
     def register_number(self, cell: p4r.RegisterEntry) -> int:
-        """The number that a register's cell holds.
+        """The number in a register's cell.
 
         Raises:
-            SpecError: P4Info has no such register, or its cells are translated or not numbers.
+            SpecError: P4Info has no such register, or its cells have a translated type or are not numbers.
         """
         register, types = self.registers.item(cell.register_id), self.info.type_info
         name, spec = register.preamble.name, original(register.type_spec, types)
@@ -275,8 +277,8 @@ class ProgramNames:
     def index_field(self, owner: str) -> TypedField:
         """The index field of a counter, register or meter.
 
-        It is a port if the owner's name has "port" in it, or is in PORT_COUNTERS; else a number. The part
-        before a dot names the instance, and does not count.
+        The index is a port if the owner's name contains the word "port", or is in PORT_COUNTERS; else a
+        number. Only the part of the name after the last dot counts.
         """
         owner = owner.rpartition(".")[2]
         by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")
@@ -286,7 +288,7 @@ class ProgramNames:
     # ---- entities as text ----
 
     def action_text(self, action: p4r.TableAction, profile_id: int = 0) -> str:
-        """What an entry does: `forward(port=1)`, `2*forward(port=1) 1*drop()`, `group 5 of ecmp`."""
+        """An entry's action: `forward(port=1)`, `2*forward(port=1) 1*drop()`, or `group 5 of ecmp`."""
         which = action.WhichOneof("type")
         if which == "action":
             return self._call_text(action.action)
@@ -306,7 +308,7 @@ class ProgramNames:
         return f"{action.name}({', '.join(arguments)})"
 
     def described(self, entity: p4r.Entity) -> str:
-        """An entity by its kind, and its key or id."""
+        """A text that identifies an entity by its kind, and its key or id."""
         which = entity.WhichOneof("entity")
         if which == "table_entry":
             entry = entity.table_entry

@@ -38,11 +38,15 @@ UNEXPLAINED = "Unexplained."
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict on a claim in one case.
 
-    `ours` is the measured value, None if it was not measured; `shown` is the value as text in the claim's
-    unit, with its interval over seeds if there is one; `expect` is in that unit, too. `number` is a name
-    shared by the claims about one number of the paper; `counts` is False if the claim is excluded from the
-    headline counts; `rerun` is the value that the paper's authors measured when they ran it again, if they
-    did.
+    text, case: the claim's text, and the case in which it was checked
+    expect, paper: the expected value in the claim's unit, and the paper's value as text
+    ours: the measured value; None: not measured
+    shown: the measured value as text in the claim's unit, with its interval over seeds if there is one
+    verdict, why: the verdict, and an explanation if the claim differs
+    kind: one of kinds.KINDS
+    number: a name shared by all claims about the same number of the paper
+    counts: False if the claim is excluded from the headline counts
+    rerun: the value that the paper's authors measured when they repeated the experiment; empty: they did not
     """
 
     text: str
@@ -69,8 +73,8 @@ def judge(
     """
     verdicts = []
     for claim in claims:
-        judged = [""] if names_cases(claim.value) else claim.cases or list(cases)
-        verdicts += [_verdict(claim, values, case, scale, of_seeds) for case in judged]
+        checked_cases = [""] if names_cases(claim.value) else claim.cases or list(cases)
+        verdicts += [_verdict(claim, values, case, scale, of_seeds) for case in checked_cases]
     return tuple(verdicts)
 
 
@@ -118,7 +122,7 @@ Tally = dict[str, Counter[str]]
 
 
 def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
-    """Counts the verdicts of all figures; a number counts once per figure, with its worst verdict."""
+    """Counts the verdicts of all figures; a paper's number counts once per figure, with its worst verdict."""
     counts: Tally = {kind: Counter() for kind in KINDS}
     for verdicts in documents:
         numbers: dict[tuple[str, ...], list[str]] = {}
@@ -150,15 +154,15 @@ _VERBS = {HOLDS: ("holds", "hold"), DIFFERS: ("differs", "differ"), TIE: ("tie",
 """Singular and plural."""
 
 
-def _kind_text(kind: str, seen: Counter[str]) -> str:
+def _kind_text(kind: str, verdicts: Counter[str]) -> str:
     """The counts of one kind as text, such as `12 numbers: 3 within 15 %, 9 beyond`."""
-    count = sum(seen.values())
+    count = sum(verdicts.values())
     if not count:
         return ""
     name = _NAMES.get(kind, (kind, f"{kind}s"))[count > 1]
     parts = [
-        f"{seen[verdict]} {_VERBS.get(verdict, (verdict, verdict))[seen[verdict] > 1]}"
+        f"{verdicts[verdict]} {_VERBS.get(verdict, (verdict, verdict))[verdicts[verdict] > 1]}"
         for verdict in (*GRADES[kind], NOT_MEASURED)
-        if seen[verdict]
+        if verdicts[verdict]
     ]
     return f"{count} {name}: {', '.join(parts)}"

@@ -3,7 +3,7 @@
 
 < 0.5   <= 0.5   > 2   >= 2   == 0
 0.9..1.1                    from 0.9 to 1.1
-11.3                        the paper's number; the grade depends on how close the measured value is
+11.3                        the paper's number; the grade depends on the distance to the measured value
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The text, and its meaning: a value from `low` to `high`, excluding the ends if `is_open`.
+    """An expected value: a value from `low` to `high`, excluding both if `is_open`.
 
-    sense: -1 for a comparison that expects less, 1 for one that expects more; 0 otherwise
+    text: the expectation as written
+    sense: -1 for a comparison with < or <=, 1 for a comparison with > or >=; else 0
     """
 
     text: str
@@ -40,20 +41,20 @@ class Expectation:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a single number, without a comparison or a range."""
+        """Whether the expectation is a single number, without a comparison or a range."""
         return self.low == self.high and not self.text.strip().startswith("=")
 
     @property
     def even(self) -> float | None:
-        """For a comparison with 1 or 0 that number, which means equality of the two schemes; else None."""
+        """For a comparison with 1 or 0, that number, at which the two schemes are equal; else None."""
         end = self.high if self.sense < 0 else self.low
         return end if self.sense and end in (0.0, 1.0) else None
 
     def times(self, value: float, even: float = 0.0) -> float:
         """The ratio of a value to the nearest end of the expected range; 1 if the value is within the range.
 
-        It is 0 if value and end are on different sides of `even`, the value that means equality: 0 for a
-        gain, 1 for a ratio.
+        The result is 0 if value and end are on different sides of `even`, the value at which the two compared
+        schemes are equal: 0 for a gain, 1 for a ratio.
         """
         if self.low <= value <= self.high:
             return 1.0

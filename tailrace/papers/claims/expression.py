@@ -27,11 +27,11 @@ Values = Mapping[tuple[str, str], Mapping[str, Any]]
 """Metrics by case and label."""
 
 BY_SIZE = "_by_size"
-"""The suffix of metrics that are lists: `m_by_size` has the values of `m_by_size_1`, `m_by_size_2`, ..."""
+"""The suffix of metrics that are lists: `m_by_size` is the list of `m_by_size_1`, `m_by_size_2`, ..."""
 
 _MOST_CHARACTERS = 2000
 _MOST_LEVELS = 200
-"""Nested operations; each is a call or two of Python, whose own limit other libraries change."""
+"""Maximum depth of nested operations. It prevents a RecursionError, at which Python's limit is not fixed."""
 
 _Result = Any
 """A number, or an array with a number for each selection of seeds (of_seeds.py); or a list of these."""
@@ -52,7 +52,7 @@ def _reduced(
     def reduced(items: Sequence[Any]) -> Any:
         if not any(hasattr(item, "shape") for item in items):
             return of_numbers(items)
-        import numpy as np  # there are arrays, so it is loaded already
+        import numpy as np  # already loaded, since the items are arrays
 
         return getattr(np, of_arrays)(np.broadcast_arrays(*items), axis=0)
 
@@ -67,7 +67,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 class NotMeasuredError(SpecError):
-    """An expression names a metric, case or label without a value."""
+    """An expression uses a metric, case or label that has no value, or its result is not a finite number."""
 
 
 def check_expression(text: str) -> None:
@@ -76,18 +76,18 @@ def check_expression(text: str) -> None:
 
 
 def metrics_of(text: str) -> list[str]:
-    """The metrics that an expression names."""
+    """The names of the metrics in an expression."""
     return [_name(node.value) for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]
 
 
 def names_cases(text: str) -> bool:
-    """Whether every index of an expression names its case, so that the value does not depend on a case."""
+    """Whether every index of an expression contains a case, so that its value is the same in all cases."""
     indices = [node.slice for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]
     return all(isinstance(index, ast.Tuple) for index in indices)
 
 
 def subtracts(text: str) -> bool:
-    """Whether an expression can be negative although no metric is, since it subtracts."""
+    """Whether an expression contains a subtraction, so that it can be negative although no metric is."""
     return any(isinstance(node, ast.Sub | ast.USub) for node in ast.walk(_parsed(text)))
 
 
@@ -137,7 +137,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _check(node: ast.expr) -> None:
-    """Raises SpecError at the first part that is not accepted."""
+    """Raises SpecError for the first part that is not accepted."""
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         _check(node.left)
         _check(node.right)
@@ -159,7 +159,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _index(node: ast.Subscript) -> tuple[str | None, str]:
-    """The case (None if there is none) and the label of an index."""
+    """The case (None: the index contains none) and the label of an index."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
     if len(texts) != len(parts) or not 1 <= len(texts) <= 2:
@@ -175,6 +175,7 @@ class _Evaluation:
         self._case = case
 
     def of(self, node: ast.expr) -> _Result:
+        """The value of a node."""
         if isinstance(node, ast.BinOp):
             return _elementwise(_OPERATORS[type(node.op)], self.of(node.left), self.of(node.right))
         if isinstance(node, ast.Call):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of claims, and how each is graded.
 
-number      a number of the paper's evaluation: ours is within 15 % of it, within a factor of 1.5, or beyond
-            (also if ours means that the other of two schemes is better); bounds are not numbers
-ranking     which of two is better: holds if the interval over seeds lies on the paper's side of equality, is
-            reversed if it lies on the other side, else a tie; undecided with too few seeds for an interval
+number      a number of the paper's evaluation, not a bound: the measured value is within 15 % of it, within a
+            factor of 1.5, or beyond (also if, by the measured value, the other of two schemes is better)
+ranking     which of two schemes is better: holds if the interval over seeds is on the paper's side of
+            equality, is reversed if it is on the other side, else a tie; undecided with too few seeds for an
+            interval
 direction   a statement without a number or a ranking: more or less, about the same, at least a value;
             undecided if the interval over seeds includes both values that meet it and values that do not
-invariant   what must always hold: packets in order, no losses
-arithmetic  the paper's own calculations, checked without a run
+invariant   a property that must always hold: packets in order, no losses
+arithmetic  the paper's calculations, checked without a run
 ours        statements of this project, not of a paper; graded like directions
 
 Only numbers and rankings are in headlines. A number of a paper counts once: if it is tested in several cases,
-or by several claims with the same `number`, the worst verdict counts, without claims whose `counts` excludes
-them.
+or by several claims with the same `number`, the worst verdict counts. Claims that `counts` excludes are
+ignored.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ GRADES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(KINDS[2:], (HOLDS, DIFFERS)),
     **dict.fromkeys(_UNCERTAIN, (HOLDS, UNDECIDED, DIFFERS)),
 }
-"""The verdicts on each kind, the best first; in addition, every claim may be not measured."""
+"""The verdicts on each kind, the best first; a claim of any kind may also be NOT_MEASURED."""
 
 GOOD = (HOLDS, CLOSE)
+"""Verdicts that confirm the paper."""
 FAIR = (NEAR, TIE, UNDECIDED)
-"""Verdicts that confirm the paper, and those that do not contradict it; all others contradict it."""
+"""Verdicts that neither confirm nor contradict the paper."""
 
 _CLOSE, _NEAR, _ROUNDING = 0.15, 1.5, 1e-9
 
@@ -56,8 +58,8 @@ def grade(
         kind: one of KINDS.
         expected: the expectation; for a ranking a comparison with 1 or 0.
         value: the measured value, in the unit of `expected`.
-        ends: the ends of its interval over seeds, if there is one.
-        even: for a number, the value that means equality of the compared schemes.
+        ends: the ends of the value's interval over seeds; None: there is no interval.
+        even: for a number, the value at which the compared schemes are equal.
     """
     if kind == NUMBER:
         times = expected.times(value, even)
@@ -74,7 +76,7 @@ def grade(
 
 def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
     even = expected.even
-    assert even is not None, "model.py checks that"
+    assert even is not None, "model.py checks the expectations of rankings"
     if ends is None:
         return UNDECIDED
     low, high = ends
@@ -84,6 +86,6 @@ def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
 
 
 def worst(kind: str, verdicts: Iterable[str]) -> str:
-    """The worst of some verdicts on claims of one kind; `not measured` only if none was measured."""
+    """The worst of some verdicts on claims of one kind; NOT_MEASURED only if no claim was measured."""
     grades = GRADES[kind]
     return max((verdict for verdict in verdicts if verdict in grades), key=grades.index, default=NOT_MEASURED)

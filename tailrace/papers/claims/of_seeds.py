@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of claims over seeds: the interval is computed for the expression, not for its single metrics.
+"""Intervals of claims over seeds: an interval is computed for the expression, not for its single metrics.
 
-All metrics in an expression are taken from the same seeds, so runs on the same traffic stay paired.
+All metrics in an expression are from the same selection of seeds, so runs with the same traffic stay paired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tailrace.papers.claims.expression import evaluate, subtracts
 from tailrace.results.estimates import Estimate, SeedValues, estimate
 
 Measures = Mapping[tuple[str, str], Mapping[str, SeedValues]]
-"""The values of each seed, by case and label of a scheme, and then by metric."""
+"""The values of each seed, by case and scheme's label, then by metric."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, max_list_length
 
 MEMORY, PATHS = "memory", "paths"
-"""The metrics of the figure, one panel each."""
+"""The metrics of Fig. 3; each has a panel."""
 
 TYPES = "all"
-"""The label of the cell with the number of path types."""
+"""The label of the cell that contains the number of path types."""
 
 _SOURCES = 4
 """Number of evenly spaced switches from which paths are listed: all switches of a kind have the same types of
@@ -29,7 +29,9 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 
 def endpoint_values(file: PaperFile) -> tuple[Values, tuple[Curve, ...]]:
-    """Bytes of an endpoint's table and length of its longest path list, by panel and topology; and lines."""
+    """By panel and topology, the bytes of an endpoint's table and the length of its longest path list; and
+    the curves of both over the number of hosts.
+    """
     values: Values = {}
     curves: list[Curve] = []
     for panel in file.panel:
@@ -66,7 +68,7 @@ def _types(panel: Panel) -> dict[str, float]:
             for target in network.leaves:
                 for path in paths.between(source, target):
                     label = f"{path.category} {path.local}+{path.global_}"
-                    # if paths of a type differed, the longest would be shown
+                    # all paths of a type should have the same latency; if not, the longest is used
                     longest_ps[label] = max(path.latency_ps, longest_ps.get(label, 0))
     ordered = sorted(longest_ps.items(), key=lambda item: (item[0].partition(" ")[0], item[1]))
     return {label: latency_ps / _PS_NS for label, latency_ps in ordered}

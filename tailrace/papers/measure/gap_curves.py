@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gaps between data packets as curves (HF2T Fig. 1): their distribution, and the share of longer gaps.
+"""Gaps between data packets as curves (HF2T Fig. 1): their distribution, and the share of longer gaps.
 
 Bins are merged into PARTS ranges per factor of two, so that lines are smooth enough to read.
 """
@@ -21,8 +21,9 @@ TAIL = "share of gaps at least as long"
 
 
 def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple[Curve, ...]:
-    """Two panels per case, a line per scheme; x is the lower end of a range of gaps in ns. The counts of
-    all seeds are added up.
+    """Curves for two panels per case, with a line per scheme; x is the lower end of a range of gaps in ns.
+
+    The counts of all seeds are added up.
 
     Args:
         runs: the results of each cell, one per seed; a cell without gaps has no line.
@@ -34,7 +35,7 @@ def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple
             continue
         counts = _ranges(gaps)
         x = tuple(2 ** (number / PARTS) for number in counts)
-        # summed from the longest range on: the number of gaps that are at least as long
+        # cumulative sums from the longest range on: the number of gaps that are at least as long
         tail = tuple(accumulate(reversed(counts.values())))[::-1]
         for title, y in ((SPREAD, tuple(counts.values())), (TAIL, tail)):
             panel = ": ".join(filter(None, (cell.case, title)))

@@ -7,9 +7,9 @@ host share its rate B, and a round trip takes l, then with packets of M bytes (E
     active flows per host = f             if B·l / (f·M) >= 1: each flow has a packet in flight
                           = B·l / M       else: this many packets are in flight, each of a different flow
 
-A switch of the full variant may have to store the flows of all hosts, a switch of the ingress variant those
-of its own hosts, and a NIC those of its host. Flowlet and flowcell switching do not detect the end of a flow,
-so they store all f flows of all hosts.
+The active flows of all hosts may cross a switch of the full variant, which must store them. A switch of the
+ingress variant stores the active flows of its hosts, and a NIC those of its host. Flowlet and flowcell
+switching do not detect the end of a flow, so their switches store all f flows of all hosts.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ SWITCH_PORTS = 64
 """Ports of the switches in Fig. 4; a switch is the ingress of at most this many hosts."""
 
 _TIMESTAMP_BYTES, _HOPS_BYTES, _PREAMBLE_BYTES, _FLOW_KEY_BYTES = 2, 1, 1, 13
-"""Fields of §III-A1: timestamp, hop count with reserved bits, the byte that marks ACKs, the 5-tuple."""
+"""Sizes of the fields in §III-A1: timestamp, hop count with reserved bits, mark of ACKs, 5-tuple."""
 
 _PORT_BYTES, _IN_FLIGHT_BYTES, _AVERAGE_BYTES, _LAST_RTT_BYTES, _GROWTH_BYTES = 1, 3, 2, 2, 2
-"""Fields of §III-A2: a port number, bytes in flight, an average, the newest RTT, and the other average."""
+"""Sizes of the fields in §III-A2: a port number, bytes in flight, average RTT, newest RTT, average growth."""
 
 FAT_TREE_SWITCHES = 5
 """Number of switches on the longest path of a fat tree."""
@@ -81,9 +81,9 @@ COSTS: Mapping[str, MemoryCost] = {
 
 
 def tailrace_cost(stamps: int) -> MemoryCost:
-    """The cost of this project's implementation if `stamps` switches on a path push a stamp on each packet.
+    """The cost of this project's implementation if `stamps` switches on a path add a stamp to each packet.
 
-    An ACK is a separate Ethernet frame with all stamps, in which each switch that has the flow finds its own.
+    An ACK is a separate Ethernet frame with all stamps; each switch that stores the flow reads its stamp.
     """
     stack = [Stamp()] * stamps
     data = bytes(LocalHeader() / DataShim(stack=stack))
@@ -92,10 +92,10 @@ def tailrace_cost(stamps: int) -> MemoryCost:
 
 
 def _tailrace_state_bytes() -> tuple[int, int]:
-    """The bytes of a flow table entry, and of all registers that the P4 program flowcut has and ecmp has not.
+    """The bytes of a flow table entry, and of all registers of the P4 program flowcut that ecmp lacks.
 
-    Besides entries, the latter include the history of flows, and the state that keeps untracked flows, and
-    flows that left a dead path, in order.
+    Besides entries, the registers contain the history of flows, and state that keeps the order of untracked
+    flows and of flows that have left a dead path.
     """
     of_ecmp = load("ecmp").register_bits()
     registers = {
@@ -113,13 +113,13 @@ def active_flows(flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
 
 
 def memory_bytes(algorithm: str, hosts: int, flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
-    """The most bytes of state that one switch, or one NIC, has to store."""
+    """The maximum size of the state that one switch, or one NIC, stores."""
     cost = COSTS[algorithm]
     assert cost.flow_bytes is not None, "every algorithm of the paper keeps state"
     if algorithm in ("flowcell", "flowlet"):
         return Fraction(hosts * flows * cost.flow_bytes)
-    holders = {"full": hosts, "ingress": min(hosts, SWITCH_PORTS), "nic": 1}[algorithm]
-    return holders * active_flows(flows, rate_bps, rtt_ns) * cost.flow_bytes
+    stored_hosts = {"full": hosts, "ingress": min(hosts, SWITCH_PORTS), "nic": 1}[algorithm]
+    return stored_hosts * active_flows(flows, rate_bps, rtt_ns) * cost.flow_bytes
 
 
 def curves_of(panel: Panel) -> Iterator[Curve]:
@@ -145,13 +145,13 @@ def curves_of(panel: Panel) -> Iterator[Curve]:
 
 
 def memory_values(file: PaperFile) -> tuple[dict[tuple[str, str], dict[str, float]], tuple[Curve, ...]]:
-    """The metric `memory` by panel and line, the maximum over the numbers of flows; and the lines."""
+    """By panel and label, the metric `memory`, which is the maximum of a curve; and the curves."""
     curves = tuple(curve for panel in file.panel for curve in curves_of(panel))
     return {(curve.panel, curve.label): {"memory": max(curve.y)} for curve in curves}, curves
 
 
 def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:
-    """The values of Table III, and those of this project's packet format."""
+    """The values of Table III, and the corresponding values of this project's implementation."""
     occupancy = {}
     ours = {"tailrace ingress": tailrace_cost(1), "tailrace full": tailrace_cost(FAT_TREE_SWITCHES)}
     for label, cost in {**COSTS, **ours}.items():

@@ -3,8 +3,8 @@
 
 The flows of a case are divided into ranges of size with equally many flows. The ranges are the same for all
 schemes, which send the same flows. Percentiles are over the flows of all seeds, since a percentile of few
-flows is unreliable. If a range has too few flows for a p99, the p95 or the maximum is used, and the panel's
-title says so.
+flows is unreliable. If a range has too few flows for a p99, the p95 or the maximum is used, as the panel's
+title shows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tailrace.results.statistics import percentile, tail_percent
 RANGES = 10
 PERCENTS = (50, 99)
 NAMES = {percent: f"slowdown_p{percent}{BY_SIZE}" for percent in PERCENTS}
-"""Names in claims of metrics that are lists, with one number per range (expression.py)."""
+"""Names, in claims, of metrics that are lists with one number per range (expression.py)."""
 
 TITLES = {50: "median", 95: "95th percentile", 99: "99th percentile", 100: "largest"}
 
 
 @dataclass(frozen=True)
 class PooledPercentile(SeedValues):
-    """A percentile over the flows of all seeds together; `values` has the number of flows of each seed."""
+    """A percentile over the flows of all seeds together; `values` are the numbers of flows of the seeds."""
 
     flows: tuple[tuple[float, ...], ...]
     percent: int
@@ -52,21 +52,21 @@ class PooledPercentile(SeedValues):
 
     @cached_property
     def statistic(self) -> Statistic:
-        """The percentile as a function of the selected seeds; nan if these have no flows."""
+        """The percentile as a function of selected seeds; nan if these seeds have no flows."""
         import numpy as np  # imported late, since it is slow and only needed for intervals
 
         of_seed = [np.asarray(values, dtype=float) for values in self.flows]
 
-        def of_choice(seeds: Any) -> float:
-            every = np.concatenate([of_seed[seed] for seed in seeds])
-            rank = -(-self.percent * len(every) // 100)
-            return float(np.partition(every, rank - 1)[rank - 1]) if rank else np.nan
+        def of_selection(seeds: Any) -> float:
+            pooled = np.concatenate([of_seed[seed] for seed in seeds])
+            rank = -(-self.percent * len(pooled) // 100)
+            return float(np.partition(pooled, rank - 1)[rank - 1]) if rank else np.nan
 
-        return lambda seeds: np.apply_along_axis(of_choice, -1, seeds)
+        return lambda seeds: np.apply_along_axis(of_selection, -1, seeds)
 
 
 def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
-    """The largest size of each range, ascending; fewer than RANGES if many flows have the same size."""
+    """The largest size of each range, ascending; fewer than RANGES sizes if many flows have the same size."""
     sizes = [row.bytes for result in results for row in measured_rows(result.rows)]
     if not sizes:
         return ()
@@ -109,7 +109,7 @@ def by_size(
     """
     by_cell, curves = [], []
     for cell, results in zip(cells, runs, strict=True):
-        # the ranges follow from the flows of all schemes of the case
+        # the flows of all schemes of the case determine the ranges
         of_case = [
             results_of_cell
             for other, results_of_cell in zip(cells, runs, strict=True)

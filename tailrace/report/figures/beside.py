@@ -26,9 +26,9 @@ def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[s
     """Draws a figure of results that have been written; any error becomes a warning.
 
     Args:
-        files: the files to draw; existing ones are removed first, so that none shows earlier results.
+        files: the files to draw; existing files are removed first, so that no file shows earlier results.
         draw: draws the files; it also imports matplotlib, which a user's configuration may prevent.
-        warn: is called with the warning, one line.
+        warn: is called with the one-line warning.
     """
     for file in files:
         with suppress(OSError):

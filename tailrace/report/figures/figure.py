@@ -28,28 +28,29 @@ if TYPE_CHECKING:
 MOST_LINES = len(plot.COLOURS)
 
 LOSSLESS = ("pauses", "warnings", "recirculations")
-"""Metrics of lossless networks that share a panel."""
+"""Metrics of lossless networks; they share a panel."""
 
 MOST_METRICS = 4
-"""Most metrics of plug-ins that are drawn, each in its own panel; tables have all of them."""
+"""Maximum number of metrics of plug-ins that are drawn, each in a panel; tables contain all of them."""
 
 
 def draw(results: Sequence[Result], files: Iterable[Path]) -> None:
-    """Draw the figure into each of the files."""
+    """Draws the figure into each of the files."""
     for path in files:
         plot.save(comparison_figure(results), path)
 
 
 def comparison_figure(results: Sequence[Result]) -> Figure:
-    """A panel of completion times for each case, one of shares out of order, one of pauses, if any, and one
-    for each metric of a plug-in.
+    """The figure of a comparison.
 
-    With more than MOST_LINES schemes the figure has a row for each scheme instead: ranking.py.
+    Its panels are: completion times for each case, shares out of order, pauses (if there are any), and each
+    metric of a plug-in. With more than MOST_LINES schemes it is the figure of ranking.py, with a row for each
+    scheme.
     """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     figure = ranking_figure(results) if len(labels) > MOST_LINES else _panels(results, cases, labels)
-    # readable on a dark page, too
+    # so that the figure is also readable on a dark page
     figure.set_facecolor("white")
     return figure
 
@@ -106,7 +107,7 @@ def bars(
     *,
     highest: float = 0.0,
 ) -> None:
-    """Draws a metric: a bar for each case and scheme, with the value above it; no bar if it was not observed.
+    """Draws a metric: a bar for each case and scheme that has a value, with the value above it.
 
     The y axis reaches at least to `highest`, in the metric's unit; with 0 it is scaled automatically.
     """
@@ -125,7 +126,7 @@ def bars(
 
 
 def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: int) -> float:
-    """Draws a bar with its value above it, and its interval if there is one; returns their upper end."""
+    """Draws a bar with its value above it, and its interval, if there is one; returns their upper end."""
     if name not in group.measured:
         return 0.0
     unit = UNITS[metric(name).unit]

@@ -30,7 +30,7 @@ HATCHES = ("", "//", "..", "xx")
 DOTS_PER_INCH = 150
 
 _PIXELS_PER_INCH = 112
-"""Resolution of figures in a page; it makes text in figures slightly smaller than the text around them."""
+"""Resolution of figures in a page, at which text in figures is slightly smaller than the page's text."""
 
 _LETTER_INCHES = 0.066
 _SAMPLE_INCHES = 0.5
@@ -38,10 +38,10 @@ _LINE_INCHES = 0.19
 _LEGEND_LINES = 2
 _MOST_ENTRIES = 24
 """Dimensions of a legend: approximate width of a letter, width of the sample before a name, height of a line,
-most lines for which a figure keeps its height, and most entries."""
+maximum number of lines without a change of the figure's height, and maximum number of entries."""
 
 _INK = "#0a0b0c"
-"""Colour of text and axes; nothing else has it, so that a page can replace it by its own text colour."""
+"""Colour of text and axes; nothing else has it, so that a page can replace it by the page's text colour."""
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -71,7 +71,7 @@ _STYLE: dict[Any, Any] = {
 }
 
 _OF_PROCESS = ("backend", "backend_fallback")
-"""Settings of matplotlib that do not affect a figure, and that cannot be set for a block only."""
+"""Settings of matplotlib that do not affect a figure, and that cannot be set for one block only."""
 
 _EPOCH = "SOURCE_DATE_EPOCH"
 """An environment variable from which matplotlib reads a date even if a figure has none."""
@@ -83,7 +83,7 @@ _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
 
 @contextmanager
 def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
-    """Within the block matplotlib uses our style, whatever the user has configured, and shows no warnings.
+    """Within the block matplotlib uses the style above, not the user's configuration, and shows no warnings.
 
     `changes` override settings of the style.
     """
@@ -145,8 +145,8 @@ def bar(
 ) -> float:
     """Draws the bar of the scheme with the index `number`, its interval, and `text` above both.
 
-    Returns the upper end of bar and interval. Once all colours are used, bars are hatched.
-    `style` has properties of the text.
+    Returns the upper end of bar and interval. If there are more schemes than colours, further bars are
+    hatched. `style` contains properties of the text.
     """
     axis.bar(
         x,
@@ -200,7 +200,7 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure on white atomically to a file in the format of its suffix; returns the path."""
+    """Writes a figure, on white, atomically to a file in the format of its suffix; returns the path."""
     kind = path.suffix.removeprefix(".")
     metadata = {"Date": None} if kind == "svg" else None
     out = io.BytesIO()
@@ -230,7 +230,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     head, _, body = text.partition(">")
     width = round(figure.get_figwidth() * _PIXELS_PER_INCH)
     head = re.sub(r' (width|height|xmlns:xlink|version)="[^"]*"', "", head)
-    # matplotlib names its font in every text element; the page's own font replaces it
+    # remove the font from every text element, so that the page's font is used
     body = _FONT.sub(r"font-size: \1px", body)
     body = body.replace("xlink:href", "href")
     return f'{head} style="width: {width}px" role="img" aria-label="{_escaped(title)}">{body}'.strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison of many schemes: a row for each, since so many lines cannot be distinguished."""
+"""The figure of a comparison of many schemes: a row per scheme, since many lines are hard to distinguish."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WIDTH = 0.84
 
 
 def _shown(groups: Sequence[Group]) -> list[str]:
-    """The metrics to show: those for which some group has a value."""
+    """The metrics to show: those for which at least one group has a value."""
     tail = tail_metric("slowdown_p99", tail_percent(fewest_flows(groups)))
     names = ("slowdown_p50", tail, "out_of_order_share", "pauses")
     return [name for name in names if any(name in group.measured for group in groups)]
 
 
 def ranking_figure(results: Sequence[Result]) -> Figure:
-    """A panel per observed metric, with a row per scheme from top to bottom, and in it a bar per case."""
+    """A panel per measured metric; a panel has a row per scheme, and a row has a bar per case."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     groups = comparison_groups(results)
@@ -76,7 +76,7 @@ def _rows(
     axis.set_title(metric(name).titled)
     axis.set_yticks(range(len(labels)), labels)
     axis.set_ylim(len(labels) - 0.5, -0.5)
-    if metric(name).unit == "times":  # at least 1, and maybe large
+    if metric(name).unit == "times":  # values are at least 1, and may be large
         plot.logarithmic(axis, "x")
         axis.set_xlim(1, max(highest * highest**0.2, 2))
     else:

@@ -28,15 +28,15 @@ _BAR_WIDTH = 0.14
 """Width of a bar in inches, so that a number fits above it."""
 
 _WIDE = 8.0
-"""Width in inches from which on a panel has a row of its own."""
+"""A panel at least this wide, in inches, fills a row of the figure."""
 
 _MAP = "YlGnBu"
 _DARK = 0.55
-"""Share of the value range from which on text on a heat map is white."""
+"""Share of the value range above which text on a heat map is white."""
 
 
 def draw_document(document: Document, files: Iterable[Path]) -> None:
-    """Draw a document's figure, if it has one, into each of the files."""
+    """Draws a document's figure, if it has a figure, into each of the files."""
     figure = document_figure(document)
     if figure is not None:
         for path in files:
@@ -124,7 +124,7 @@ def _bars(document: Document) -> Figure:
 
 
 def _heatmaps(document: Document) -> Figure:
-    """A panel per case and drawn metric: its value at every combination of two options."""
+    """A panel per case and drawn metric, with the metric's value at every combination of two options."""
     (across, columns), (down, rows) = document.axes.items()
     cases = list(document.cases) or [""]
     names = document.drawn or document.metrics[:1]
@@ -137,7 +137,7 @@ def _heatmaps(document: Document) -> Figure:
             for y in rows
         ]
         _heatmap(axis, values)
-        titles = [document.cases.get(case) or case, *_beside(document, cells, name)]
+        titles = [document.cases.get(case) or case, *_outside_grid(document, cells, name)]
         titles += [metric(name).titled] if len(names) > 1 else []
         axis.set_title("\n".join(filter(None, titles)))
         axis.set_xticks(range(len(columns)), columns)
@@ -151,8 +151,8 @@ def _heatmaps(document: Document) -> Figure:
     return figure
 
 
-def _beside(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
-    """The values of the schemes outside the grid, for comparison."""
+def _outside_grid(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
+    """The values of the schemes that are not in the grid, as text for comparison."""
     (across, columns), (down, rows) = document.axes.items()
     of_grid = {grid_label([across, down], values) for values in itertools.product(columns, rows)}
     unit = UNITS[metric(name).unit]
@@ -170,8 +170,8 @@ def _value(cells: dict[str, Cell], label: str, name: str, factor: float) -> floa
 
 def _heatmap(axis: Axes, values: list[list[float]]) -> None:
     """Draws coloured cells with their values; larger values are darker."""
-    known = [value for row in values for value in row if not math.isnan(value)]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    numbers = [value for row in values for value in row if not math.isnan(value)]
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     axis.imshow(values, cmap=mpl.colormaps[_MAP], aspect="auto", vmin=low, vmax=high)
     for y, row in enumerate(values):
         for x, value in enumerate(row):
@@ -184,7 +184,7 @@ def _heatmap(axis: Axes, values: list[list[float]]) -> None:
 
 
 def _memory(document: Document) -> Figure:
-    """The memory model's panels: lines against flows per host, or bars if each has a single number."""
+    """The memory model's panels: lines against flows per host, or bars if each curve has a single point."""
     panels = list(document.cases)
     figure, axes = plot.panels(len(panels), width=5.2, height=3.2, columns=2)
     for axis, panel in zip(axes, panels, strict=True):
@@ -226,7 +226,7 @@ def _endpoints(document: Document) -> Figure:
 
 
 def _by_algorithm(axis: Axes, curves: list[Curve]) -> None:
-    """Draws curves: a colour for each varied value, a line style for each algorithm, and a legend of both."""
+    """Draws curves: a colour for each varied parameter, a line style for each algorithm, a legend of both."""
     algorithms = list(dict.fromkeys(curve.label.partition(" ")[0] for curve in curves))
     varied = list(dict.fromkeys(curve.label.partition(" ")[2] for curve in curves))
     for curve in curves:
@@ -266,4 +266,4 @@ _DRAW = {
     "sizes": sizes_chart,
     "gaps": gaps_chart,
 }
-"""The functions that draw the kinds of charts, except bars."""
+"""By kind of chart, the function that draws it; other charts are bars."""

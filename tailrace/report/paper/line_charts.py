@@ -16,7 +16,7 @@ from tailrace.results.units import UNITS
 from tailrace.spec.units import format_bytes
 
 _STEPS = (1, 1.5, 2, 3, 4, 6, 8)
-"""Ticks of the slowdown axis within a decade, since slowdowns rarely span several decades."""
+"""Ticks of the slowdown axis within a decade; there are many, since slowdowns rarely span several decades."""
 
 
 def sizes_chart(document: Document) -> Figure:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the results of a paper's figures as a page of Markdown, with pictures, numbers and trace hashes.
 
-PAGE.md, and a folder PAGE/ with a picture of each figure, its numbers as JSON (document.py), and
-`traces.csv`: one row per run, with the options with which `tailrace run` repeats it, and the trace hash,
-which is equal if the repeated run is identical.
+The page is PAGE.md. A folder PAGE/ contains a picture of each figure, the figure's numbers as JSON
+(document.py), and `traces.csv`. That file has a row per run, with the options with which `tailrace run`
+repeats the run, and the run's trace hash, which is equal if the repeated run is identical.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
 
     Args:
         documents: the results of the figures, in the order in which the page shows them.
-        out: the folder of the results, with one folder per figure; the folder of runs is beside it.
-        page: the file to write; its folder has the same name without the suffix.
+        out: the folder of the results, with one folder per figure; the folder of runs has the same parent.
+        page: the file to write; the folder of its pictures has the same name without the suffix.
 
     Raises:
         FileError: a result is missing, or the page cannot be written.
@@ -101,15 +101,15 @@ def stored_part(document: Document) -> Document:
 
 
 def page_text(documents: Sequence[Document], folder: Path) -> str:
-    """The text of the page, from documents as `stored_part` returns them; `folder` has the pictures."""
+    """The text of the page, from documents as `stored_part` returns them; `folder` contains the pictures."""
     shown = [document.name for document in documents]
     paper = paper_of(documents[0].name)
-    every = select(paper)
+    all_names = select(paper)
     # a paper may have its own template, with an introduction before the figures
     template = templates(FUNCTIONS).select_template([f"paper/{paper}.md.j2", "paper/page.md.j2"])
     return template.render(
-        wanted=paper if set(shown) == set(every) else ",".join(shown),
-        missing=[read_paper(name).figure for name in every if name not in shown],
+        wanted=paper if set(shown) == set(all_names) else ",".join(shown),
+        missing=[read_paper(name).figure for name in all_names if name not in shown],
         documents=documents,
         folder=folder.name,
         traces=TRACES,
@@ -119,17 +119,17 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         pictures=lambda document: _pictures(document, folder),
         shared=_shared(documents),
         verdict=_verdict,
-        align_right="",  # separator rows of tables have no mark of alignment
+        align_right="",  # separator rows of tables have no alignment colons
         most_rows=math.inf,
         ratio=partial(ratio_of, documents),
     )
 
 
 def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
-    """The first metric that the figure plots, as its ratio to the baseline scheme's, for text in templates.
+    """The ratio of a cell's first drawn metric to the base scheme's, as text for sentences in templates.
 
     Args:
-        figure: the document's name, or the paper's name of the figure if all documents are of one paper.
+        figure: the document's name; or, if all documents are of one paper, the figure's name, such as Fig. 8.
     """
     cell = _cell(documents, figure, case, label)
     return table.ratio_text(cell, next(iter(cell.ratios)))
@@ -152,7 +152,7 @@ def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> 
 
 
 def _cost(documents: Iterable[Document]) -> str:
-    """The total cost of runs as text, if it is known; runs that several figures share count for each."""
+    """The total cost of runs as text, or empty if it is unknown; a run counts once for each figure."""
     costs = [document.cost for document in documents if document.cost]
     if not costs:
         return ""
@@ -164,7 +164,7 @@ def _cost(documents: Iterable[Document]) -> str:
 
 
 def quoted(command: str) -> str:
-    """A command from a file, quoted so that a shell runs only it; empty if it is not a `tailrace` command."""
+    """A command from a file, quoted so that a shell runs only this command; empty if it is not `tailrace`."""
     try:
         arguments = shlex.split(command)
     except ValueError:
@@ -180,7 +180,7 @@ def _pictures(document: Document, folder: Path) -> list[tuple[str, str]]:
 
 
 def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """The common settings of all runs of a figure, and, if there are several cases, those of each case."""
+    """The common settings of all runs of a figure; and, if there are several cases, the settings of each."""
     common, by_case = {}, {case: dict[str, str]() for case in document.cases}
     for name, value in document.setting.items():
         case, _, key = name.rpartition(": ")
@@ -193,8 +193,8 @@ def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, s
 
 def _shared(documents: Sequence[Document]) -> list[str]:
     """The assumptions of more than one figure, once each."""
-    every = [text for document in documents for text in document.assumptions]
-    return [text for text in dict.fromkeys(every) if every.count(text) > 1]
+    assumptions = [text for document in documents for text in document.assumptions]
+    return [text for text in dict.fromkeys(assumptions) if assumptions.count(text) > 1]
 
 
 def _verdict(text: str) -> str:
@@ -224,4 +224,4 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "settings": _settings,
     "tally": lambda documents: tally(document.claims for document in documents),
 }
-"""Functions that templates call, by their names there."""
+"""Functions that templates call, by their names in templates."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of ratios to a base scheme: panels are metrics, rows schemes; each case has a point."""
+"""The chart of ratios to a base scheme: a panel per metric, a row per scheme, a point per case."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ _TICKS = (
     (40.0, (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20)),
     (math.inf, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)),
 )
-"""Ticks of an axis, by the greatest quotient of its largest and its smallest value."""
+"""(limit, ticks): the ticks of an axis whose largest value is at most `limit` times its smallest value."""
 
 
 def ratios_chart(document: Document) -> Figure:
-    """The chart. If the metric is a time, less than 1 is better than the base. The axis is logarithmic, so a
-    ratio of 0 is not drawn; only the table shows it.
-    """
+    """The chart. The axis is logarithmic, so a ratio of 0 is shown only in the table."""
     labels = list(
         dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)
     )
@@ -43,14 +41,14 @@ def ratios_chart(document: Document) -> Figure:
 
 
 def _panel(axis: Axes, document: Document, name: str, labels: list[str], cases: list[str]) -> None:
-    seen = [1.0]
+    drawn = [1.0]
     for cell in document.cells:
         if min(cell.ratios.get(name, (0.0,))) <= 0 or cell.label not in labels:
             continue
         number = cases.index(cell.case)
         y = labels.index(cell.label) + 0.7 * (number - (len(cases) - 1) / 2) / len(cases)
         value, *ends = cell.ratios[name]
-        seen += cell.ratios[name]
+        drawn += cell.ratios[name]
         if ends:
             axis.plot(ends, (y, y), color=plot.colour(number), linewidth=1.4)
         axis.plot(
@@ -64,7 +62,7 @@ def _panel(axis: Axes, document: Document, name: str, labels: list[str], cases: 
         )
     axis.axvline(1.0, color=plot.colour(-1), linewidth=1.0)
     plot.logarithmic(axis, "x")
-    low, high = min(seen) / 1.05, max(seen) * 1.05
+    low, high = min(drawn) / 1.05, max(drawn) * 1.05
     ticks = next(ticks for most, ticks in _TICKS if high <= most * low)
     axis.set_xticks([tick for tick in ticks if low <= tick <= high])
     axis.xaxis.set_minor_locator(NullLocator())

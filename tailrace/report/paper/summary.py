@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a page for each paper, and README.md, which summarises all pages of a folder with their numbers."""
+"""Writes a page for each paper, and README.md, which summarises the pages of a folder and their numbers."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _CITED = (
 
 
 def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
-    """Writes the page of each paper, and README.md about these pages and those that the folder has already.
+    """Writes the page of each paper, and README.md about these pages and those already in the folder.
 
     Args:
         documents: the results of the figures at one scale, grouped by paper.
-        out: the folder of the results, with one folder per figure; the folder of runs is beside it.
+        out: the folder of the results, with one folder per figure; the folder of runs has the same parent.
         folder: the folder of the pages.
 
     Raises:
         FileError: a result is missing or invalid, or a page cannot be written.
     """
-    for stem, those in _by_paper(documents):
-        write_page(those, out, folder / f"{stem}.md")
+    for stem, of_paper in _by_paper(documents):
+        write_page(of_paper, out, folder / f"{stem}.md")
     text = summary_text(documents_in(folder, documents[0].scale))
     page = folder / SUMMARY
     try:
@@ -70,7 +70,7 @@ def documents_in(folder: Path, scale: str) -> list[Document]:
     """The documents of the pages of a folder at one scale, in the order of the figures.
 
     Raises:
-        FileError: numbers of a figure cannot be read.
+        FileError: the numbers of a figure cannot be read.
     """
     paths = [folder / paper_of(name) / (name + NUMBERS) for name in names()]
     documents = [read_document(path) for path in paths if path.exists()]
@@ -96,13 +96,13 @@ def summary_text(documents: Sequence[Document]) -> str:
 
 
 def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
-    for stem, those in groupby(documents, lambda document: paper_of(document.name)):
-        yield stem, list(those)
+    for stem, of_paper in groupby(documents, lambda document: paper_of(document.name)):
+        yield stem, list(of_paper)
 
 
 def _causes(documents: Iterable[Document]) -> list[tuple[str, list[str], int, str]]:
-    """For each cause of differing claims: the paper, its figures, the number of claims that are beyond or
-    reversed for this cause, and the cause.
+    """For each cause of claims that are beyond or reversed: the paper, the figures, the number of claims, and
+    the cause.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for document in documents:

@@ -30,13 +30,13 @@ _CLAIMS = (
 
 
 def measured_table(document: Document) -> Listing:
-    """One row per case and scheme: ratios, then metrics, of which a narrow terminal drops the last ones."""
+    """One row per case and scheme: ratios, then metrics; a narrow terminal omits the last metrics."""
     seeds = f", seeds {seeds_text(document.seeds)}" if document.seeds else ""
     several = len(document.cases) > 1
     ratios = ratio_names(document)
     columns = [Column("case", key=True, grouped=True, title="case")] if several else []
     columns.append(Column("scheme", key=True, title="scheme"))
-    # with `show` the formatted strings are aligned like numbers
+    # `show` aligns the formatted strings like numbers
     columns += [Column(f"{name}/", title=ratio_title(document, name), show=str) for name in ratios]
     columns += [
         Column(name, title=metric(name).titled, show=str, rank=rank)
@@ -61,7 +61,7 @@ def measured_table(document: Document) -> Listing:
 
 
 def cell_notes(document: Document) -> list[str]:
-    """The notes of cells without duplicates; a star marks the schemes that have a note."""
+    """The notes of cells, without duplicates; in the table a star marks the schemes that have a note."""
     return list(dict.fromkeys(cell.note for cell in document.cells if cell.note))
 
 
@@ -86,7 +86,7 @@ def claims_table(document: Document) -> Listing:
 
 
 def reran(document: Document) -> bool:
-    """Whether any claim has the result of a re-run by the paper's authors."""
+    """Whether any claim contains the result of a re-run by the paper's authors."""
     return any(claim.rerun for claim in document.claims)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual channels of PFC (p4src/common/channels.p4): the priorities that a packet gets hop by hop.
 
-On the n-th link between switches of its path, from 0, a packet has priority n in the egress queue, and the
-next switch pauses that priority. On a path with as many such links as there are channels, the last queue, to
-the host, has the next priority, on which no other queue depends. Control packets have the highest priority,
-which is no channel.
+A packet has priority n in the egress queue of the n-th link between switches on its path (from 0), and the
+next switch pauses that priority. If a path has as many such links as there are channels, the queue to the
+host at its end has the next priority, and no other queue depends on this priority. Control packets have the
+highest priority, which is no channel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailrace.spec.constants import PRIORITIES
 TABLE = "channel_config"
 
 MOST_CHANNELS = PRIORITIES - 2
-"""All priorities but one for control packets, and one for queues to hosts at the end of the longest path."""
+"""All priorities except two: one for control packets, one for queues to hosts at the end of longest paths."""
 
 
 def entries(plan: EntryPlan) -> Iterator[P4Entity]:

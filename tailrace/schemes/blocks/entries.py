@@ -43,8 +43,8 @@ def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> 
 
 
 def common_entries(plan: EntryPlan, *scheme_entities: P4Entity) -> Iterator[P4Entity]:
-    """All entries of this module, in the order in which they are written: the configuration of every scheme,
-    that of this scheme, port roles, groups, and routes last.
+    """The entries of a switch in the order of writing: the configuration that all schemes have,
+    `scheme_entities`, port roles, groups, and routes.
     """
     yield from configuration(plan)
     yield from scheme_entities

@@ -4,17 +4,17 @@
 A hash picks a slot of a group, and each slot names a port. There is one group for each distinct set of next
 hops in the faultless network, so that group ids never change. A group of n ports has n * (n - 1) slots (with
 at most COPIES slots per port): slot s belongs to port s mod n. While that port is dead, the slot names the
-first live port of a list of the others, which starts at a different port for each slot of the dead one. So a
-failure moves only the slots of the dead port, and spreads them evenly over the rest; when the port returns,
-so do its slots.
+first live port of a list of the others, which starts at a different port for each slot of the dead port. So a
+failure moves only the slots of the dead port, and spreads them evenly over the rest. When the port is alive
+again, these slots name it again.
 
 While no port is dead, slot s names the same port as slot s mod n. A switch that only picks the slot
 hash mod (number of slots) then needs only the first n slots, and sends each packet to the same port as with
 all of them: a `compact` group.
 
-After a remote fault, leaves that share a group in the faultless network may have different next hops: one of
-these sets keeps the group, the others get additional groups, with ids after those of the faultless network,
-numbered by their first leaf.
+After a remote fault, leaves that share a group in the faultless network may have different next hops. One of
+these sets of next hops keeps the group's id. The others get additional groups, with ids after those of the
+faultless network, in the order of their first leaves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Groups:
 
 @lru_cache(SLOT_TABLES_CACHED)
 def slot_table(members: Ports, live: frozenset[int]) -> Ports:
-    """The port of each slot; `members` are the ports of the faultless group, `live` those not dead."""
+    """The port of each slot; `members` are the ports of the faultless group, `live` the ports in use."""
     count = len(members)
     copies = max(1, min(count - 1, COPIES))
     slots = []
@@ -61,7 +61,7 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
 
 
 def excluding(hops: Mapping[str, Ports], excluded: frozenset[int]) -> Mapping[str, Ports]:
-    """Next hops towards each leaf, without the `excluded` ports where a leaf has others."""
+    """Next hops towards each leaf without the `excluded` ports; a leaf that has no others keeps them."""
     if not excluded:
         return hops
     return {leaf: tuple(p for p in ports if p not in excluded) or ports for leaf, ports in hops.items()}
@@ -81,7 +81,7 @@ def plan_groups(
         usual: next hops towards each leaf in the faultless network, sorted.
         current: next hops towards each leaf now, sorted; empty if the leaf is unreachable.
         local_down: ports of this switch that are down.
-        dense: one slot for each live port: no port has two, but a failure moves slots of all ports.
+        dense: exactly one slot for each live port; then a failure moves slots of all ports.
         compact: one slot for each port while no port of the group is dead.
     """
     bases = sorted({ports for ports in usual.values() if ports})

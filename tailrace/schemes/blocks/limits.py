@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts may send (p4src/common): source addresses by port, and rates of control packets, as a share of
-the port's link.
+"""What hosts may send (p4src/common): source addresses by port, and rates of control packets (ACKs, NACKs and
+the like), as a share of the port's link.
 
     host_limits   per ingress port of a host   the scheme's share
     port_limits   per egress port              PORT_TO_HOST times the share, for all senders together
-    trim_limits   per egress port              TRIMS_TO_PORT times that, for packets that trimming hardly
-                                               shortens
+    trim_limits   per egress port              TRIMS_TO_PORT times the share of port_limits, for packets that
+                                               trimming hardly shortens
 
-The first prevents that one host uses up the limit of an egress port; the second bounds the share of a port
-that several hosts, or one with a faster link, take from data.
+`host_limits` prevents one host from using up the limit of an egress port. `port_limits` bounds the share of a
+port that control packets of several hosts, or of one host with a faster link, take from data.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tailrace.schemes.blocks.entries import ENTRIES_CACHED
 from tailrace.schemes.resolved import EntryPlan
 
 PORT_TO_HOST = 10 / 7
-"""Ratio of the shares of an egress port and a host: by default at most a tenth of a link precedes data."""
+"""Share of an egress port divided by a host's share: by default control packets take at most a tenth."""
 
 TRIMS_TO_PORT = 1 / 4
-"""Ratio of the shares of short packets that may be trimmed, and of control packets: trimmed headers have
-priority, so a sender of short packets gains capacity beyond what the data queue accepts.
+"""Share of short packets that may be trimmed, divided by the share of control packets. The limit is needed
+because trimmed headers have priority: a sender of short packets gains capacity beyond the data queue's.
 """
 
 HOST_BURST_BYTES = 64 * 1024

@@ -8,7 +8,8 @@
                manager is smaller than `room`
     watchdog   of each port, as in spec.watchdog: ports of hosts have shorter times
 
-If the target does not ask for emulation, nothing is installed, which costs one table lookup per packet.
+If the target does not ask for emulation, no entries are written; the program then only looks up one empty
+table per packet.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ REENTRY_PACKETS = 1024
 """Capacity of simple_switch's queue of recirculated packets."""
 
 ROOM_PACKETS = 512
-"""Packets that a scheme (RLB) may have recirculating at a time."""
+"""Packets that RLB may recirculate at a time."""
 
 SPARE_PACKETS = 32
 """Capacity reserved for clones that become pause frames."""
@@ -77,8 +78,8 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
     for port, quantum in quanta.items():
         peer = ports[port]
         is_host = peer.kind == "host"
-        own_watchdog = of_port(watchdog, host=is_host, rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)
-        action = P4TableAction("pause_unit", **_port_values(plan, quantum, own_watchdog))
+        port_watchdog = of_port(watchdog, host=is_host, rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)
+        action = P4TableAction("pause_unit", **_port_values(plan, quantum, port_watchdog))
         yield P4TableEntry("pfc_ports", match=P4TableMatch(port=port), action=action)
 
 
@@ -95,7 +96,7 @@ def _port_values(plan: EntryPlan, quantum: int, watchdog: Watchdog) -> dict[str,
 
 def leak(share: float) -> int:
     """Ticks that the count of paused time loses per unpaused tick (leaky bucket), so that a port may be
-    paused for this share of the time; 16.16 fixed point. 0: one unpaused tick clears the count.
+    paused for `share` of the time; 16.16 fixed point. 0: one unpaused tick clears the count.
     """
     return 0 if share >= 1 else max(1, round(share / (1 - share) * _ONE))
 

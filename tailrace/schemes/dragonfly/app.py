@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries for routing in a Dragonfly: next hops, minimal paths, detours, and the rule of choice."""
+"""Entries for routing in a Dragonfly: next hops, minimal paths, detours, and the rule that chooses a path.
+
+A detour is a path through a third group (Valiant routing).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ PROGRAM = "dragonfly"
 
 @dataclass(frozen=True, slots=True)
 class DragonflyPlan(EntryPlan):
-    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `routing`: groups and paths."""
+    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `routing` contains groups and paths."""
 
     routing: DragonflyRouting
 
@@ -70,7 +73,7 @@ def entities(plan: EntryPlan, paths: DragonflyPaths) -> Iterator[P4Entity]:
     """The entries of a switch with the program `dragonfly`, in the order of writing: routes last.
 
     Raises:
-        IntentError: the gap is too long for the program.
+        IntentError: the flowlet gap is too long for the program.
     """
     yield from configuration(plan)
     yield path_config(plan, paths)
@@ -94,7 +97,7 @@ def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
 
 
 def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
-    """Next hops of packets from the same group, and all paths to other groups."""
+    """Next hops of packets from switches of the same Dragonfly group, and all paths to other groups."""
     assert isinstance(plan, DragonflyPlan), "only programs for Dragonflies choose among paths"
     routing = plan.routing
     for toward, group in routing.onward.items():

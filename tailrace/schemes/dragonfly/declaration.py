@@ -3,8 +3,8 @@
 
 Defaults of keys:
 
-draw    group (detours through other groups) in a Dragonfly; in a Slim Fly hop (the program `spritz` draws
-        each hop)
+draw    group in a Dragonfly: detours lead through other groups; hop in a Slim Fly: the program `spritz`
+        draws each hop
 gap     one base RTT; used with per=flowlet only
 """
 
@@ -38,8 +38,9 @@ def _grain(*grains: str) -> keys.Key:
 class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     """Routing by switches.
 
-    hop_mode: mode of the program `spritz` if draw=hop
-    grain: unit of traffic that stays on one path; with draw=hop only `usual_grain` is possible
+    hop_mode: mode of the program `spritz` with draw=hop
+    usual_grain: default of `grain`, and its only possible value with draw=hop
+    grain: unit of traffic that stays on one path; the key `per`
     """
 
     hop_mode: ClassVar[str]
@@ -64,6 +65,8 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
     def checked(self, spec: Spec) -> RoutedConfig:
+        # refuse(keys, option) raises an error if one of the keys is given: they need the option, which the
+        # condition excludes; refused() only makes this error
         if self.grain != self.usual_grain and self.draw == HOP:
             raise spec.refused("per", f"together with draw={GROUP}")
         if self.grain != FLOWLET:
@@ -100,7 +103,7 @@ class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
 
 @scheme
 class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
-    """Packets always pass a random third group, or in a Slim Fly a random switch."""
+    """Every packet takes a path through a random third group, or in a Slim Fly through a random switch."""
 
     name: ClassVar[str] = "valiant"
     about: ClassVar[str] = "Valiant routing, through a random intermediate group or switch"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of next hops of one switch of a Dragonfly, and the first links of its paths to other groups.
 
-Ids of next-hop groups, with n Dragonfly groups and m leaves:
+A path to another group is minimal, or a detour through a third group (Valiant routing). Ids of next-hop
+groups, with n Dragonfly groups and m leaves:
 
     1 .. n                 towards a Dragonfly group; the same in every switch, since detours name them
     n+1 .. n+m             towards a leaf in the switch's Dragonfly group
@@ -9,7 +10,7 @@ Ids of next-hop groups, with n Dragonfly groups and m leaves:
                            group
     each of these + n+2m   for packets from a switch in the same Dragonfly group, if they need other next hops
 
-As elsewhere (schemes.blocks.groups), a failure moves the slots of the dead ports only.
+A failure moves only the slots of the dead ports (schemes.blocks.groups).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class FirstLink:
     """The first link of a path.
 
     port: egress port
-    links: links of the path, at most
-    group: id of the next-hop group towards the detour's Dragonfly group; 0: the path is minimal
+    links: largest number of links of the path
+    group: id of the next-hop group towards the third group of a detour; 0: the path is minimal
     """
 
     port: int
@@ -40,7 +41,8 @@ class FarGroup:
     """The paths to another Dragonfly group.
 
     paths: first links of the minimal paths
-    detours: index of its list of detours; the `count` items from `first` on are left out: they lead through
+    detours: index into DragonflyRouting.detours
+    first, count: the `count` items of that list from index `first` on are not used, because they lead through
         the destination's group
     """
 
@@ -54,8 +56,8 @@ class FarGroup:
 class DragonflyRouting:
     """The groups and paths of a switch of a Dragonfly.
 
-    onward: next-hop groups for packets from the same Dragonfly group, by group id
-    far: paths to other Dragonfly groups, by group id
+    onward: next-hop groups for packets from switches of the same Dragonfly group, by next-hop group id
+    far: paths to other Dragonfly groups, by next-hop group id
     detours: lists of first links, to which `FarGroup.detours` refers
     """
 
@@ -68,18 +70,18 @@ class DragonflyRouting:
 class _RoutingBuilder:
     def __init__(self, topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> None:
         self._topology, self._usual, self._current, self._switch = topology, usual, current, switch
-        self._own = topology.switch(switch).group
+        self._group = topology.switch(switch).group
         self._onward_offset = len(usual.groups) + 2 * len(topology.leaves)
-        # links that a path may have within each group
+        # largest number of links of a path within one group: 0 if a group is a single switch
         self._within = int(len(topology.switches) > len(usual.groups))
         self._made: dict[int, NextHopGroup] = {}
         self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
-        # by third group: first links of detours to it; from there packets continue like those of a host
-        self._blocks = {
+        # by third group: first links of detours through it; there packets continue like packets from a host
+        self._detours_via = {
             group: self._links(current.towards_group(switch, group), 2 + 2 * self._within, group + 1)
             for group in usual.groups
-            if group != self._own
+            if group != self._group
         }
         self._lists: dict[frozenset[int], int] = {}
         self._list(frozenset())
@@ -88,7 +90,7 @@ class _RoutingBuilder:
         of_leaf: dict[str, int] = {}
         of_group: dict[int, int] = {}
         keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
-        for group in self._blocks:
+        for group in self._detours_via:
             hops = self._current.towards_group(self._switch, group)
             if hops.entering:
                 self._add(group + 1, self._usual.towards_group(self._switch, group), hops)
@@ -102,7 +104,7 @@ class _RoutingBuilder:
             current = self._current.towards(self._switch, leaf)
             if current.entering:
                 of_leaf[leaf] = self._leaf(leaf, position, current, keepers)
-                if self._current.is_faultless and group != self._own:
+                if self._current.is_faultless and group != self._group:
                     of_group[group] = of_leaf[leaf]
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
         return DragonflyRouting(
@@ -118,16 +120,19 @@ class _RoutingBuilder:
     def _leaf(
         self, leaf: str, position: int, current: NextHops, keepers: dict[int, tuple[NextHops, frozenset[int]]]
     ) -> int:
-        """The id of the next-hop group to a leaf. `keepers`: next hops and excluded detours that the shared
-        id of each Dragonfly group stands for.
+        """The id of the next-hop group to a leaf. Leaves of a Dragonfly group share an id; `keepers` contains
+        the next hops and the excluded detours for which the id stands. A leaf that has others after a fault
+        gets an id by its position.
         """
         usual = self._usual.towards(self._switch, leaf)
         group, count = self._topology.switch(leaf).group, len(self._usual.groups)
-        if group == self._own:
+        if group == self._group:
             self._add(count + position, usual, current)
             return count + position
         left_out = frozenset(
-            third for third in self._blocks if third != group and not self._current.detours_end(third, leaf)
+            third
+            for third in self._detours_via
+            if third != group and not self._current.detours_end(third, leaf)
         )
         number = count + len(self._topology.leaves) + position
         state = (current, left_out)
@@ -141,20 +146,22 @@ class _RoutingBuilder:
         return number
 
     def _far_group(self, group: int, hops: NextHops, left_out: frozenset[int]) -> FarGroup:
-        before = [third for third in self._blocks if third < group and third not in left_out]
+        before = [third for third in self._detours_via if third < group and third not in left_out]
         return FarGroup(
             tuple(self._links(hops, 1 + self._within)),
             self._list(left_out),
-            sum(len(self._blocks[third]) for third in before),
-            len(self._blocks[group]),
+            sum(len(self._detours_via[third]) for third in before),
+            len(self._detours_via[group]),
         )
 
     def _list(self, left_out: frozenset[int]) -> int:
-        """The index of the list of detours without these groups."""
+        """The index of the list of detours without those through the groups `left_out`."""
         return self._lists.setdefault(left_out, len(self._lists))
 
     def _detours(self, left_out: frozenset[int]) -> tuple[FirstLink, ...]:
-        return tuple(link for group, links in self._blocks.items() if group not in left_out for link in links)
+        return tuple(
+            link for group, links in self._detours_via.items() if group not in left_out for link in links
+        )
 
     def _links(self, hops: NextHops, links: int, group: int = 0) -> list[FirstLink]:
         """The first links of paths; a path that begins with a link within the group has one link more."""

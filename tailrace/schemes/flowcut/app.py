@@ -46,7 +46,7 @@ _TICKS_ONE = 1 << 16
 class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """The resolved parameters of Flowcut (declaration.FlowcutConfig has the keys).
 
-    age_given: whether the user gave the age; it then stays the same when paths become longer
+    age_given: whether the user gave the age; a given age stays the same when paths become longer
     held_bytes: the most bytes that a packet can wait behind in a switch; 0: no limit
     pause: how sources are asked to stop, one of PAUSES
     pause_quanta: duration of a PFC pause in 512 bit times of a host's link; 0: none
@@ -148,11 +148,11 @@ def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
     """The thresholds above which a flow is drained, in 8.8 fixed point: average RTT, and its growth.
 
     The first switch decides (Flowcut §II-B). A switch without hosts is never the first, so its thresholds are
-    out of reach: its idle RTT to the last switch is so short that the queue of two colliding flows is many
-    times that, and it would drain flows for which no path is better.
+    the largest values, which are never reached. Its idle RTT to the last switch is short compared to the
+    queue of two colliding flows, so with the usual thresholds it would drain flows that have no better path.
     """
     most_rtt = plan.program.largest("set_drain", "rtt_threshold")
-    # it is compared with a signed average
+    # the program compares growth_threshold with a signed average
     most_growth = plan.program.largest("set_drain", "growth_threshold") >> 1
     if not plan.topology.hosts_of(plan.switch.name):
         return most_rtt, most_growth
@@ -160,7 +160,7 @@ def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
 
 
 def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
-    """By number of links, the idle RTT to a switch with hosts, and what the hosts' links add to it."""
+    """For each number of links, the idle RTT to a switch with hosts, and what the hosts' links add to it."""
     topology, target = plan.topology, plan.target
     before_ns = hosts_links_ns(topology, given.frame_bytes)
     for links, delay_ns in sorted(least_delays_ns(topology)[plan.switch.name].items()):
@@ -187,8 +187,8 @@ def hosts_links_ns(topology: Topology, frame_bytes: int) -> int:
 
 
 def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
-    """Idle RTTs between hosts in ns, indexed by the number of switches on the path, without the time in which
-    each switch sends the frame; 0: no shortest path has this number of switches.
+    """Idle RTTs between hosts in ns, indexed by the number of switches on the path, without the serialisation
+    of the data frame at each switch; 0: no shortest path has this number of switches.
     """
     least: dict[int, int] = {0: 0}
     for delays in least_delays_ns(topology).values():
@@ -201,7 +201,9 @@ def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
 
 
 def uplink_bps(plan: EntryPlan) -> int:
-    """The rate of the slowest link to another switch; the paper's `t` is the same for all hops of a path."""
+    """The rate in bit/s of the switch's slowest link to another switch, or to a host if it has no other. One
+    rate is enough: the paper's `t` (time per byte) is the same for all hops of a path.
+    """
     ports = plan.topology.ports_of(plan.switch.name).values()
     switches = [peer.rate_bps for peer in ports if peer.kind == "switch"]
     return min(switches or [peer.rate_bps for peer in ports])

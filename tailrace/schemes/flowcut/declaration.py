@@ -7,11 +7,12 @@ normalised RTT, which is 1 on an idle path. Defaults of keys, and further parame
     left      one BDP in full frames, which is the cost of a drain, at most MOST_LEFT (assumption; §IV-C has
               no value)
     age       see `age_ns`
-    pauses    a source disobeys if it sends more than OBEY_BDPS bandwidth-delay products and its credit after
-              it was asked to stop a flow; PFC then pauses it for PAUSE_RTTS base RTTs at a time. If queues
-              are lossless, this must not shorten their pauses: it is then the longest time of PFC
-    path      in a Dragonfly UGAL-L, as in §II-A; with variant=nic, as switches keep no state, minimal or
-              Valiant's by a hash; elsewhere shortest paths
+    pauses    a source disobeys if, after it was asked to stop a flow, it sends more than its credit plus
+              OBEY_BDPS bandwidth-delay products. The switch then pauses it with PFC, for PAUSE_RTTS base RTTs
+              at a time. In a lossless network this must not shorten other PFC pauses: there the duration is
+              the longest that PFC permits
+    path      in a Dragonfly UGAL-L, as in §II-A; with variant=nic a hash chooses minimal or Valiant paths,
+              because switches keep no state; elsewhere shortest paths
 """
 
 from __future__ import annotations
@@ -72,10 +73,10 @@ GROWTH_OFF = 1e9
 """A growth threshold that is never reached."""
 
 ALL_BUCKETS = 0
-"""Stands for all buckets that the program has."""
+"""The value that means all buckets that the program has."""
 
 DEFAULT_SLOWEST = 0.1
-"""The rate of a failed link in Flowcut §III-B3, over its normal rate."""
+"""The rate of a degraded link in Flowcut §III-B3, divided by its normal rate."""
 
 MOST_LEFT = 127
 """The largest count of remaining packets that a sender can put into a packet (7 bits of the BTH)."""
@@ -221,6 +222,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> FlowcutConfig:
         check_share(spec, self.path)
+        # refuse(keys, option): the keys need the option, so they must not be given without it
         if self.pause == app.CLASS and self.variant == NIC:
             spec.refuse(("pause",), f"variant={FULL} or variant={INGRESS}")
         if self.pause == app.CLASS and self.credit_bytes:
@@ -236,12 +238,12 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, context)
         slowest = min(self.slowest_fraction, context.slowest)
-        left, own_age_ns, frame_bytes = self.min_left_packets, self.age_ns, context.frame_bytes
+        left, given_age_ns, frame_bytes = self.min_left_packets, self.age_ns, context.frame_bytes
         more: dict[str, Any] = {
             "program": _program(path, in_nics=in_nics),
             "path": path,
             "slowest_fraction": slowest,
-            "age_given": own_age_ns is not None,
+            "age_given": given_age_ns is not None,
         }
         if self.growth_threshold is None and not context.steady:
             # DEVIATION: RTTs through BMv2 vary with its CPU load, by more than with queues
@@ -253,7 +255,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         bounds = [held for held in (common["queue_limit_bytes"], context.held_bytes) if held]
         held = more["held_bytes"] = min(bounds, default=0)
         more["age_ns"] = (
-            age_ns(topology, frame_bytes, held, slowest, path) if own_age_ns is None else own_age_ns
+            age_ns(topology, frame_bytes, held, slowest, path) if given_age_ns is None else given_age_ns
         )
         bdp = bdp_bytes(topology, frame_bytes)
         more["min_left_packets"] = min(-(-bdp // frame_bytes), MOST_LEFT) if left is None else left
@@ -309,7 +311,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         """See Resolved.
 
         Raises:
-            IntentError: a path has more switches than a packet has fields for their stamps.
+            IntentError: a path has more switches than a packet has fields for the timestamps of switches.
         """
         capacity = program.constant("stamps")
         stamping = max_switches(topology, self.path) - 1
@@ -328,8 +330,9 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
 class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
     """Flowcut in NICs.
 
-    The path may change only when the NIC changes the UDP source port, so switches choose it by a hash; or by
-    UGAL-L for each flowlet, with a gap after which no packet of the flow can be in flight.
+    The path may change only when the NIC changes the UDP source port, so switches choose the path by a hash.
+    With path=ugal-l they choose it for each flowlet, after a gap that is so long that no packet of the flow
+    can be in flight.
     """
 
     @property

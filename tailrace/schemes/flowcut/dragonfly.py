@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut in the switches of a Dragonfly: as elsewhere, but new flowcuts choose among its paths."""
+"""Flowcut in the switches of a Dragonfly, where new flowcuts choose among the paths of dragonfly.app."""
 
 from __future__ import annotations
 

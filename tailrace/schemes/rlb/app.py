@@ -122,13 +122,13 @@ def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
     no leaf also has, for each such port, a multicast group that recirculates a copy for each leaf behind the
     port.
 
-    Warnings have priority over data, except on BMv2, which does not support a class of service in clone
-    sessions: there they wait behind data.
+    Warnings have priority over data, except on BMv2: it does not support a class of service in clone
+    sessions, so warnings wait behind data.
     """
     ports = _fabric_ports(plan)
-    first = 0 if plan.target.name == "bmv2" else plan.program.constant("priority_queues") - 1
+    priority = 0 if plan.target.name == "bmv2" else plan.program.constant("priority_queues") - 1
     for port in ports:
-        yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=first, replicas=[port])
+        yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=priority, replicas=[port])
     if ports:
         yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
     mirror = plan.program.constant("mirror_port")
@@ -214,7 +214,7 @@ def _failure_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 
 def _selector(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
-    """The entries of the selector itself."""
+    """The entries of the path selector that RLB extends."""
     if config.variant == PRESTO:
         yield flowcell_config(plan, config.cell_bytes)
     elif config.variant == LETFLOW:

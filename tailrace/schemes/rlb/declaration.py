@@ -3,20 +3,22 @@
 pause that path. Symbols and defaults of keys:
 
     d, C      the longest delay and the highest rate of a link between switches
+    n         the key flows, the degree of incast
     dt        d (in §III-B.1 2 us)
-    Q_PFC     the key pfc; else the threshold of the PFC spec; else 256 KB (§II-B), at least 26 dC, which is
-              the same at the paper's 40 Gbps and 2 us
+    Q_PFC     the key pfc; else the threshold of the PFC spec; else 256 KB (§II-B), but at least 26 dC, which
+              is nearly the same with the paper's 40 Gbps and 2 us
     Q_th      the key qth, from dC to Q_PFC - dC(n - 1); default: a quarter of Q_PFC, clamped to this range
-              (assumption; Fig. 18: the lower, the better)
+              (assumption; Fig. 18: lower values are better)
     warn      derivative (§III-B.1); the hardware of §V warns whenever Q_th is exceeded
     margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and packets in
               flight take two (assumption; §III-B.1 has "a given threshold")
     valid     the longest pause that PFC can ask for, at the slowest link: while a port is paused, no packet
-              arrives that could renew the warning (assumption); else it is renewed after half of it
+              arrives that could renew the warning (assumption). Otherwise a warning is renewed after half of
+              this time
     probe     one base RTT (§V)
     age       16 probe periods (assumption)
     last      p, the optimal path (§IV-B.1)
-    interval  of Algorithm 2, one base RTT (assumption: t_rc alone is only a few packets here)
+    interval  of Algorithm 2, one base RTT (assumption: in the time t_rc only a few packets arrive here)
     hold      100 base RTTs, at least one interval (assumption)
 """
 
@@ -102,9 +104,9 @@ def _counted(name: str, meaning: str, section: str) -> keys.Key:
 class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     """A selector whose choices are rejected if PFC is about to pause the path.
 
-    stay_ns: not in the paper; 0: Algorithm 1 decides for each packet
+    stay_ns: an addition to the paper; 0: Algorithm 1 decides for each packet, as in the paper
     limit: how recirculations are limited; `dynamic` is the paper's RLB*
-    fault: Rc_avg above which a path is taken as failed (Algorithm 2); 0: failures are not detected
+    fault: Rc_avg above which a path counts as failed (Algorithm 2); 0: failures are not detected
     """
 
     name: ClassVar[str] = "rlb"
@@ -196,7 +198,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """The transport of Hermes if Hermes is the selector; else any."""
+        """The transport of Hermes if Hermes is the selector; None (any transport) for other selectors."""
         return HermesConfig().only_transport if self.variant == HERMES else None
 
     @property
@@ -204,6 +206,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         return self.variant == HERMES
 
     def checked(self, spec: Spec) -> RlbConfig:
+        # refuse(keys, option): the keys need the option, so they must not be given without it
         for key, variant in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
             if self.variant != variant:
                 spec.refuse((key,), f"variant={variant}")
@@ -281,12 +284,12 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
 
     @property
     def recirculates(self) -> bool:
-        """In Algorithm 1, line 6."""
+        """Algorithm 1 recirculates packets in line 6."""
         return True
 
     @property
     def pauses_at_bytes(self) -> int:
-        """Q_PFC: without PFC there is nothing to predict."""
+        """Q_PFC: the scheme needs PFC, because it predicts PFC's pauses."""
         return self.pause_bytes
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
@@ -320,7 +323,9 @@ def pause_bytes(topology: Topology, given: int | None, pfc_bytes: int | None) ->
 
 
 def warn_bounds(topology: Topology, pause: int, flows: int) -> tuple[int, int]:
-    """[dC, Q_PFC - dC(n - 1)]: the warning comes before the pause, and ends before the queue is empty."""
+    """The least and the largest Q_th in bytes, dC and Q_PFC - dC(n - 1). Within these bounds a warning comes
+    before the pause, and ends before the queue is empty.
+    """
     in_flight = in_flight_bytes(topology)
     return in_flight, pause - in_flight * (flows - 1)
 

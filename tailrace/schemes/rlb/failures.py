@@ -2,13 +2,13 @@
 """Suppression and reuse of paths that a switch reports as faulty (RLB §IV-B.2, Algorithm 2). The caller
 passes the time.
 
-    alert of a path in use       -> suppressed for the hold time; twice as long each further time
-    hold time over, link is up   -> in use again; Algorithm 2 continues to watch it
-    in use without an alert      -> each such hold time undoes one doubling
+    alert of a path in use       -> suppressed for the hold time; each further alert doubles the hold time
+    hold time over, link is up   -> in use again; Algorithm 2 continues to watch the path
+    in use without an alert      -> each hold time without an alert undoes one doubling
 
-A silent fault affects only the data that meets it, so a path can be tested only by using it. To bound the
-harm, each failed trial doubles the time to the next one, as route-flap damping does (RFC 2439). A link whose
-probes are lost (controller.linkwatch) is not tried until they arrive again.
+A silent fault affects only the data on the faulty path, so a path can be tested only by using it. To bound
+the harm, each failed trial doubles the time to the next trial, as route-flap damping does (RFC 2439). A link
+whose probes are lost (controller.linkwatch) is not tried until probes arrive again.
 
 DEVIATION: the paper suppresses paths and does not say when they are used again.
 """
@@ -79,13 +79,13 @@ def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert
 class _Path:
     """State of a path.
 
-    is_out: whether the path is suppressed
+    is_suppressed: whether the path is suppressed
     since_ns: time of the last suppression or reuse
     hold_ns: current hold time
     doublings: how often the hold time is doubled
     """
 
-    is_out: bool
+    is_suppressed: bool
     since_ns: int
     hold_ns: int
     doublings: int
@@ -102,34 +102,34 @@ class Failures:
     def suppress(self, end: LinkEnd, now_ns: int) -> SuppressedPath | None:
         """Suppresses a path; None if it is suppressed already (late packets may cause further alerts)."""
         path = self._paths.get(end)
-        if path is not None and path.is_out:
+        if path is not None and path.is_suppressed:
             return None
         doublings = 0
         if path is not None:
-            forgiven = max(0, now_ns - path.since_ns) // path.hold_ns
-            doublings = max(0, min(path.doublings + 1, MOST_DOUBLINGS) - forgiven)
+            undone = max(0, now_ns - path.since_ns) // path.hold_ns
+            doublings = max(0, min(path.doublings + 1, MOST_DOUBLINGS) - undone)
         hold_ns = self._first_ns << doublings
         self._paths[end] = _Path(True, now_ns, hold_ns, doublings)
         return SuppressedPath(end, now_ns, now_ns + hold_ns)
 
     def reuse(self, now_ns: int, down: AbstractSet[LinkEnd] = frozenset()) -> list[LinkEnd]:
-        """Lifts the suppression of paths whose hold time is over, except dead links (`down`)."""
-        back = [path.end for path in self.suppressed if path.until_ns <= now_ns and path.end not in down]
-        for end in back:
+        """Lifts the suppression of paths whose hold time is over, except dead links; returns these paths."""
+        reused = [path.end for path in self.suppressed if path.until_ns <= now_ns and path.end not in down]
+        for end in reused:
             state = self._paths[end]
-            state.is_out, state.since_ns = False, now_ns
-        return back
+            state.is_suppressed, state.since_ns = False, now_ns
+        return reused
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
         """The suppressed paths, in order of switch and port."""
-        out = sorted((end, path) for end, path in self._paths.items() if path.is_out)
-        return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in out]
+        paths = sorted((end, path) for end, path in self._paths.items() if path.is_suppressed)
+        return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in paths]
 
     @property
     def suppressed_ports(self) -> frozenset[LinkEnd]:
         """The ports of suppressed paths, as (switch, port)."""
-        return frozenset(end for end, path in self._paths.items() if path.is_out)
+        return frozenset(end for end, path in self._paths.items() if path.is_suppressed)
 
     def next_ns(self, now_ns: int) -> int | None:
         """The time at which the next hold time ends; None if no hold time is running."""

@@ -24,13 +24,15 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
 
 TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
-"""What happened to the path of an alert; LAST_WAY: it stays in use, as it is the last path to a leaf."""
+"""What happened to the path of an alert: it was suppressed, it was already suppressed, or it stays in use
+because the leaves behind it have no other path.
+"""
 
 _MEMBERS = "group_members"
 
 
 class RlbWatcher(Watcher):
-    """Watches for failure alerts of one network, and suppresses the paths."""
+    """Handles the failure alerts of one network, and suppresses the faulty paths."""
 
     def __init__(
         self,
@@ -73,13 +75,13 @@ class RlbWatcher(Watcher):
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """See Watcher: paths that an earlier controller has suppressed stay so for a hold time."""
+        """See Watcher: paths that an earlier controller has suppressed stay suppressed for a hold time."""
         missing = missing_ports(program, intended, held)
         return bool(missing) and self.adopt(switch, missing, now_ns, down)
 
     def adopt(self, switch: str, ports: Collection[int], now_ns: int, down: Down = frozenset()) -> bool:
-        """Adopts suppressions of an earlier controller: `ports`, which a switch should use and does not, stay
-        suppressed for a hold time from now on. Returns whether any was adopted.
+        """Adopts suppressions of an earlier controller: `ports`, which a switch should use but does not use,
+        stay suppressed for a hold time from now on. Returns whether any suppression was adopted.
         """
         adopted = [self._adopt_one(switch, port, now_ns, down) for port in sorted(ports)]
         return any(adopted)
@@ -102,13 +104,13 @@ class RlbWatcher(Watcher):
 
     def reused(self, now_ns: int, down: Down = frozenset()) -> list[LinkEnd]:
         """See Watcher: paths whose hold time is over are used again."""
-        back = self._failures.reuse(now_ns, down)
-        for switch, port in back:
+        reused = self._failures.reuse(now_ns, down)
+        for switch, port in reused:
             neighbour = self.topology.ports_of(switch)[port].name
             facts = {"time_ns": now_ns, "switch": switch, "port": port, "neighbour": neighbour}
             text = f"{switch}: the path by port {port} to {neighbour} is used again"
             self.notify(Event("path-back", f"{switch}-{neighbour}", text, facts))
-        return back
+        return reused
 
     @property
     def suppressed_ports(self) -> frozenset[LinkEnd]:
@@ -137,18 +139,19 @@ class RlbWatcher(Watcher):
         return Event("failure-alert", f"{alert.switch}-{alert.neighbour}", text, facts)
 
     def _is_last(self, end: LinkEnd, down: Down) -> bool:
-        """Whether no leaf that is reached by this port could be reached without it."""
+        """Whether all leaves that the switch reaches by this port have no other next hop in use."""
         name, port = end
         hops = next_hops(self.topology, down)[name]
         using = {leaf: ports for leaf, ports in hops.items() if port in ports}
-        suppressed = {out for switch, out in self.suppressed_ports if switch == name}
-        after = excluding(using, frozenset(suppressed | {port}))
-        return bool(using) and all(port in ports for ports in after.values())
+        suppressed = {number for switch, number in self.suppressed_ports if switch == name}
+        # a leaf without other next hops keeps the excluded ports
+        remaining = excluding(using, frozenset(suppressed | {port}))
+        return bool(using) and all(port in ports for ports in remaining.values())
 
 
 def missing_ports(program: P4Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]) -> set[int]:
-    """The ports in next-hop groups that a switch should have (`intended`), but in none that it has (`held`);
-    empty if it has no groups at all.
+    """The ports that are in next-hop groups of `intended`, the entries that a switch should have, but in no
+    group of `held`, the entries that it has; empty if `held` contains no groups.
     """
     wanted, present = member_ports(program, intended), member_ports(program, held)
     return wanted - present if present else set()

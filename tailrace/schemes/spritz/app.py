@@ -2,9 +2,10 @@
 """Entries for source-guided adaptive routing (Spritz §III): switch roles, the ECMP tables of the first and
 second role, and default routes.
 
-Lists of ports have the ids FIRST_FAR (first role), FIRST_NEAR (first role, destination in the switch's group)
-and SECOND. Two classes of the coarse-grained mode (§III-D), all paths and non-minimal paths, have the same
-lists: as in Valiant's routing, a path drawn as non-minimal may be minimal by chance.
+A switch has the first role for packets of its hosts, and chooses their first link; in the second role it
+chooses the second link of a path. Lists of ports have the ids FIRST_FAR (first role), FIRST_NEAR (first role,
+destination in the switch's group) and SECOND. Two classes of the coarse-grained mode (§III-D), all paths and
+non-minimal paths, have the same lists: as in Valiant routing, a path drawn as non-minimal may be minimal.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _TAGGED = ("MINIMAL", "NONMINIMAL")
 class BoundedPlan(EntryPlan):
     """A plan for the program `spritz`.
 
-    paths: bounded simple paths
+    paths: bounded simple paths (loop-free paths of bounded length)
     mode: one of MODES
     host_marks: whether hosts may mark packets to follow their EV (entropy value) in every mode
     """
@@ -59,7 +60,7 @@ class BoundedPlan(EntryPlan):
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list of ports for a role; `near`: for destinations in the switch's group (topology.paths.bounded)."""
+    """A list of ports for a role; `near`: whether it is for destinations in the switch's group."""
 
     id: int
     role: str
@@ -112,7 +113,7 @@ def _second_role(plan: BoundedPlan) -> Iterator[P4Entity]:
 
 
 def _lists(plan: BoundedPlan) -> Iterator[_List]:
-    """The lists of a switch; an empty one gets no entry, so that packets use the default table."""
+    """The lists of a switch. An empty list gets no entry, so that packets use the default table."""
     tables = plan.paths.ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
     if plan.topology.kind != SLIM_FLY:

@@ -10,10 +10,11 @@ path (topology.timing; Spritz, Table II):
     queue limit    one BDP of the longest path, also the base of RED
     RED            from 0.2 to 0.8 of the queue limit
     transport      dctcp
-    rto            per packet: RTO_MARGIN times the sum of the longest path's RTT without queueing and the
-                   delay of a full queue at each of its switches. The paper gives no value. With trimming only
-                   packets that vanished time out. The timeout does not double; if queues trim, it does not
-                   change the window: ECN marks and NACKs show congestion, a timeout shows a dead path
+    rto            retransmission timeout of a packet: RTO_MARGIN times the sum of the longest path's RTT
+                   without queueing and the delay of a full queue at each of its switches. The paper gives no
+                   value. The timeout does not double. If queues trim, only packets that vanish time out, and
+                   a timeout does not change the window: ECN marks and NACKs show congestion, a timeout shows
+                   a dead path
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ _LEAST_FRAME_BYTES = 64
 
 
 class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A scheme that may use the program `spritz`; its keys have a meaning only if it does.
+    """A scheme that may use the program `spritz`; these keys have a meaning only with that program.
 
-    With `repair`, default tables lead around failed links; ECMP tables never do (Spritz §IV-C, §V-D).
+    With `repair`, default routes avoid failed links; ECMP tables never do (Spritz §IV-C, §V-D).
     """
 
     trim: Annotated[
@@ -109,7 +110,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """The only transport allowed: if NICs choose paths, one that reports the fate of each packet."""
+        """If NICs choose paths, the transport that reports whether each packet arrived; else None (any)."""
         return STEERABLE if self.steering else None
 
     @property
@@ -173,10 +174,10 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     """A scheme resolved for the program `spritz`.
 
     mode: how switches choose the next hop, one of MODES
-    marks: whether switches obey the EV of packets that hosts mark for this
+    marks: whether hosts may mark packets that switches then forward by their entropy value (EV)
     steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose
     weights, scale: see EndpointPaths
-    held_paths: number of paths to each destination that a sender knows; None: all
+    held_paths: number of paths to each destination among which a sender chooses; None: all
     """
 
     draw: ClassVar[str] = "hop"
@@ -209,9 +210,9 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         down: Down,
         suppressed: Collection[LinkEnd],
     ) -> Iterator[EntryPlan]:
-        """See Resolved. ECMP groups have all minimal next hops; in a Dragonfly, where next hops depend on the
-        ingress port, those for packets that come from hosts. Unless `repair` is on, groups keep dead links,
-        which senders must avoid (Spritz §V-D).
+        """See Resolved. ECMP groups contain all minimal next hops. In a Dragonfly minimal next hops depend on
+        the ingress port; groups contain those for packets from hosts. With `repair` off, groups keep dead
+        links, which senders must avoid (Spritz §V-D).
         """
         del suppressed
         down = down if self.repair else frozenset()

@@ -35,7 +35,7 @@ DEFAULT_BUFFER = 8
 TIMER_RTTS = 100
 _MOST_KEEP_NS = 60_000_000_000
 _EXPLORE_PART, _ECN_PART = 2, 10
-"""Divisors of the longest path's BDP, for the defaults of explore and ecn."""
+"""Divisors of the longest path's BDP in frames, for the defaults of explore and ecn."""
 
 _WEIGHTS = keys.choice(
     "weights",
@@ -55,7 +55,7 @@ _SCALE = keys.number(
 class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
     """NICs draw paths by weights: `latency` (eq. 1) or `uniform`.
 
-    held_paths: number of paths to each destination that a sender knows; None: all
+    held_paths: number of paths to each destination among which a sender chooses; None: all
     """
 
     weights: Annotated[str, _WEIGHTS] = LATENCY
@@ -73,6 +73,7 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
     ] = None
 
     def checked(self, spec: Spec) -> SteeredConfig:
+        # refuse(keys, option): the keys need the option, so they must not be given without it
         if self.weights == UNIFORM:
             spec.refuse(("scale",), f"weights={LATENCY}")
         return self

@@ -2,13 +2,13 @@
 """The EV lists of endpoints: an EV (entropy value), a latency and a weight for each path (Spritz §III-C,
 §IV).
 
-A weight is, by eq. 1 of Spritz, the latency of the longest path in the list divided by that of the path; all
-weights except the longest path's are multiplied by the scheme's scale (§V-A). Uniform weights are all 1. A
-list may have only some of the paths (§III-C); the longest path is then the longest in the list.
+By eq. 1 of Spritz, the weight of a path is the latency of the longest path in the list divided by the path's
+latency; all weights except the longest path's are multiplied by the scheme's scale (§V-A). Uniform weights
+are all 1. A list may contain only some of the paths (§III-C).
 
-In the coarse-grained mode (§III-D) an endpoint knows only classes of paths. Its list has COARSE_EVS values
-for each class, which switches hash together with the rest of the 5-tuple; each value is sent with the VLAN ID
-of its class, and has the mean latency of the class.
+In the coarse-grained mode (§III-D) an endpoint chooses only among classes of paths. Its list has COARSE_EVS
+EVs for each class, which switches hash together with the rest of the 5-tuple. Packets with such an EV have
+the VLAN ID of its class; the EV's latency is the mean latency of the class.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_PATH: tuple[Entry, ...] = ((1, 0, 1.0),)
 
 _LISTS_CACHED, _TABLES_CACHED = 4096, 1 << 15
 _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
-"""By class of paths, the member of the P4 source's VlanId_t."""
+"""For each class of paths, the member of VlanId_t in the P4 source."""
 
 
 class EndpointPaths:
@@ -50,15 +50,15 @@ class EndpointPaths:
         most: int | None = None,
         seed: int = 0,
     ) -> None:
-        """Makes lists when they are asked for.
+        """Lists are made at their first use.
 
         Args:
             paths: all bounded simple paths.
             weights: one of WEIGHTS.
             scale: factor of all weights except the longest path's.
-            coarse: whether lists have classes of paths; `most` and `seed` are then ignored.
+            coarse: whether lists contain classes of paths; `most` and `seed` are then ignored.
             most: number of paths in a list; None: all.
-            seed: for drawing these paths (BoundedPaths.entries).
+            seed: seed of the random choice of these paths (BoundedPaths.entries).
 
         Raises:
             P4ProgramError: VLAN IDs are needed, and the program is missing.
@@ -113,7 +113,7 @@ class EndpointPaths:
         else:
             entries = self.paths.entries(src, dst, self._most, self._seed)
         max_ps = max(latency_ps for _, latency_ps in entries)
-        # few latencies differ: entries of the same latency share one float
+        # there are few different latencies: entries of the same latency share one float
         weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in entries}
         return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in entries)
 

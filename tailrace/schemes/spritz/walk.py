@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The path that a packet with an entropy value (EV) takes by the entries of switches that run `spritz`.
 
-It is computed from the entries alone, without topology.paths.bounded, from which the entries are made.
+The path is computed from the entries alone; topology.paths.bounded, from which they are made, is not used.
 
-A switch delivers the packet if the destination is one of its hosts. Else it has role ECMP 1 for packets from
-a host, and ECMP 2 if `second_role` matches ingress port and source: EV1 or EV2, the upper or lower byte of
-the EV, picks a slot of the role's list for all paths. Without a role or a list, or if EV2 picks the ingress
-port, the table `destinations` gives the port.
+A switch delivers the packet if the destination is one of its hosts. Otherwise the switch has role ECMP 1 for
+packets from a host, and role ECMP 2 if `second_role` matches ingress port and source. In role 1 EV1, the
+upper byte of the EV, selects a slot of the role's list of ports for all paths; in role 2 EV2, the lower byte.
+Without a role or a list, or if EV2 selects the ingress port, the table `destinations` gives the port.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALL = "ALL"
 """Members of the P4 source's Role_t and PathClass_t."""
 
 MOST_SWITCHES = 16
-"""No path without a loop is longer, even around failures."""
+"""Limit of a path's switches: no path without a loop is longer, even around failures."""
 
 TABLES = ("port_role", "ipv4_routes", "second_role", "path_lists", "path_slots", "destinations")
 """The tables whose entries decide the path."""
@@ -53,7 +53,7 @@ def _put(prefixes: _Prefixes[_V], network: IPv4Network, value: _V) -> None:
 
 @dataclass(slots=True)
 class SteeredTables:
-    """The entries of one switch that decide the path. Roles and classes have their names in the P4 source."""
+    """The entries of one switch that decide the path. Roles and classes have the names of the P4 source."""
 
     fabric: set[int] = field(default_factory=set)
     hosts: dict[int, int] = field(default_factory=dict)
@@ -133,16 +133,16 @@ class EvWalker:
         in_port = src.port
         source, destination = self._addresses[src.name], self._addresses[dst.name]
         while len(switches) <= MOST_SWITCHES:
-            here = switches[-1]
-            port = self._of(here).port(in_port, source, destination, ev)
-            peer = None if port is None else self._peers[here].get(port)
+            switch = switches[-1]
+            port = self._of(switch).port(in_port, source, destination, ev)
+            peer = None if port is None else self._peers[switch].get(port)
             problem = None
             if port is None:
-                problem = f"{here} drops it"
+                problem = f"{switch} drops it"
             elif peer is None:
-                problem = f"port {port} of {here} leads nowhere"
+                problem = f"port {port} of {switch} leads nowhere"
             elif peer.kind == "host" and peer.name != dst.name:
-                problem = f"{here} delivers it to {peer.name}"
+                problem = f"{switch} delivers it to {peer.name}"
             if port is None or peer is None or peer.kind == "host":
                 return EvWalk(tuple(switches), tuple(ports), problem)
             switches.append(peer.name)

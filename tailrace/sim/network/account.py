@@ -76,19 +76,20 @@ class _Wire:
 
 @dataclass(frozen=True, slots=True)
 class NetworkAccount:
-    """Where everything is: `sent`, `packet_outs` and `made` are all the frames that ever existed, the other
-    amounts say what has become of them.
+    """Where all frames are: `sent`, `packet_outs` and `made` count all frames that ever existed, the other
+    amounts count what became of them.
 
     sent: sent by hosts
-    made: in switches: clones, multicast copies, pause frames
+    made: made by switches: clones, multicast copies, pause frames
     delivered: delivered to hosts
     unwired: sent by switches to ports without a wire
     truncated_bytes: payload that switches cut off
     cut: lost on links that went down or were down
-    swallowed: by switches, because of a blackhole
+    swallowed: dropped by switches because of a blackhole fault
     queued: waiting in switches
-    under_way: on its way over a wire
-    reasons: frames dropped in switches, by the core's drop reason; some are no losses, such as pauses obeyed
+    under_way: in flight on a wire
+    reasons: frames dropped in switches, by the core's drop reason; some reasons are no loss, such as the end
+        of a pause frame that the port has obeyed
     unsound: names of the wires and switches whose counts do not add up
     """
 
@@ -114,7 +115,7 @@ class NetworkAccount:
         wires: Iterable[tuple[tuple[str, bool, bool], WireAccount]],
         reasons: Mapping[str, int],
     ) -> NetworkAccount:
-        """Computes it from the network's counts.
+        """The account that follows from the network's counts.
 
         Args:
             switches: counts by switch name.
@@ -126,8 +127,8 @@ class NetworkAccount:
         all_nodes, all_wires = nodes.values(), [wire for _, wire in accounts]
         unsound = [name for (name, _, _), wire in accounts if not wire.balanced]
         unsound += [name for name, node in nodes.items() if node.core_in != node.entered]
-        between = _sum(wire.sent for (_, from_host, _), wire in accounts if not from_host)
-        departed = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
+        to_wires = _sum(wire.sent for (_, from_host, _), wire in accounts if not from_host)
+        departed = _sum([to_wires, *(node.unwired + node.to_cpu for node in all_nodes)])
         if departed != _sum(node.core_out for node in all_nodes):
             unsound.append("what switches sent")
         return NetworkAccount(

@@ -19,7 +19,7 @@ def extension() -> ModuleType:
     Raises:
         BuildError: there is no C compiler, or Python's headers are missing.
     """
-    # the extension needs their symbols when it is loaded
+    # the extension needs the symbols of the switch core and the codec when it is loaded
     lib.load()
     codec_extension()
     return make("tailrace_virtual", sorted(VIRTUAL.glob("tv_*.c")), (CODEC, RUNTIME, VIRTUAL))

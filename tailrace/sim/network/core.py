@@ -31,7 +31,7 @@ from tailrace.switch.core.lib import C
 
 NEVER_PS: int = C.TR_NEVER
 _COUNT_MASK = 15
-"""tv_net.h: a shim has its number of stamps in the low four bits of a byte."""
+"""tv_net.h: the low four bits of a byte in a shim are its number of stamps (timestamps of switches)."""
 
 Sight = tuple[int, int, int, "int | None"]
 """(time_ps, switch, in port, psn)"""
@@ -51,7 +51,7 @@ SwitchAccount = tuple[
 ]
 """Counts of the switch core: frames (in, made, out, dropped, held), payload bytes (in, made, out, dropped,
 truncated, held), where `made` are clones, copies and pause frames; then counts of the network: handed to the
-core, sent to a port without a wire, sent to the CPU port, swallowed by faults, packet-outs."""
+core, sent to a port without a wire, sent to the CPU port, dropped by blackhole faults, packet-outs."""
 
 WireAccount = tuple[Amounts, Amounts, Amounts, Amounts, Amounts]
 """Sent, delivered, lost to a link that is down, lost to other faults, under way."""
@@ -159,7 +159,7 @@ def _module() -> ModuleType:
 
 
 def _formats(net: Net) -> None:
-    """Tells `net` the offsets of addresses and sequence numbers, which come from the Scapy layers."""
+    """Sets the header formats in `net`: EtherType, subtypes and offsets, all from the Scapy layers."""
     shim, stamp = HeaderLayout(DataShim), HeaderLayout(Stamp)
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")

@@ -10,13 +10,13 @@ are still in its queues:
                                                   s5: queue of port 1, class 0  --paused by--> ...
 
 The neighbour resumes the queue when at most `xon` of these bytes are left. So a queue is stuck if more than
-`xon` of them are in queues that are stuck themselves. The module computes the largest set of queues for which
-this holds: it begins with all paused queues and removes those for which enough bytes can still move. A queue
-of the set never moves, whatever other queues do: a slow network is not taken for a deadlock. Only the PFC
-watchdog or a failing link could end the deadlock, and both lose packets. A queue that a host paused is never
-stuck, because hosts always take in what arrives.
+`xon` of these bytes are in queues that are stuck, too. The module computes the largest set of such queues: it
+begins with all paused queues and removes each queue for which enough bytes can still move. A queue of the set
+never moves, whatever other queues do: a slow network does not count as a deadlock. Only the PFC watchdog or a
+failing link could end the deadlock, and both lose packets. A queue that a host paused is never stuck, because
+hosts always accept what arrives.
 
-With a shared buffer, switches pause at less than `xoff`; a cycle that only such pauses hold is not detected.
+With a shared buffer, switches pause at less than `xoff`; a cycle that depends on such pauses is not detected.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def deadlock(
             waits_for[queue] = (end.node, end.port, queue.priority)
     stuck = _stuck(waits_for, bytes_of, xon)
     # a queue is a predecessor of each queue that it waits for
-    graph = {behind: [queue for queue in stuck if waits_for[queue] in bytes_of[behind]] for behind in stuck}
+    graph = {other: [queue for queue in stuck if waits_for[queue] in bytes_of[other]] for other in stuck}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

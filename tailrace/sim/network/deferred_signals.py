@@ -24,7 +24,7 @@ class DeferredSignals:
     """
 
     def __init__(self, running: Callable[[], bool], stop: Callable[[], None]) -> None:
-        """`running` tells whether the network runs; `stop` makes it stop soon."""
+        """`running` returns whether the network runs; `stop` makes the network stop soon."""
         self._running = running
         self._stop = stop
         self._pending: list[int] = []

@@ -114,7 +114,7 @@ class SwitchEndpoint:
         self.device.close()
         self._switch.load(None)
         self.device = self._new_device()
-        self._client = ArbitrationClient()  # the new device does not know the old client
+        self._client = ArbitrationClient()  # the old client belongs to the old device
         if not self._handed_over:
             self._take_over()
 
@@ -210,7 +210,7 @@ class SwitchEndpoint:
         self.cpu.send_packet_out(self.device.packet_out(message))
 
     def digest_lists(self) -> list[p4r.DigestList]:
-        """Removes and returns the digest lists that are due; their time is that of their first entry."""
+        """Removes and returns the digest lists that are due; a list has the time of its first entry."""
         return self.device.digest_lists(self._clock())
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:

@@ -108,7 +108,9 @@ class Fabric:
         return tuple(item for item in self.topology.hosts if self.has(item.name))
 
     def everywhere(self, value: T) -> list[T]:
-        """Exchanges a picklable value with all ranks, each of which must make this call; values by rank."""
+        """Sends a picklable value to all ranks and returns the values of all ranks, by rank. All ranks must
+        make this call.
+        """
         if self._transport is None:
             return [value]
         message = pickle.dumps(value)
@@ -204,7 +206,7 @@ class Fabric:
         return self._endpoints[name]
 
     def wires_between(self, a: str, b: str) -> list[Wire]:
-        """The wires from `a` to `b`, each a switch or host, sorted by `a`'s port.
+        """The wires from `a` to `b` (names of switches or hosts), sorted by `a`'s port.
 
         Raises:
             NetworkError: there is no such wire.

@@ -25,7 +25,7 @@ class Faults(Fabric):
     """A network with faults. For each time parameter, None or a past time means now."""
 
     _drops = 0
-    """Calls of `drop` so far: each call has random numbers of its own."""
+    """Number of calls of `drop` so far; it seeds a separate random stream for each call."""
 
     @functools.cached_property
     def _dead_for(self) -> dict[int, int]:
@@ -105,7 +105,7 @@ class Faults(Fabric):
         test = None if isinstance(matches, FrameMatch) else matches
         below = threshold(rate)
         for wire in self.wires_between(a, b) if one_way else self._both_directions(a, b):
-            # a random stream per wire and fault: the losses of one do not change those of another
+            # a random stream per wire and fault: the losses by one fault do not change those by another
             random = SplitMix64(self._seed, wire.index, self._drops).state
             self._net.drop(
                 wire.index,

@@ -6,10 +6,11 @@
     network.run()                                           # timers of the loop fire during the run
     loop.end()
 
-It uses Python's own tasks and futures. `time` is the network's virtual time. Where Python's loop waits for
-files and timers, this loop returns and has the network call it back. It waits for nothing outside the process
-and uses no threads (`run_in_executor` calls at once), so a seed repeats a run exactly. The loop runs briefly
-for each message: one iteration of Python's own loop, made for sockets, would cost a quarter of such a run.
+The loop uses Python's tasks and futures. `time` is the network's virtual time. Where Python's loop waits for
+files and timers, this loop returns, and the network calls it when its next timer is due. It waits for nothing
+outside the process and uses no threads (`run_in_executor` calls the function at once), so a seed repeats a
+run exactly. The loop runs briefly for each message: one iteration of Python's standard loop, made for
+sockets, would cost a quarter of such a run.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._clock.call_at(time_ns, lambda: self._timer_due(time_ns))
 
     def _timer_due(self, time_ns: int) -> None:
-        """Runs due timers, unless an earlier timer has been armed in place of this one."""
+        """Runs due timers, unless an earlier timer has replaced this timer."""
         if self._armed_ns == time_ns and not self.is_closed():
             self._armed_ns = None
             self.run_ready()

@@ -28,7 +28,7 @@ class FrameMatch:
     """Matches frames of the project's local EtherType if their subtype is in `subtypes`, UDP datagrams if
     their destination port is `udp_port` (0: none), and all other frames if `other_types` is set.
 
-    A detour header is skipped, because it does not tell the kind of the frame.
+    A detour header is skipped: the header after it determines the kind of the frame.
     """
 
     other_types: bool
@@ -54,27 +54,27 @@ class FrameMatch:
 
     @property
     def mask(self) -> int:
-        """A bit for each subtype."""
+        """A bit mask: bit n is set if subtype n matches."""
         return sum(1 << subtype for subtype in self.subtypes)
 
     def __call__(self, frame: bytes) -> bool:
         """Whether a frame matches; the same test in Python as the network makes in C."""
-        kind, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
-        while int.from_bytes(kind, "big") == ETHER_TYPE and at < len(frame):
+        ether_type, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
+        while int.from_bytes(ether_type, "big") == ETHER_TYPE and at < len(frame):
             if frame[at] != Subtype.DETOUR:
                 return frame[at] in self.subtypes
             at += _DETOUR.size_bytes
             if at > len(frame):
                 break
-            kind = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
-        return self.other_types or self._is_datagram(kind, frame[at:])
+            ether_type = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
+        return self.other_types or self._is_datagram(ether_type, frame[at:])
 
-    def _is_datagram(self, kind: bytes, behind: bytes) -> bool:
-        if not self.udp_port or int.from_bytes(kind, "big") != IPV4 or len(behind) < _IPV4_BYTES:
+    def _is_datagram(self, ether_type: bytes, packet: bytes) -> bool:
+        if not self.udp_port or int.from_bytes(ether_type, "big") != IPV4 or len(packet) < _IPV4_BYTES:
             return False
-        at = (behind[0] & 15) * 4
-        port = behind[at + 2 : at + 4]
-        return behind[9] == UDP_PROTOCOL and len(port) == 2 and int.from_bytes(port, "big") == self.udp_port
+        at = (packet[0] & 15) * 4
+        port = packet[at + 2 : at + 4]
+        return packet[9] == UDP_PROTOCOL and len(port) == 2 and int.from_bytes(port, "big") == self.udp_port
 
 
 FrameMatch.ALL = FrameMatch(True, frozenset(range(_MOST_SUBTYPES)))

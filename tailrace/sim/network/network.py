@@ -53,12 +53,12 @@ class Network(Faults, Observation):
 
         Args:
             programs: the program of all switches, or of each by name; None: none, until a pipeline is set.
-            config: configuration of every switch; device id and seed are replaced by the switch's own.
+            config: configuration of every switch, except for device id and seed, which differ by switch.
             seed: seed of all random numbers in the network.
             stepwise: handle the instants (times with events) one by one; slower, with the same results.
             transport: exchanges messages with the other ranks. This process then runs the part of the network
-                that `topology.partition` gives its rank; all ranks make the same calls, except for `attach`
-                and calls to their own switches. None: this process runs the whole network.
+                that `topology.partition` assigns to its rank; all ranks make the same calls, except `attach`
+                and calls to single switches. None: this process runs the whole network.
 
         Raises:
             NetworkError: `programs` names no program for some switch.

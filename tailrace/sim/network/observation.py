@@ -165,7 +165,7 @@ class Observation(Fabric):
             }
         )
         # a wire between two ranks is counted at its source by one and at its target by the other
-        both = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
+        totals = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
         hosts = self._hosts
         ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
         reasons: Counter[str] = Counter()
@@ -173,7 +173,7 @@ class Observation(Fabric):
             reasons.update(drops)
         names = [item.name for item in self.topology.switches]
         by_name = {name: account for name, (account, _) in zip(names, switches.values(), strict=True)}
-        return NetworkAccount.of(by_name, zip(ends, both, strict=True), reasons)
+        return NetworkAccount.of(by_name, zip(ends, totals, strict=True), reasons)
 
     @property
     def trace_sha256(self) -> str:

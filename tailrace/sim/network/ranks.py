@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks: parts of a virtual network in processes of their own, and their message exchange.
+"""Ranks: parts of a virtual network in separate processes, and their message exchange.
 
-Every rank makes the same calls at the same virtual times, on a network of which it runs its own part; a call
-that concerns another part has no effect here. `tv_ranks.c` says how ranks synchronise their clocks. Ranks on
-one machine communicate through shared memory; another `RankTransport` may use other means (MPI).
+Every rank makes the same calls at the same virtual times; it runs one part of the network, and a call that
+concerns another part has no effect here. `tv_ranks.c` says how ranks synchronise their clocks. Ranks on one
+machine communicate through shared memory; another `RankTransport` may use other means (MPI).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class RankTransport(Protocol):
     """The number of ranks."""
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
-        """Sends one message to each rank, waits for one from each rank, and returns these; both by rank.
+        """Sends one message to each rank, waits for a message from each rank, and returns the received
+        messages. Both lists are in the order of ranks.
 
         Raises:
             RankLostError: a rank has ended.

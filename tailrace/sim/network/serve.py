@@ -5,8 +5,8 @@
         ...                                     # any P4Runtime client: the CLI, p4runtime-shell, finsy
 
 Clients see the switches as they are at the current virtual time, and may change them. Packet-outs are sent
-at once, at this time; packets in queues stay there. While clients are served, the network's own controller is
-not the primary client, so clients may use any election id; afterwards it becomes primary again.
+at once, at this time; packets in queues stay there. While clients are served, the network's endpoint is not
+the primary client, so clients may use any election id; afterwards the endpoint becomes primary again.
 """
 
 from __future__ import annotations

@@ -31,5 +31,5 @@ class SwitchNode:
         return self.net.to_cpu(self.number)
 
     def settle(self) -> None:
-        """Makes the switch carry out what is due now; called after its state was changed."""
+        """Makes the switch handle the events that are due now; called after a change of its state."""
         self.net.settle(self.number)

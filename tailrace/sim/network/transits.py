@@ -35,8 +35,8 @@ _FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
 class WireTransit:
     """A frame on a wire: when its first bit was sent, and when its last bit arrived, or would have arrived.
 
-    A frame of a switch may have been sent earlier: the network notices it at the switch's next event.
-    `frame` is empty while it is under way; `ip_at` is the offset of its IPv4 header, None if it has none.
+    A switch may have sent the frame before `sent_ps`: the network notices the frame at the switch's next
+    event. `frame` is empty while the frame is under way; `ip_at` is the offset of its IPv4 header, or None.
     """
 
     wire: Wire

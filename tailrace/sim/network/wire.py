@@ -25,11 +25,11 @@ class WireEvent(Enum):
     """What has happened to the frame with which a tap is called."""
 
     SENT = "sent"
-    """Its first bit goes out now."""
+    """The frame's first bit leaves now."""
     RECEIVED = "received"
-    """Its last bit has arrived now."""
+    """The frame's last bit arrives now."""
     LOST = "lost"
-    """It would have been received now, but a fault lost it."""
+    """The frame would be received now, but a fault loses it."""
 
 
 _EVENTS = (WireEvent.SENT, WireEvent.RECEIVED, WireEvent.LOST)
@@ -66,7 +66,7 @@ class Wire:
 
     @property
     def name(self) -> str:
-        """Its name in messages and captures, such as `leaf1:3>spine1:1`."""
+        """The wire's name in messages and captures, such as `leaf1:3>spine1:1`."""
         return f"{self.source.node}:{self.source.port}>{self.target.node}:{self.target.port}"
 
     @property
@@ -90,7 +90,7 @@ class Wire:
         return counts.cut + counts.dropped
 
     def tap(self, tap: Tap) -> None:
-        """Has a function called for each event of this wire."""
+        """From now on, `tap` is called for each event of this wire."""
         if not self._taps:
             self._net.tap(self.index, self._call_taps)
         self._taps.append(tap)

@@ -76,7 +76,7 @@ def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
     if layout is None or len(udp) < layout.start("AETH"):
         return None
     opcode = _number(udp, layout, "BTH.opcode")
-    # the layout ends with AETH, since a BTH's trailer (ICRC) comes after the payload
+    # the layout ends with AETH, because RoCEv2's trailer (ICRC) comes after the payload
     return RoceHeader(
         src=str(IPv4Address(_number(ip, _IP, "IP.src"))),
         dst=str(IPv4Address(_number(ip, _IP, "IP.dst"))),

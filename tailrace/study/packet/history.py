@@ -9,7 +9,7 @@ from tailrace.switch.trace import Trace
 
 
 class QueueOvertaker(msgspec.Struct, frozen=True):
-    """A packet that was enqueued at a port later than another and dequeued earlier."""
+    """A packet that was enqueued at a port later than the packet of the history, and dequeued earlier."""
 
     packet: str
     priority: int
@@ -20,8 +20,9 @@ class QueueOvertaker(msgspec.Struct, frozen=True):
 class QueueWait(msgspec.Struct, frozen=True):
     """The packet in a queue, which had `packets` packets and `bytes` bytes when it was enqueued.
 
-    It waited from `queued_ps` to `left_ps` (None: it never left); PFC paused it for `paused_ps` of that.
-    `passed_by` packets were enqueued later at that port and dequeued earlier; `passed` has the first of them.
+    It waited from `queued_ps` to `left_ps` (None: it never left); for `paused_ps` of this time PFC paused the
+    queue. `passed_by` packets were enqueued later at that port and dequeued earlier; `passed` lists the first
+    of them.
     """
 
     port: int
@@ -42,7 +43,7 @@ class QueueWait(msgspec.Struct, frozen=True):
 class LinkTransit(msgspec.Struct, frozen=True):
     """The packet on a wire, from the departure of its first bit to the arrival of its last bit.
 
-    This takes `transmission_ps` + `propagation_ps`; the latter includes the latency of the switch at the end.
+    The transit takes `transmission_ps` + `propagation_ps`, which includes the latency of the next switch.
     `arrived_ps` is None if the packet was lost, or was still on the wire when the run ended; see `fate`.
     """
 
@@ -60,9 +61,9 @@ class Hop(msgspec.Struct, frozen=True):
     """The packet in a switch, from its arrival on.
 
     `rounds` is how often it was recirculated or resubmitted, and `round_ps` the time that this took outside
-    queues. `dropped` is the switch's reason to drop it; `out` is None then. `noted` has the flags that a
-    Flowcut switch set in its shim: `drained` if it starts a flowcut after one that was ended because of
-    congestion, `moved` if the flow has left a withdrawn path.
+    queues. `dropped` is the switch's reason to drop the packet; `out` is None then. `noted` lists the flags
+    that a Flowcut switch set in the packet's shim: `drained` if the packet starts a flowcut after a drain
+    because of congestion, `moved` if the flow has left a withdrawn path.
     """
 
     switch: str
@@ -91,7 +92,7 @@ class Overtaker(msgspec.Struct, frozen=True):
 
 class SourceActivity(msgspec.Struct, frozen=True):
     """Counters of the source's NIC for the flow since its previous transmission at `since_ps` (None: since
-    the start); their names are those of hosts.flows.observation.
+    the start); hosts.flows.observation describes them.
 
     `drained_ns` includes pauses that switches requested; `explored` and `reused` show how a NIC with path
     selection chose the path of this transmission.
@@ -114,8 +115,8 @@ class SourceActivity(msgspec.Struct, frozen=True):
 class Transmission(msgspec.Struct, frozen=True):
     """A transmission of the packet; `again` marks a retransmission.
 
-    `delivered_ps` is None if it was lost or trimmed. Otherwise `delivered_ps - first.sent_ps` is the sum of
-    queueing, recirculation, transmission and propagation times.
+    `delivered_ps` is None if the packet was lost or trimmed. Otherwise `delivered_ps - first.sent_ps` is the
+    sum of queueing, recirculation, transmission and propagation times.
     """
 
     again: bool

@@ -24,12 +24,12 @@ class WirePath:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The nodes that it reached, starting with the source."""
+        """The nodes that the transmission reached, starting with the source."""
         reached = [transit.wire.target.node for transit in self.transits if transit.fate is Fate.RECEIVED]
         return (self.transits[0].wire.source.node, *reached)
 
     def delivered_ps(self, host: str) -> int | None:
-        """The time when it was delivered to a host untrimmed; None if it was not."""
+        """The time when the packet was delivered to a host untrimmed; None if that did not happen."""
         last = self.transits[-1]
         untrimmed = last.virtual_bytes == self.transits[0].virtual_bytes
         received = last.fate is Fate.RECEIVED and last.wire.target.node == host

@@ -186,12 +186,12 @@ class _HistoryBuilder:
         """The NIC's activity before a transmission; None if more was sent before the counters were read."""
         before = self._previous(transmission)
         now = self._sender.get(transmission.sent_ps)
-        was = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)
-        if now is None or was is None or now.packets != was.packets + 1:
+        earlier = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)
+        if now is None or earlier is None or now.packets != earlier.packets + 1:
             return None
         names = [name for name in SourceActivity.__struct_fields__ if name != "since_ps"]
-        done = {name: getattr(now, name) - getattr(was, name) for name in names}
-        return SourceActivity(since_ps=None if before is None else before.sent_ps, **done)
+        counts = {name: getattr(now, name) - getattr(earlier, name) for name in names}
+        return SourceActivity(since_ps=None if before is None else before.sent_ps, **counts)
 
     def _hop(self, transit: WireTransit) -> tuple[Hop, WireTransit | None]:
         """A switch that the packet reached, and the transit by which it left."""
@@ -228,7 +228,9 @@ class _HistoryBuilder:
         return hop, out
 
     def _why(self, tracked: TrackedPacket) -> str | None:
-        """Why a switch dropped the packet: the reason that its P4 program counted, else the switch's."""
+        """Why a switch dropped the packet: the switch's reason, with the reason that its P4 program counted,
+        if any; None if the packet was not dropped.
+        """
         for step in tracked.trace.steps if tracked.trace is not None and tracked.drop else ():
             if isinstance(step, CountEvent) and step.name.rpartition(".")[2] == DROPS:
                 return f"{tracked.drop}, {drop_reason(self._program, step.index)}"
@@ -237,8 +239,8 @@ class _HistoryBuilder:
     def _sent_by(self, switch: str, port: int, sent_ps: int) -> WireTransit | None:
         """The transit that a switch started at `sent_ps`; None if the run ended before the transit.
 
-        Of the transits on a wire, it is the first that ends after `sent_ps` plus the propagation delay, since
-        earlier ones had ended by then.
+        That is the first transit on the wire that ends after `sent_ps` plus the propagation delay: earlier
+        transits have ended by then.
         """
         later = [
             transit

@@ -6,8 +6,8 @@
     track_packets(run, arrivals, flow, sent, report)   # traces of packets by arrival at a switch, and
                                                        # the counts of the source's NIC at some transmissions
 
-A run in virtual time is deterministic, so the first repetition gives the arrivals at switches. The second
-one traces only the switches that the packet reaches, each until it has left.
+A run in virtual time is deterministic, so the first repetition shows when the packet arrives at switches. The
+second repetition traces only these switches, each until the packet has left it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.tracking import Arrival, PacketTracker, TrackedPacket
 
 POLL_NS = 1000
-"""Interval at which the trace of a switch is polled: within it 64 ports at 400 Gb/s with packets of 1 KiB do
-not fill the trace buffer.
+"""Interval at which the trace of a switch is polled: in this time 64 ports at 400 Gb/s with packets of 1 KiB
+do not fill the trace buffer.
 """
 
 _DIGITS = 12
@@ -78,11 +78,11 @@ class FinishedRun:
 
 
 def open_run(folder: Path) -> FinishedRun:
-    """The finished run in virtual time that a folder has.
+    """The finished run in virtual time that a folder contains.
 
     Raises:
-        FileError: the folder has no such run, or a file in it was changed.
-        SpecError: its specs cannot be used here.
+        FileError: the folder contains no such run, or a file in it was changed.
+        SpecError: the run's specs cannot be used here.
     """
     path = folder / SUMMARY
     if not path.is_file():
@@ -125,15 +125,15 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
 
 
 def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
-    """Why the trace of a run differs, as far as is known."""
-    was = str(run.summary.trace_sha256)
+    """The message that the trace of a run differs, with the probable cause."""
+    former = str(run.summary.trace_sha256)
     cause = (
         "the P4 program has changed since"
         if p4_sha256 != run.summary.p4_sha256
         else "code, plug-ins or files that the specs name have changed since"
     )
     return (
-        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {was[:_DIGITS]}): {cause};"
+        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {former[:_DIGITS]}): {cause};"
         " run it again"
     )
 

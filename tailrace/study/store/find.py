@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of finished runs by their specs.
+"""Filters of finished runs by their specs. Each filter is KEY=SPEC:
 
 scheme=flowcut                     with any options
-scheme=flowcut:variant=nic         with this option, and any others
+scheme=flowcut:variant=nic         with this option and any other options
 topology=fat-tree:k=8
 fault=link-slow:factor=0.1         one of the run's faults; fault=none: runs without faults
 seed=1..3
@@ -19,7 +19,7 @@ from tailrace.spec.suggest import expected
 from tailrace.study.store.record import Record
 
 KEYS_OF = {"faults": "fault", "mtu_bytes": "mtu", "sample_ns": "sample"}
-"""Keys of experiment files by the name of a record's field, if the two differ."""
+"""Keys of experiment files by the field of a record, for fields with another name."""
 
 _FIELDS = {key: field for field, key in KEYS_OF.items()}
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
@@ -31,10 +31,10 @@ def tests(filters: Iterable[str]) -> list[Test]:
     """The predicates of some filters.
 
     Args:
-        filters: each KEY=SPEC, with keys of experiment files.
+        filters: each KEY=SPEC; KEY is a key of experiment files.
 
     Raises:
-        SpecError: no such key, or an invalid spec.
+        SpecError: a key does not exist, or a spec is invalid.
     """
     return [_test(text) for text in filters]
 
@@ -70,7 +70,7 @@ def _seeds(text: str, value: str) -> Test:
 
 
 def _fits(text: str, name: str, options: Mapping[str, str]) -> bool:
-    """Whether a spec has a name and at least these options."""
+    """Whether the spec `text` has this name and at least these options."""
     try:
         spec = parse(text)
     except SpecError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A finished run as one line of JSON: its specs, the code that ran it, and the measurements that pages need.
 
-It does not contain flows, so slowdown by flow size (chart `sizes`) needs the folders of runs.
+A record contains no flows, so the chart `sizes` (slowdown by flow size) needs the folders of runs.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tailrace.results.summary import OF_THE_RUN_ITSELF, Summary
 from tailrace.study.task import Task, code_of
 
 MOST_CODES = 8
-"""Most code hashes in each list of a record."""
+"""Maximum number of code hashes in each list of a record."""
 
 _NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task", "words"}
-"""Keys of a summary that describe how the run was executed, not its results, and are not compared."""
+"""Keys of a summary that describe how the run was executed; comparisons of results ignore them."""
 
 _OF_BOTH = ("scheme", "topology", "seed", "target")
-"""Keys that both the specs of a record and its summary have."""
+"""Keys that are both in the specs of a record and in its summary."""
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -41,12 +41,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A stored run, which is one line of a file.
 
     run: the run's id, a hash of the specs and the contents of their files (identity.py)
-    specs: the specs of the experiment, without defaults
+    specs: the specs of the experiment, without defaults (key `words` of the line)
     files: the SHA-256 of each file that the specs name
     ran: hashes of code that gave this result, the oldest first
     differs: hashes of code that gave another result
-    metrics: by name; None for those that were computed, but that the run does not have
-    gaps: the bins of gaps.parquet: alternately a bin's lower edge in ns and its count
+    metrics: values by name; None: the metric was computed, but is not defined for the run
+    gaps: the bins of gaps.parquet: a bin's lower edge in ns, its count, the next bin's lower edge, and so on
     """
 
     run: ShortHash
@@ -72,7 +72,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def scheme(self) -> str:
-        """The name of its scheme without options, which names the file of the run."""
+        """The name of the run's scheme without options; the file of the run has this name."""
         return self.summary.scheme.partition(":")[0]
 
     @property
@@ -89,11 +89,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def measured(self) -> dict[str, float]:
-        """The metrics that the run has."""
+        """The metrics that have a value."""
         return {name: value for name, value in self.metrics.items() if value is not None}
 
     def knows(self, names: Iterable[str]) -> bool:
-        """Whether all of these metrics, as far as they are computed from runs, were computed for this one."""
+        """Whether these metrics were computed for the run; metrics not computed from runs are ignored."""
         return {split_class(name)[0] for name in names} & set(_computed()) <= self.metrics.keys()
 
     def result(self, task: Task) -> Result:
@@ -111,7 +111,7 @@ def record_of(task: Task, result: Result) -> Record:
     """The record of a task's result.
 
     Raises:
-        ValueError: it was not run in virtual time, so there is no trace to compare with another run.
+        ValueError: the task did not run in virtual time, so it has no trace hash to compare with other runs.
     """
     specs, files = specs_of(task.experiment), files_of(task.experiment)
     gaps = result.gaps
@@ -127,7 +127,7 @@ def record_of(task: Task, result: Result) -> Record:
 
 
 def _computed() -> list[str]:
-    """The names of the metrics that are computed from runs, without classes of flows."""
+    """The names of the metrics that are computed from runs, without a class of flows in the name."""
     return [name for name, entry in metrics().items() if entry.compute is not None]
 
 
@@ -137,9 +137,10 @@ def without_seed(specs: Mapping[str, Any]) -> bytes:
 
 
 def differences(old: Record, new: Record) -> list[str]:
-    """The metrics and keys whose value changed or is missing in the newer of two runs of the same specs.
+    """The names of metrics and summary keys whose values in `old` differ or are missing in `new`.
 
-    A metric that was computed for only one of the two is ignored, since the registry of metrics changes.
+    Both records have the same specs. Metrics are added and removed over time, so a metric that was computed
+    for only one of the two records is ignored.
     """
     names = ["trace"] if old.summary.trace_sha256 != new.summary.trace_sha256 else []
     names += _unlike("", _compared(old), _compared(new))
@@ -152,15 +153,15 @@ def _compared(record: Record) -> dict[str, Any]:
     return {key: value for key, value in summary.items() if key not in {*_NOT_COMPARED, "trace_sha256"}}
 
 
-def _unlike(before: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The keys of the older mapping whose values differ in the newer one, each with the prefix `before`."""
+def _unlike(prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys of `old` whose values differ or are missing in `new`, each with `prefix` before it."""
     keys = []
     for key, value in old.items():
         other = new.get(key)
         if isinstance(value, dict) and isinstance(other, dict):
-            keys += _unlike(f"{before}{key}.", value, other)
+            keys += _unlike(f"{prefix}{key}.", value, other)
         elif value != other:
-            keys.append(before + key)
+            keys.append(prefix + key)
     return keys
 
 
@@ -179,6 +180,6 @@ def joined(old: Record | None, new: Record) -> Record:
 
 
 def _shortened(codes: tuple[str, ...], but: str = "") -> tuple[str, ...]:
-    """At most MOST_CODES of the code hashes, without duplicates and `but`: the first, and the latest."""
+    """The code hashes without duplicates and without `but`: the first and the latest, at most MOST_CODES."""
     codes = tuple(code for code in dict.fromkeys(codes) if code != but)
     return codes if len(codes) <= MOST_CODES else (codes[0], *codes[1 - MOST_CODES :])

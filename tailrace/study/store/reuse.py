@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses stored runs instead of new ones: a task is not run if the store has a run of its specs.
+"""Uses stored runs instead of new runs: a task is not run if the store has a run of the same specs.
 
-Stored runs of earlier code are used, too; their number is reported and shown on the page. `--again` runs all
-tasks again and reports which results have changed.
+Stored runs of earlier code are used, too; their number is reported and shown on the page of results.
+`--again` runs all tasks again and reports which results have changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def stored_runs(store: Store, tasks: Iterable[Task], needs: Sequence[str] = ()) 
     Args:
         store: the finished runs.
         tasks: the tasks to look up; a stored run may be of other code.
-        needs: metrics that must have been computed for a run.
+        needs: metrics that must have been computed for a stored run.
 
     Raises:
         FileError: a file of the store cannot be read, or a line in it is invalid.
@@ -64,14 +64,14 @@ def run_stored(
         where: the workers that run tasks.
         display: shows the progress.
         again: run all tasks, even those with a stored run.
-        needs: metrics that must have been computed for a run.
+        needs: metrics that must have been computed for a stored run.
 
     Returns:
-        The outcome of each task, and a note for the page about runs of earlier code; empty without such runs.
+        The outcome of each task by its key, and a note for the page about runs of earlier code, or "".
 
     Raises:
         SpecError: the store or the cluster cannot be used, or a result cannot be written.
-        RunError: a line cannot be written.
+        RunError: a run cannot be written to the store.
     """
     refuse_links(root, (task.out for task in tasks if not (root / task.out / SUMMARY).exists()))
     stored = {} if again else stored_runs(store, tasks, needs)
@@ -89,12 +89,12 @@ def run_stored(
 
 
 def _is_current(record: Record, task: Task) -> bool:
-    """Whether the present code gave the stored result."""
+    """Whether the present code produced the stored result."""
     return code_of(task.experiment) in record.ran
 
 
 def store_writer(store: Store, display: Display) -> OnResult:
-    """Returns a function that adds a result to the store, and warns if it differs from the stored run."""
+    """Returns a function that adds a result to the store, and warns if the stored run differs."""
 
     def write(task: Task, result: Result) -> None:
         if isinstance(result.summary.trace_sha256, UnsetType):
@@ -111,7 +111,7 @@ def store_writer(store: Store, display: Display) -> OnResult:
 
 
 def _write_summary(result: Result, folder: Path) -> None:
-    """Writes the summary of a stored run, unless its folder has one."""
+    """Writes the summary of a stored run, unless the run's folder has a summary."""
     if not (folder / SUMMARY).exists():
         with atomic_folder(folder) as partial:
             (partial / SUMMARY).write_text(to_json(result.summary), "utf-8")

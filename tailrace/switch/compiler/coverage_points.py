@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage points of a program, with the indexes of their counters in a tracing build."""
+"""Coverage points of a program, with the indexes of their counters in a tracing build (docs/glossary.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Kind = Literal["state", "select", "extract", "action", "statement", "table", "co
 class CoveragePoint:
     """A part of a program that a packet may execute.
 
-    `name` is that of the state, action, table or condition; `what` is the part, such as a statement.
+    `name` is the name of the state, action, table or condition. `what` is its part: a statement, a
+    transition, hit or miss, true or false; empty for the whole state or action.
     """
 
     kind: Kind
@@ -25,6 +26,7 @@ class CoveragePoint:
 
 
 _Key = tuple[str, int, int]
+"""Kind, index of the state, action, table or pipeline, and number of the part in it."""
 
 
 class CoveragePoints:
@@ -35,8 +37,8 @@ class CoveragePoints:
         self._indexes: dict[_Key, int] = {}
         for index, state in enumerate(model.parser.states):
             self._add(("state", index, 0), CoveragePoint("state", state.name, ""))
-            for at, op in enumerate(state.ops):
-                self._add(("op", index, at), _of_parser(state.name, op))
+            for i, op in enumerate(state.ops):
+                self._add(("op", index, i), _of_parser(state.name, op))
             if state.key and state.transitions:
                 for case, transition in enumerate(state.transitions):
                     self._add(
@@ -47,10 +49,10 @@ class CoveragePoints:
                 self._add(("select", index, len(state.transitions)), default)
         for action in model.actions:
             self._add(("action", action.index, 0), CoveragePoint("action", action.name, "", action.source))
-            for at, statement in enumerate(action.body):
-                self._add(("statement", action.index, at), _of_statement(action.name, statement))
-        for at, statement in enumerate(model.deparser_calls):
-            self._add(("deparser", 0, at), _of_statement("deparser", statement))
+            for i, statement in enumerate(action.body):
+                self._add(("statement", action.index, i), _of_statement(action.name, statement))
+        for i, statement in enumerate(model.deparser_calls):
+            self._add(("deparser", 0, i), _of_statement("deparser", statement))
         for pipeline in (model.ingress, model.egress):
             self._pipeline(model, pipeline)
 
@@ -74,7 +76,7 @@ class CoveragePoints:
         self.all.append(point)
 
     def index(self, kind: str, index: int, part: int = 0) -> int:
-        """The index of a coverage point in `all`."""
+        """The index in `all` of the coverage point with this key."""
         return self._indexes[kind, index, part]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of a program: trees in which every name is already resolved to an index.
+"""Expressions of a program: trees that refer to objects by index, not by name.
 
 Values are integers of unlimited range, as BMv2 evaluates them; only the assignment to a field truncates
 a value to the field's width (behavioral-model docs/JSON_format.md).
@@ -19,7 +19,7 @@ class HeaderInst:
 
 @dataclass(frozen=True, slots=True)
 class StackElem:
-    """An element of a header stack at an index known at run time only."""
+    """An element of a header stack at an index that is known only at run time."""
 
     stack: int
     index: Expr
@@ -41,7 +41,7 @@ class UnionInst:
 
 @dataclass(frozen=True, slots=True)
 class UnionStackElem:
-    """An element of a stack of unions at an index known at run time only."""
+    """An element of a stack of unions at an index that is known only at run time."""
 
     stack: int
     index: Expr
@@ -114,7 +114,7 @@ class Lookahead:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operator with its operands; ``name`` is BMv2's (``+``, ``two_comp_mod``, ``b2d`` ...)."""
+    """An operator with its operands; ``name`` is its name in BMv2 (``+``, ``two_comp_mod``, ``b2d`` ...)."""
 
     name: str
     args: tuple[Expr, ...]
@@ -122,8 +122,8 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class StackCount:
-    """The number of elements in a header or union stack (``size_stack``), or with ``minus_one`` the index
-    of the last one (``last_stack_index``).
+    """The number of elements that the parser has filled in a header or union stack (``size_stack``); with
+    ``minus_one``, the index of the last of them (``last_stack_index``).
     """
 
     stack: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checked v1model program: objects refer to each other by index, and nothing is left as JSON.
+"""A checked v1model program: objects that refer to each other by index.
 
-An object's index is its position in the tuple that holds it; the generated C, the runtime and the
-control plane use the same indexes. Widths are in bits unless a name says bytes.
+An object's index is its position in the tuple that contains it; the generated C, the runtime and the
+control plane use the same indexes. Widths are in bits unless a name contains "bytes".
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Source:
 class FieldType:
     """A field of a header type; for a ``varbit`` field, bits is the maximum width.
 
-    ``saturating``: an assigned value is clamped to the field's range, not truncated. ``hidden``: this is the
-    field ``$valid$``, which is no part of the packet: 1 while the header is valid, else 0, or what the
-    program writes to it. Only header types whose ``$valid$`` the program writes have this field.
+    ``saturating``: an assigned value is clamped to the field's range, not truncated.
+
+    ``hidden``: the field is ``$valid$``, which is not part of the packet. It is 1 if the header is valid,
+    else 0, unless the program writes another value. Header types have it only if the program writes it.
     """
 
     name: str
@@ -54,7 +55,7 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class HeaderType:
-    """A header type. Its fixed-width fields add up to whole bytes; a hidden field is the last one."""
+    """A header type. Its fixed-width fields add up to whole bytes; a hidden field is the last field."""
 
     index: int
     name: str
@@ -83,7 +84,7 @@ class HeaderType:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header instance. ``stack``, ``union``: index of the one that contains it, and its position there."""
+    """A header instance. ``stack``, ``union``: index of the stack or union with it, and position there."""
 
     index: int
     name: str
@@ -105,7 +106,11 @@ class HeaderStack:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """A header union. ``members``: header indexes in the order of its type; ``kind``: the type's index."""
+    """A header union.
+
+    ``members``: header indexes in the order of the union's type
+    ``type``, ``kind``: name and index of the type
+    """
 
     index: int
     name: str
@@ -129,7 +134,7 @@ class UnionStack:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A call of a BMv2 primitive: its name and resolved operands (see ``read.actions``), the P4 ``text``."""
+    """A call of a BMv2 primitive: name, operands (see ``read.actions``), and P4 source ``text``."""
 
     op: str
     args: tuple[object, ...]
@@ -157,12 +162,12 @@ class Action:
 
     @property
     def limbs(self) -> int:
-        """Number of 64-bit limbs of its parameters."""
+        """Number of limbs (64-bit words) of the parameters."""
         return sum(limbs_of(p.bits) for p in self.params)
 
 
 def limbs_of(bits: int) -> int:
-    """Number of 64-bit limbs that hold a value of that width (at least one)."""
+    """Number of 64-bit limbs of a value of that width (at least one)."""
     return max(1, (bits + 63) // 64)
 
 
@@ -173,7 +178,8 @@ def limbs_of(bits: int) -> int:
 class Extract:
     """Extraction into a header, or into the next element of a header stack or a stack of unions.
 
-    Exactly one of the first three is set; ``union_stack`` is (stack, member), ``length`` the varbit's width.
+    Exactly one of ``target``, ``stack`` and ``union_stack`` (stack, member) is set. ``length`` is the width
+    of the varbit field, ``max_bytes`` the maximum length of the header.
     """
 
     target: HeaderRef | None = None
@@ -324,7 +330,7 @@ class KeyField:
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
-    """An entry that the program itself declares. The entry with the largest priority wins."""
+    """A table entry that the program declares. If several match, the largest priority is used."""
 
     key: bytes
     mask: bytes
@@ -338,7 +344,8 @@ class ConstEntry:
 class Table:
     """A match-action table. ``next_*`` name the next node of the pipeline; None is the end.
 
-    ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``), else on the action.
+    ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``); otherwise on the action
+    (``next_by_action``, ``next_default``).
     ``kind``: BMv2's table type; ``indirect_ws`` has an action profile with a selector.
     """
 
@@ -372,7 +379,7 @@ class Table:
 
     @property
     def is_call(self) -> bool:
-        """Whether it only runs a default action with constant arguments: p4c's form of an action call."""
+        """Whether the table only runs a constant default action, as p4c compiles an action call."""
         return (
             not self.key
             and self.kind == "simple"
@@ -426,7 +433,7 @@ class Profile:
 
     @property
     def with_selector(self) -> bool:
-        """Whether groups are possible."""
+        """Whether the profile can have groups."""
         return self.selector is not None
 
 

@@ -21,7 +21,7 @@ from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, loc
 from tailrace.switch.compiler.model import Model
 
 _MODEL = "model"
-"""The kind of the cache's entries that contain parsed models."""
+"""The kind of cache entries that contain parsed models."""
 
 _MAX_FRAME_BYTES = 1 << 20
 """Largest stack frame of a C function: the stack has 8 MiB, and an overflow crashes at the first packet."""
@@ -65,7 +65,7 @@ class SwitchProgram:
 
 def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
     """Parses a program, or loads its model from the cache in a tenth of the time."""
-    # imported late: a switch with cached programs does not need it
+    # imported late: a switch with cached programs does not need the reader
     from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 
     read: list[Model] = []
@@ -74,7 +74,7 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
         read.append(read_bmv2_json(text, source))
         return pickle.dumps(read[0])
 
-    # models that pickle refuses, such as those with deeply nested expressions, are not cached
+    # models that cannot be pickled, such as those with deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
         octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not read:
@@ -120,17 +120,18 @@ def load_program(
     sanitize: bool = False,
     options: Sequence[str] = (),
 ) -> SwitchProgram:
-    """Reads and compiles a program; the code comes from the cache when nothing has changed.
+    """Reads and compiles a program; the compiled code comes from the cache if nothing has changed.
 
     Args:
         text: BMv2 JSON as p4c writes it.
         source: name of the JSON file, for messages.
-        cache_dir: where compiled code is kept; None: the user's cache folder.
+        cache_dir: folder for compiled code; None: the user's cache folder.
         sanitize: compile with address and undefined-behaviour sanitizers.
         options: further options of the C compiler, such as `-O0`.
 
     Raises:
-        CompilerError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
+        CompilerError: the JSON is invalid or uses an unsupported construct.
+        NotCompiledError: the C compiler failed.
     """
     digest = hashlib.sha256(text).hexdigest()
     model = _model(text, digest, source, cache_dir)
@@ -144,7 +145,7 @@ def load_program(
 def known_program(
     text: bytes, *, source: str = "<json>", cache_dir: Path | None = None
 ) -> SwitchProgram | None:
-    """As `load_program`, but from the cache alone; None if the model or the code is not cached."""
+    """Like `load_program`, but only from the cache; None if the model or the code is not cached."""
     digest = hashlib.sha256(text).hexdigest()
     octets = cached(_MODEL, _cache_key(digest, source), cache_dir)
     if octets is None:
@@ -174,7 +175,7 @@ def _recipe(
         functools.partial(_c_text, model, source, tracing),
         sanitize=sanitize,
         cache_dir=cache_dir,
-        # hidden symbols: each program contains its own copy of the data plane
+        # hidden symbols: each program contains a separate copy of the data plane
         options=(
             "-fvisibility=hidden",
             f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over expression trees."""
+"""Traversal of expression trees."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from tailrace.cbuild.errors import BuildError
 
 @functools.cache
 def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
-    """Loads the runtime so that programs that are loaded later find its symbols."""
+    """Loads the runtime with global symbols, so that programs loaded later can link to it."""
     return runtime_recipe(sanitize).load(ctypes.RTLD_GLOBAL)
 
 
 def runtime_recipe(sanitize: bool = False) -> Recipe:
-    """How the runtime is compiled."""
+    """The recipe that compiles the runtime."""
     sources = sorted(RUNTIME.glob("tr_*.c"))
     return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
 

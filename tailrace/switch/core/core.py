@@ -24,7 +24,7 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
 
 
 def ps(time_ns: int) -> int:
-    """A time or duration in the core's ps, limited to the longest that the core can count."""
+    """Converts a time or duration to ps, the unit of the core; at most the core's longest time."""
     return min(time_ns, MAX_NS) * PS_PER_NS
 
 
@@ -46,7 +46,7 @@ class Core:
 
     @property
     def address(self) -> int:
-        """The pointer as an integer, for C code that is called without these headers."""
+        """The pointer as an integer, for C functions of other bindings."""
         return int(ffi.cast("uintptr_t", self.handle))
 
     @property
@@ -66,7 +66,7 @@ class Core:
         return self._program.model
 
     def _do(self, what: str, call: Callable[..., int], *arguments: object) -> int:
-        """Calls a C function that can fail; `what` names the object that it works on, for error messages.
+        """Calls a C function that can fail; `what` names the object of the call, for error messages.
 
         Raises:
             StateError: the call failed, or a number does not fit its C type.

@@ -45,7 +45,7 @@ class TargetEncoder:
         """Encodes one target.
 
         Raises:
-            StateError: no such action, wrong number of parameters, or a value too large.
+            StateError: the action does not exist, or number or size of the values do not fit.
         """
         if not isinstance(target, ActionCall):
             kind = _MEMBER if isinstance(target, MemberRef) else _GROUP

@@ -13,10 +13,10 @@ from tailrace.switch.core.lib import ffi
 from tailrace.switch.core.types import COLOUR_NUMBERS, ColourCounts, MeterRates, StateError
 
 MAX_CELLS = 4096
-"""Most cells to read or write in one call. It has the switch's lock for some 10 us; packets wait then."""
+"""Maximum number of cells in one call, which has the switch's lock for some 10 us; packets wait meanwhile."""
 
 Raw = Any
-"""64-bit integers: a C array ``uint64_t[]``, or a sequence of int."""
+"""Several 64-bit integers: a C array ``uint64_t[]``, or a sequence of int."""
 
 
 def cell_ranges(size: int, most: int = MAX_CELLS) -> Iterator[tuple[int, int]]:
@@ -26,7 +26,7 @@ def cell_ranges(size: int, most: int = MAX_CELLS) -> Iterator[tuple[int, int]]:
 
 
 class ExternControl(Core):
-    """Control of externs. A call for several cells reads or writes them atomically, at most `MAX_CELLS`."""
+    """Control of externs. A call for several cells, at most `MAX_CELLS`, reads or writes them atomically."""
 
     def counter_read(self, counter: int, index: int) -> tuple[int, int]:
         """Bytes and packets of one cell of a counter."""

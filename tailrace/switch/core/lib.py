@@ -13,7 +13,7 @@ from tailrace.switch.core.build import runtime_library
 
 ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_tracer.h"])
 C = headers.numbers(ffi)
-"""The constants of the headers, as attributes of the same names."""
+"""The constants of the headers, as attributes."""
 
 MAX_PORT: int = C.TR_MAX_PORTS - 1
 """Largest port number: v1model's port numbers have 9 bits."""

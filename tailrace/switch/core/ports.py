@@ -86,7 +86,7 @@ class PortControl(Core):
         self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
-        """PFC counts of a port and priority; durations end at `at_ns`, or at the switch's time if later."""
+        """PFC counts of a port and priority, up to `at_ns`, or up to the switch's time if that is later."""
         raw = ffi.new("tr_pfc_stats *")
         self._pfc_read(port, priority, at_ns, raw)
         return PfcStats(**fields(raw))
@@ -145,7 +145,7 @@ class PortControl(Core):
             self._do(f"port {port}, queue", self._lib.tr_queue_rate_pps, port, which, rate_pps)
 
     def queue_depth(self, port: int, priority: int = 0) -> tuple[int, int]:
-        """The packets and bytes that wait in a queue now."""
+        """The number of packets and of bytes that wait in a queue."""
         packets, bytes_ = ffi.new("uint32_t *"), ffi.new("uint64_t *")
         self._do(
             f"port {port}, queue {priority}",
@@ -164,13 +164,13 @@ class PortControl(Core):
         return PortStats(**fields(raw))
 
     def drops(self) -> dict[str, int]:
-        """Dropped packets by reason; reasons without drops are left out."""
+        """Numbers of dropped packets by reason, without reasons that did not occur."""
         counts = ffi.new("uint64_t[]", C.TR_DROP_COUNT)
         self._lib.tr_drops_read(self.handle, counts)
         return {ffi.string(self._lib.tr_drop_name(i)).decode(): n for i, n in enumerate(counts) if n}
 
     def account(self) -> FrameAccount:
-        """What became of all frames that the switch received or made."""
+        """Counts of all frames that the switch received or made, by what became of them."""
         raw = ffi.new("tr_account *")
         self._lib.tr_account_read(self.handle, raw)
         return FrameAccount(**fields(raw))

@@ -40,7 +40,7 @@ from tailrace.switch.core.types import (
 )
 
 LEVELS = ("trace", "info", "warning", "error")
-# how often to call tr_run at one time: it returns early while packets recirculate without time passing
+# maximum number of calls of tr_run at the same time; it returns early if packets loop without time passing
 _MAX_CALLS_AT_ONE_TIME = 64
 _MAX_DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
@@ -63,7 +63,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         self._code: ctypes.CDLL | None = None
         self._log: object = None
         self.on_program: Callable[[], None] | None = None
-        """Called when another program has been loaded, before anything else uses it."""
+        """Called when another program has been loaded, before other code uses that program."""
         self._program: SwitchProgram | None = None
         raw = {
             "drop_port": c.drop_port,
@@ -124,7 +124,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             self.on_program()
 
     def _set_storm_digests(self, model: Model) -> None:
-        """Has PFC storms reported by the digests of p4src/pfc/watch.p4, if the program declares them."""
+        """Makes PFC storms send the digests of p4src/pfc/watch.p4, if the program declares them."""
         known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
         begin, end = (known.get(name, -1) for name in STORM_DIGESTS)
         self._do("digests of storms", self._lib.tr_pfc_storm_digests, begin, end)
@@ -132,7 +132,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
     def _install(self, model: Model) -> None:
         """Installs the default actions and the constant entries that the program declares."""
         for t in model.tables:
-            # p4c makes a table of a direct call of an action; the generated code contains that action
+            # p4c compiles a direct call of an action to a table, but the generated code calls the action
             if t.default_action is not None and not t.is_call:
                 self.table_set_default(t.index, None)
             for e in t.entries:
@@ -148,7 +148,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
                 except StateError as error:
                     if error.code != "exists":
                         raise
-                    # a duplicate of an earlier entry: it could never match
+                    # a duplicate of an earlier entry can never match
 
     def exchange(self, other: V1ModelSwitch) -> None:
         """Exchanges program and state with another switch, which must not have received a packet yet.
@@ -178,7 +178,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             virtual_bytes: payload bytes after ``data`` that are only counted, not stored.
 
         Raises:
-            StateError: no such port, or a time out of range (0 to 213 days).
+            StateError: the port does not exist, or the time is out of range (0 to 213 days).
         """
         if not 0 <= at_ns <= lib.MAX_NS:
             raise StateError("range", f"time {at_ns} ns: expected 0 to {lib.MAX_NS}")
@@ -191,7 +191,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
 
     @contextmanager
     def between_packets(self) -> Iterator[None]:
-        """While the block runs no packet is processed: each packet sees all of its changes or none."""
+        """While the block runs, no packet is processed: its changes are atomic for packets."""
         self._lib.tr_switch_lock(self.handle)
         try:
             yield
@@ -239,14 +239,14 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             return records
         most = max(sum(map(limbs_of, bits)) for bits in self._digest_bits)
         time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
-        for _ in range(_MAX_DIGESTS):  # new ones may arrive as fast as this loop removes them
+        for _ in range(_MAX_DIGESTS):  # new messages may arrive as fast as this loop removes messages
             index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
             if index < 0:
                 break
-            limbs, values, at = ffi.unpack(raw, most), [], 0
+            limbs, values, offset = ffi.unpack(raw, most), [], 0
             for bits in self._digest_bits[index]:
-                values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
-                at += limbs_of(bits)
+                values.append(limbs_to_int(limbs[offset : offset + limbs_of(bits)]))
+                offset += limbs_of(bits)
             records.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
         return records
 
@@ -259,5 +259,5 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
 
         function = ffi.callback("tr_log_fn", call) if callback is not None else ffi.NULL
         self._lib.tr_set_log(self.handle, function, ffi.NULL)
-        # C has a bare pointer to the function: the reference keeps it alive as long as C may call it
+        # C has only a pointer to the function: this reference keeps the function alive while C may call it
         self._log = function

@@ -19,7 +19,7 @@ from tailrace.switch.core.types import (
 )
 
 EXPIRED_SCAN = 4096
-"""Entries whose idle timeouts one call checks by default; packets wait meanwhile."""
+"""Default number of entries whose idle timeouts one call checks; packets wait meanwhile."""
 
 
 class TableControl(Core):
@@ -40,19 +40,19 @@ class TableControl(Core):
         """Adds an entry.
 
         Args:
-            key: packed key fields; of a range field the lower bound.
-            mask: packed masks; of a range field the upper bound. Ignored by exact tables.
+            key: packed key fields; for a range field the lower bound.
+            mask: packed masks; for a range field the upper bound. Ignored by exact tables.
             prefix_bits: prefix length; LPM tables only.
             target: an encoded target is valid on all switches with the same program.
-            priority: ternary and range tables only; the largest value wins.
+            priority: ternary and range tables only; the matching entry with the largest value is used.
             timeout_ns: idle timeout, after which ``table_expired`` lists the entry; 0: never.
-            now_ns: time of creation; the switch's own time if that is later.
+            now_ns: time of creation, or the switch's time if that is later.
 
         Returns:
             the entry's handle.
 
         Raises:
-            StateError: ``exists``, ``full``, or bad arguments.
+            StateError: ``exists``, ``full``, or the code for an invalid argument.
         """
         raw = target.raw if isinstance(target, EncodedTarget) else self._encode(target)
         timeout_ps = ps(timeout_ns) if timeout_ns else 0
@@ -81,7 +81,7 @@ class TableControl(Core):
         self._do(f"table {table}, entry {handle}", self._lib.tr_table_delete, table, handle)
 
     def table_set_default(self, table: int, call: ActionCall | None) -> None:
-        """Sets the default action, which runs on a miss; None: the one that the program declares."""
+        """Sets the default action, which runs on a miss; None: the default action in the program."""
         if call is None:
             t = self.model.tables[table]
             if t.default_action is None:
@@ -144,7 +144,7 @@ class TableControl(Core):
         )
 
     def entry_last_hit_ns(self, table: int, handle: int) -> int:
-        """The time in ns at which an entry was last hit, or was created if it never was hit."""
+        """The time in ns at which an entry was last hit, or at which it was created if it was never hit."""
         time_ps = ffi.new("uint64_t *")
         self._do(f"table {table}, entry {handle}", self._lib.tr_entry_last_hit, table, handle, time_ps)
         return int(time_ps[0]) // PS_PER_NS
@@ -156,11 +156,11 @@ class TableControl(Core):
 
         Args:
             first: the handle to begin with.
-            scan: how many handles to check; packets wait meanwhile.
-            most: how many entries to list at most.
+            scan: the number of handles to check; packets wait meanwhile.
+            most: the maximum number of entries to list.
 
         Returns:
-            the handles of these entries, and the handle to continue with; 0: the end was reached.
+            the handles of the listed entries, and the handle to continue with; 0: the end was reached.
         """
         handles, position = ffi.new("int[]", most), ffi.new("uint32_t *", first)
         count = self._do(
@@ -169,7 +169,7 @@ class TableControl(Core):
         return ffi.unpack(handles, count), position[0]
 
     def member_add(self, profile: int, call: ActionCall) -> int:
-        """Adds a member; returns its handle, the smallest free one."""
+        """Adds a member; returns its handle, the smallest free number."""
         raw = self._encode(call)
         return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
 

@@ -42,8 +42,8 @@ class PfcConfig:
 
     `overrides` has the thresholds of single priorities; `quanta` is the requested pause, in 512 bit times.
     `watchdog` None: the default for the kind of the port's peer if that is known, else `Watchdog()`.
-    A received packet is queued `rise` priorities above the one it was sent with; PFC counts and pauses the
-    sender's priority.
+    A received packet is queued `rise` priorities above the priority with which it was sent; PFC counts and
+    pauses the sender's priority.
     """
 
     priorities: Sequence[int]
@@ -69,8 +69,8 @@ class PfcConfig:
 class BufferConfig:
     """The shared packet buffer of a switch: its size in `bytes`, headrooms included.
 
-    `alpha` makes thresholds dynamic: an ingress port and priority may use `alpha` times the free bytes, at
-    most its xoff. Each ingress port has `port_bytes` reserved for packets that are not lossless.
+    `alpha` makes thresholds dynamic: an ingress port and priority may use `alpha` times the free bytes, but
+    at most its XOFF threshold. Each ingress port has `port_bytes` reserved for packets that are not lossless.
     """
 
     bytes: int
@@ -112,7 +112,7 @@ class ActionCall:
 
 
 class EncodedTarget(NamedTuple):
-    """A target encoded for the core: `raw` is the C struct, `data` owns the memory to which it points."""
+    """A target encoded for the core: `raw` is the C struct, `data` keeps alive the memory it points to."""
 
     raw: object
     data: object
@@ -159,7 +159,7 @@ class MeterRates:
 
 
 COLOUR_NUMBERS: int = 2 * C.TR_COLOURS
-"""How many counts a meter has: bytes and packets of each of the three colours."""
+"""Number of counts of a meter: bytes and packets of each of the three colours."""
 
 ColourCounts = tuple[int, ...]
 """Green bytes, green packets, yellow bytes, yellow packets, red bytes, red packets."""
@@ -189,8 +189,8 @@ class FrameAccount:
 
     Each frame that was received (``rx``) or made in the switch (clone, multicast copy, pause frame) has been
     sent (``tx``) or dropped, or is in the switch (``held``: queued, recirculating, resubmitted or not yet
-    fetched). ``cut_virt`` was cut off by `truncate`. Held frames are counted by walking the lists of packets,
-    all others by counters. ``held_data`` counts held frames with virtual payload that are no copies.
+    fetched). ``cut_virt`` was removed by `truncate`. Held frames are counted by traversal of the packet
+    lists, all others by counters. ``held_data`` counts held frames with virtual payload that are not copies.
     """
 
     rx_frames: int
@@ -218,8 +218,8 @@ class FrameAccount:
 class PortStats:
     """Counts of one port since the switch was created.
 
-    ``paused_ns`` sums the finite PFC pauses of its queues, running ones up to their ends; ``pfc_ignored``
-    counts MAC control frames that were no valid PFC frames.
+    ``paused_ns`` sums the finite PFC pauses of the port's queues; a pause that has begun counts in full.
+    ``pfc_ignored`` counts MAC control frames that were not valid PFC frames.
     """
 
     rx_packets: int
@@ -240,8 +240,8 @@ class PfcStats:
     Ingress: ``bytes`` received here wait now, ``headroom_bytes`` of them in the headroom; ``most``: maximum.
     ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. Egress: ``received``
     pause frames named this priority; its queue was paused for ``paused_ns``, in ``times_paused`` intervals.
-    The watchdog has detected ``storms`` (pauses that last too long), and ``storming`` is 1 during one; they
-    lasted ``storm_ns`` in total, and ``storm_dropped`` packets were dropped in them.
+    The watchdog has detected ``storms`` (pauses that last too long); ``storming`` is 1 during a storm. Storms
+    lasted ``storm_ns`` in total and dropped ``storm_dropped`` packets.
     """
 
     bytes: int
@@ -277,10 +277,10 @@ class PausedQueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BufferState:
-    """The packet buffer of a switch: size (0: no limit), reserved bytes, present and maximum occupancy.
+    """The packet buffer of a switch: size (0: no limit), reserved bytes, current and maximum occupancy.
 
     ``own_bytes`` are occupied in the ports' reserves for packets that are not lossless. Without a size limit
-    only lossless packets are counted. ``held_bytes`` is the present occupancy, counted packet by packet.
+    only lossless packets are counted. ``held_bytes`` is the current occupancy, counted packet by packet.
     """
 
     bytes: int

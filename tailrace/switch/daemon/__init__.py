@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real-time front end: command line, ports, signals."""
+"""The daemon of the switch in real time: command line, ports, signals."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
 
-Slow modules are imported after the command line has been parsed, so that --help and errors come at once.
+Modules that take long to import are imported after the command line has been parsed, so that --help and
+errors of the command line appear at once.
 """
 
 from __future__ import annotations
@@ -39,46 +40,52 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE_CHARS = 1000
 _MOST_FILES = 4096
-"""Limit of file descriptors: four times the limit of P4Runtime connections."""
+"""Maximum number of open files: four times the limit of P4Runtime connections."""
+
 _SWITCH_INTERVAL_S = 0.001
+"""Interval in s at which Python switches threads: short, so that no client waits long."""
+
 _GC_THRESHOLD = (2_000, 10, 1_000_000)
+"""Thresholds of Python's garbage collector: objects of requests are collected soon, in the young generations.
+Full collections are rare, since a full collection over a million table entries would stall all clients.
+"""
 
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
 
 
 class StartError(Error):
-    """The switch cannot start; the message is one line for the user."""
+    """The switch cannot start; the message is a line for the user."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the switch until SIGTERM or SIGINT.
 
     Args:
-        argv: arguments of the command line; None: those of the process.
+        argv: arguments of the command line; None: the arguments of the process.
 
     Returns:
-        the exit code: 0 stopped by a signal, or help or version printed; 2 the switch cannot start.
+        the exit code. 0: a signal stopped the switch, or help or version was printed; 2: it cannot start.
     """
     parser = make_parser()
     try:
-        given, options = parse_options(parser, sys.argv[1:] if argv is None else argv)
+        arguments, options = parse_options(parser, sys.argv[1:] if argv is None else argv)
     except OptionError as error:
         return _fail(str(error))
-    if given.help:
+    if arguments.help:
         parser.print_help()
         return 0
-    if given.version or given.json_version:
-        print(_version() if given.version else _json_version())
+    if arguments.version or arguments.json_version:
+        print(_version() if arguments.version else _json_version())
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
     heap.share_one_heap()
-    _raise_descriptors()
+    _raise_file_limit()
     logging.raiseExceptions = False  # standard output may be closed
     from tailrace.switch.daemon.signals import EndedError, SignalHandlers
 
     try:
-        with SignalHandlers(_leave_at_once) as signals:
+        with SignalHandlers(_exit_at_once) as signals:
             _run(options, signals)
     except StartError as error:
         return _fail(str(error))
@@ -87,22 +94,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _raise_descriptors() -> None:
-    """Raises the soft limit of file descriptors, as far as the hard limit allows."""
+def _raise_file_limit() -> None:
+    """Raises the soft limit of open files to _MOST_FILES, as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _leave_at_once() -> None:
-    """Exits the process without freeing its memory: the operating system does that faster."""
+def _exit_at_once() -> None:
+    """Exits without freeing memory, which the operating system does faster."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(0)
 
 
 def _fail(message: str) -> int:
+    """Prints an error message; returns the exit code."""
     print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE_CHARS)}", file=sys.stderr)
     return 2
 
@@ -123,7 +131,8 @@ def _json_version() -> str:
 
 
 def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
-    # gRPC would log several lines about an address in use; this program reports it in one
+    """Runs the switch; raises StartError if it cannot start."""
+    # gRPC would log several lines if the address is in use; this program prints one error message
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from tailrace.switch.compiler import CompilerError
     from tailrace.switch.core import BuildError, StateError
@@ -131,7 +140,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerError
 
-    compiler = ProgramCompiler(tracing=_traces(options))
+    compiler = ProgramCompiler(tracing=_needs_tracer(options))
     try:
         _serve(options, signals, compiler)
     except (BuildError, PortError, CompilerError, ServerError, StateError) as error:
@@ -141,7 +150,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
 
 
 def _rates_bps(options: SwitchOptions) -> dict[int, int]:
-    """The rate of each port in bit/s (0: no limit). If several options name a port, the last one counts."""
+    """The rate of each port in bit/s (0: no limit). The last option that names a port applies."""
     rates_bps = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
@@ -174,8 +183,6 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         pfc=pfc.get(None),
         buffer=buffer_config(options.buffer),
     )
-    # Threads switch often, so that no client waits long. Garbage of requests is collected soon, in the young
-    # generations: a full collection over a million table entries would stall all clients.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
     if not is_compiled():
@@ -186,12 +193,14 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             if port is not None:
                 switch.port_pfc(port, port_config)
         _configure_log(switch, options)
-        tracer = _trace(switch, options)
+        tracer = _start_tracer(switch, options)
         if program is not None and program.model.unread:
             log = logging.getLogger("tailrace.switch")
             log.warning("%s: %s", printable(str(options.program)), program.model.unread)
-        interfaces, over_grpc = options.interfaces, options.packets_address is not None
-        with IoLoop(switch, interfaces, options.cpu_port, options.pcap, without_interfaces=over_grpc) as loop:
+        interfaces, no_interfaces = options.interfaces, options.packets_address is not None
+        with IoLoop(
+            switch, interfaces, options.cpu_port, options.pcap, without_interfaces=no_interfaces
+        ) as loop:
             settings = DeviceSettings(
                 options.device_id,
                 options.bmv2_compat,
@@ -205,10 +214,10 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             if options.p4info is not None and options.program is not None:
                 _commit(device, options.program, options.p4info)
             loop.start()
-            gc.freeze()  # the objects created so far live until the end
-            report = _reporter(options, switch, loop)
+            gc.freeze()  # the objects created so far live until the process ends
+            report = _statistics_writer(options, switch, loop)
             try:
-                # the event loop is not closed: closing would wait for calls of stalled clients
+                # the event loop is not closed, which would wait for the calls of clients that do not read
                 new_event_loop().run_until_complete(_serve_grpc(options, signals, device, loop, tls, report))
             finally:
                 signals.ignore_from_now()
@@ -220,9 +229,9 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
                 compiler.stop()
             if report is not None:
                 report()
-            # closing the loop completes the capture files; the rest is not freed, which would take long
+            # close() completes the capture files; other memory is not freed, which would take long
             loop.close()
-            _leave_at_once()
+            _exit_at_once()
 
 
 async def _serve_grpc(
@@ -236,7 +245,7 @@ async def _serve_grpc(
     from tailrace.switch.daemon.dataplane import DataplaneService
     from tailrace.switch.p4runtime.server import serve
 
-    ended = signals.end_event()
+    stop_event = signals.end_event()
     if report is not None:
         signals.report_with(report)
     data_plane = None
@@ -244,11 +253,15 @@ async def _serve_grpc(
         service = DataplaneService(loop, options.device_id, lambda port, up: device.port_changed(port, up=up))
         data_plane = options.packets_address, service.handler()
     ports = options.interfaces
-    await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, data_plane)
+    await serve(
+        device, loop, options.address, tls, ports, lambda _: _print_ready(options), stop_event, data_plane
+    )
 
 
-def _reporter(options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop) -> Callable[[], None] | None:
-    """The function that writes the statistics file; None: --statistics is not given."""
+def _statistics_writer(
+    options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop
+) -> Callable[[], None] | None:
+    """A function that writes the statistics file; None if --statistics is not given."""
     from tailrace.switch.p4runtime.statistics import write_statistics
 
     path = options.statistics
@@ -264,13 +277,13 @@ def _reporter(options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop) -> Ca
     return report
 
 
-def _ready(options: SwitchOptions) -> None:
+def _print_ready(options: SwitchOptions) -> None:
     with contextlib.suppress(OSError):  # standard output may be closed
         print(f"Server listening on {options.address}", flush=True)
 
 
 def _load(path: Path | None) -> SwitchProgram | None:
-    """Compiles the program on the command line, in a process of its own so that a signal can stop it."""
+    """Compiles the program on the command line, in another process, which a signal can stop."""
     from tailrace.switch.compiler import CompilerError
     from tailrace.switch.compiler.errors import located
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
@@ -296,7 +309,7 @@ def _read(path: Path) -> bytes:
 
 
 def _commit(device: Device, program: Path, p4info: Path) -> None:
-    """Makes a program and its P4Info the device's forwarding pipeline."""
+    """Sets a program and its P4Info as the device's forwarding pipeline."""
     from finsy.proto import p4r
 
     from tailrace.p4rt.programs import parse_p4info
@@ -313,6 +326,7 @@ def _commit(device: Device, program: Path, p4info: Path) -> None:
 
 
 def _tls(options: SwitchOptions) -> ServerTls | None:
+    """The keys and certificates of the server; None: no TLS."""
     from tailrace.switch.p4runtime.server import ServerTls
 
     if not options.ssl or options.ssl_key is None or options.ssl_cert is None:
@@ -334,13 +348,14 @@ def _configure_ports(switch: V1ModelSwitch, options: SwitchOptions) -> None:
 
 
 def _port_numbers(port: int | None, options: SwitchOptions) -> list[int]:
+    """The port, or all ports if it is None."""
     return [port] if port is not None else sorted(options.ports)
 
 
 def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     """Sets up the log of the switch and of its P4Runtime server.
 
-    Without a log option, warnings and errors go to standard error; with -L off nothing is logged.
+    Without a log option, warnings and errors are logged to standard error; with -L off nothing is logged.
     """
     root = logging.getLogger("tailrace")  # the parent of the server's loggers
     root.setLevel(_LEVELS[options.log_level])
@@ -365,7 +380,7 @@ def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # the warnings explain, for example, why a tool waits; standard error may not be saved
+        # these explain, for example, why a tool waits; the user may have lost those on standard error
         for warning in options.warnings:
             log.warning("%s", warning)
 
@@ -374,13 +389,13 @@ def _logs_packets(options: SwitchOptions) -> bool:
     return options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
 
 
-def _traces(options: SwitchOptions) -> bool:
+def _needs_tracer(options: SwitchOptions) -> bool:
     return _logs_packets(options) or options.coverage is not None
 
 
-def _trace(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
-    """Traces all packets, for the log or for coverage; None: neither is wanted."""
-    if not _traces(options):
+def _start_tracer(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
+    """Starts to trace all packets for the log or for coverage; None if neither is requested."""
+    if not _needs_tracer(options):
         return None
     log = logging.getLogger("tailrace.switch")
     from tailrace.switch.trace.bmv2_log import PacketLogs
@@ -398,6 +413,7 @@ def _trace(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
 
 
 def _write_coverage(options: SwitchOptions, tracer: LiveTracer, device: Device) -> None:
+    """Writes the coverage of all programs that ran to a new file."""
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None

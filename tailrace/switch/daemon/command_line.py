@@ -21,7 +21,7 @@ from tailrace.switch.daemon.units import parse_depth, parse_rate
 
 PROGRAM = "tailrace_switch_grpc"
 
-# accepted so that scripts for simple_switch_grpc work; without effect
+# options without effect, accepted so that scripts for simple_switch_grpc work
 _IGNORED_WITH_VALUE = (
     "nanolog",
     "notifications-addr",
@@ -50,7 +50,7 @@ _REFUSED = {
 _PORTS_OVER_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
 
 _MAX_NUMBER = MOST_DEVICE_ID
-"""Largest value of any option that is a number."""
+"""Maximum of all options that are numbers."""
 
 _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "program",
@@ -59,7 +59,7 @@ _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "recirc_rate_bps",
     "warnings",
 }
-"""Attributes of SwitchOptions that are copied from the option of the same name or `dest`."""
+"""Attributes of SwitchOptions that are copied from the argparse attributes of the same names."""
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -68,6 +68,8 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]:
+    """Converts a function that raises ValueError to a type for argparse; `what` describes valid values."""
+
     def convert(text: str) -> object:
         try:
             return parse(text)
@@ -99,6 +101,8 @@ def _interface(text: str) -> tuple[int, str]:
 
 
 def _per_port(parse: Callable[[str], object]) -> Callable[[str], object]:
+    """Parses [PORT:]VALUE to a port, or None for all ports, and the result of `parse`."""
+
     def convert(text: str) -> object:
         port, colon, value = text.rpartition(":")
         return (_number(port) if colon else None, parse(value))
@@ -124,10 +128,10 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
     for name in _WARNED_FLAGS:
         parser.add_argument(f"--{name}", action="store_true", default=None, help=f"ignored: {_WARNED[name]}")
-    for mark, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
+    for effect, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
         for name, reason in reasons.items():
             if name not in _WARNED_FLAGS:
-                parser.add_argument(f"--{name}", metavar="X", help=f"{mark}: {reason}")
+                parser.add_argument(f"--{name}", metavar="X", help=f"{effect}: {reason}")
     defaults = SwitchOptions(None, {})
     parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
     return parser
@@ -318,12 +322,12 @@ def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[st
 def parse_options(
     parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, SwitchOptions]:
-    """Parses a command line. Returns argparse's result, and the options, which have been checked.
+    """Parses a command line. Returns argparse's result and the checked options.
 
     Raises:
         OptionError: an option is invalid, or not supported.
     """
-    # target options may stand before or after `--`, so the separator has no meaning
+    # the options of simple_switch_grpc may be before or after `--`, so the separator has no meaning
     given = parser.parse_intermixed_args([argument for argument in arguments if argument != "--"])
     if given.help or given.version or given.json_version:
         return given, SwitchOptions(None, {})
@@ -352,7 +356,7 @@ def _program(given: argparse.Namespace) -> Path | None:
         and given.pcap.endswith(".json")
         and not Path(given.pcap).is_dir()
     ):
-        # argparse took X.json of `--pcap X.json` as the option's value, but it is the program
+        # argparse took X.json of `--pcap X.json` as the value of --pcap, but X.json is the program
         names, given.pcap = [given.pcap], "."
     if len(names) > 1:
         raise OptionError(f"unexpected argument '{names[1]}': expected one JSON file")

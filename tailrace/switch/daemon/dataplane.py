@@ -2,9 +2,8 @@
 """The data plane over gRPC, as in simple_switch_grpc (`--dp-grpc-server-addr`): ports have no interfaces.
 
 One client at a time sends packets to ports and receives all packets that leave the switch, each with the id
-of the packet that caused it. When the client has closed its side of the stream it receives the remaining
-packets; the call ends when the switch is empty. A slow client exerts backpressure on the ports, like a busy
-link.
+of the packet from which it results. After the client has closed its side of the stream, it receives the
+remaining packets; the call ends when the switch is empty. A slow client blocks the ports, like a busy link.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import with_status
 
 KEPT_IDS = 1 << 20
-"""How many packet ids are remembered; packets caused by an older one get id 0."""
+"""Number of packet ids that are remembered; packets that result from older packets get id 0."""
 
 MOST_WAITING = 1024
-"""Limit of packets that wait for the client; at the limit the switch accepts no packet from the client."""
+"""Maximum number of packets that wait for the client; then the switch accepts no packet from the client."""
 
 _MAX_ORIGIN = (1 << 32) - 1
 _BATCH = 64
 _POLL_S = 0.002
-"""How often to check whether the switch is empty, in s."""
+"""Interval in s at which the service checks whether the switch is empty."""
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class FramePorts(Protocol):
-    """Ports without interfaces, as switch.daemon.ports.IoLoop has them."""
+    """The methods of switch.daemon.ports.IoLoop for ports without interfaces."""
 
     @property
     def frames_fd(self) -> int:
@@ -151,7 +150,7 @@ class DataplaneService:
 class PacketIds:
     """Maps the switch's 32-bit origins to the clients' 64-bit packet ids.
 
-    An origin identifies a received frame, and is carried by all frames that the switch makes of it.
+    An origin identifies a received frame and all frames that result from it.
     """
 
     def __init__(self) -> None:
@@ -160,7 +159,7 @@ class PacketIds:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets all ids: packets that are still in the switch do not belong to the next client."""
+        """Removes all ids: packets that are still in the switch do not belong to the next client."""
         self._origins = array("I", bytes(4 * KEPT_IDS))
 
     def origin(self, packet_id: int) -> int:
@@ -171,7 +170,7 @@ class PacketIds:
         return self._last
 
     def id(self, origin: int) -> int:
-        """The packet id of an origin; 0: it is no longer remembered."""
+        """The packet id of an origin; 0 if the origin is no longer remembered."""
         index = origin % KEPT_IDS
         return self._ids[index] if self._origins[index] == origin else 0
 
@@ -195,7 +194,7 @@ class _PacketSender:
             await self._batch_sent.wait()
 
     def end(self) -> None:
-        """Notes that the client sends no more packets: `run` returns when the switch is empty."""
+        """To be called when the client sends no more packets: `run` then returns when the switch is empty."""
         self._ended = True
         self._wakeup.set()
 

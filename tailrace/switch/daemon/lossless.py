@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 40
 HOST = "host"
 MIN_PACKET_BYTES = 128 << 20
-"""Memory for packets, in bytes, at least; a large shared buffer needs more."""
+"""Least memory for packets, in bytes; a large shared buffer needs more."""
 
 _PACKET_OVERHEAD = 16
 """Bytes of memory for each byte in the buffer, in the worst case: if all packets are of the smallest size."""
@@ -32,8 +32,8 @@ _SIZES = ("xoff", "xon", "headroom")
 class PfcSpec:
     """PFC thresholds of some priorities of a port; port None: of all ports.
 
-    quanta: pause time in pause frames, in 512 bit times
-    rise: received packets are queued this many priorities above the one they were sent with
+    quanta: pause time in pause frames, in units of 512 bit times
+    rise: received packets are queued this many priorities above the priority with which they were sent
     """
 
     port: int | None
@@ -56,7 +56,7 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class WatchdogSpec:
-    """The PFC watchdog of some ports; None: of all ports.
+    """The PFC watchdog of some ports; ports None: of all ports.
 
     With `host` its times are computed for a port to which a host is attached.
     """
@@ -95,7 +95,7 @@ def parse_pfc(text: str) -> PfcSpec:
 
 
 def parse_port_watchdog(text: str) -> WatchdogSpec:
-    """Parses [PORT,PORT,...:]SPEC; SPEC is that of spec.watchdog, or host[,action=ACTION].
+    """Parses [PORT,PORT,...:]SPEC; SPEC is as in spec.watchdog, or host[,action=ACTION].
 
     Raises:
         ValueError: a port number is invalid; UnitError: SPEC is invalid.
@@ -111,7 +111,7 @@ def parse_port_watchdog(text: str) -> WatchdogSpec:
 
 
 def parse_buffer(text: str) -> BufferSpec:
-    """Parses the shared buffer: size, optional alpha and reserve of each port, as 9MB,alpha=1/8,port=8KB.
+    """Parses the shared buffer, such as 9MB,alpha=1/8,port=8KB: size, alpha and reserve of each port.
 
     Raises:
         ValueError: the spec is invalid; UnitError, a subclass: a size or key is invalid.
@@ -133,7 +133,7 @@ def pfc_configs(
 ) -> dict[int | None, PfcConfig]:
     """The PFC configuration of each port with a spec, and of all other ports (key None).
 
-    The specs of a port are added to those of all ports; if several name a priority, the last one counts.
+    The specs for one port follow those for all ports. Of several for a priority, the last one applies.
 
     Args:
         rates_bps: rate of each port of the switch (0: no limit); only watchdogs with `host` depend on it.

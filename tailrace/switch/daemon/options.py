@@ -12,7 +12,7 @@ from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.daemon.lossless import BufferSpec, PfcSpec, WatchdogSpec
 from tailrace.switch.daemon.units import Rate
 
-# simple_switch_grpc listens on all interfaces by default; this switch only where the option says so
+# simple_switch_grpc listens on all interfaces by default; this switch does so only on request
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
@@ -94,13 +94,13 @@ def _check_pfc(options: SwitchOptions) -> None:
 
 
 def _check_watchdogs(options: SwitchOptions) -> None:
-    lossless = {spec.port for spec in options.pfc}
-    if options.pfc_watchdog and not lossless:
+    pfc_ports = {spec.port for spec in options.pfc}
+    if options.pfc_watchdog and not pfc_ports:
         raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
     for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:
         if port not in options.ports:
             raise OptionError(f"--pfc-watchdog: there is no port {port}")
-        if not lossless & {None, port}:
+        if not pfc_ports & {None, port}:
             raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
 
 

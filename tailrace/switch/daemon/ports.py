@@ -41,7 +41,7 @@ C = headers.numbers(ffi)
 
 
 class SwitchHandle(Protocol):
-    """The switch that the loop runs, known by the address of its `tr_switch`."""
+    """The switch that the loop runs, identified by the address of its `tr_switch`."""
 
     @property
     def handle(self) -> Any:
@@ -289,7 +289,7 @@ class IoLoop:
         A port that is down drops the frame.
 
         Args:
-            origin: id of the frame and of all frames that the switch makes of it, up to 2^32 - 1; 0: no id.
+            origin: id of the frame and of all frames that result from it, up to 2^32 - 1; 0: no id.
 
         Raises:
             PortError: no such port, or the core has no memory left.
@@ -317,7 +317,7 @@ class IoLoop:
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
 
-        Returns port, origin and bytes of each. Makes frames_fd unreadable first: call it until none is left.
+        Returns port, origin and bytes of each. Makes frames_fd unreadable first: repeat until none is left.
         """
         frames = []
         port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
 
-The server remembers the highest election id that each role has seen: for the default role for ever, for
-any other role until its last stream ends. The connected client with this id is the primary, all others are
+The server remembers the highest election id so far of each role: for the default role for ever, for any
+other role until its last stream ends. The connected client with this id is the primary, all others are
 backups. When the primary disconnects, no backup is promoted: a client must send an id at least as high.
 """
 
@@ -102,7 +102,7 @@ class Arbiter:
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
-        """Whether `update` would make a client primary that is not primary now."""
+        """Whether `update` would change the role's primary to `client`."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
             return False
@@ -136,7 +136,7 @@ class Arbiter:
         role = self._roles[name]
         role.clients.remove(client)
         if not role.clients and name != DEFAULT_ROLE:
-            del self._roles[name]  # clients choose role names: bounds the memory for roles
+            del self._roles[name]  # bounds the memory for roles, whose names clients choose
             return []
         if role.primary is not client:
             return []
@@ -154,7 +154,7 @@ class Arbiter:
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
     def highest(self) -> int | None:
-        """The highest election id that the default role has seen; None: it has seen none."""
+        """The highest election id so far of the default role; None: no client has sent one."""
         return self._roles[DEFAULT_ROLE].highest
 
     def no_streams(self) -> bool:

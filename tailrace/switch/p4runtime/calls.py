@@ -9,8 +9,8 @@ exception.
 In gRPC, the task that awaits a batch of operations frees the batch and its message
 (https://github.com/grpc/grpc/issues/43360). Both leak if the batch failed or the task was cancelled (gRPC
 cancels the handlers of a client that disconnects): 100 to 300 bytes per stream, which pin a page of memory.
-So these tasks are never cancelled here, and gRPC sees no failed batch. `shielded` raises CancelledError in
-either case.
+So this module never cancels such tasks and hides failed batches from gRPC; `shielded` raises CancelledError
+instead.
 
 gRPC buffers a partial request as long as its call is open, and awaits the request of a unary call before it
 calls the handler. So unary calls are registered as streaming ones, which are the same on the wire, and this
@@ -43,20 +43,20 @@ Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 ARRIVAL_S = 60.0
 """Longest time until a request has arrived completely; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Most calls whose request has not arrived; one more ends the oldest. Each may keep a connection open."""
+"""Most calls whose request has not arrived. One more ends the oldest. Each may keep a connection open."""
 TRIM_ABOVE_OCTETS = 1 << 20
 """After a request of more octets than this, freed memory is returned to the system."""
 MAX_LOG = 1000
 """Most characters of an internal error in the log."""
 
-_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
+_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
 
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 _SERVER_STOPPED = "_ServerStoppedError"
 _BATCH_ERROR = "ExecuteBatchError"
 _BATCH_FAILED = 'Failed "execute_batch"'
-"""The names of gRPC's private error classes, for a stopped server and for batches. The message of the latter
+"""The names of gRPC's private error classes, for a stopped server and for batches. A batch error's message
 begins with _BATCH_FAILED if the batch has failed; otherwise the batch could not be started.
 """
 
@@ -153,8 +153,8 @@ async def shielded(call: Awaitable[_T]) -> _T:
 class Messages(AsyncIterator[bytes]):
     """The messages of a stream, each awaited by `shielded`.
 
-    gRPC's iterator leaks if it is not exhausted, and a generator would hold the last message until the next
-    one arrives.
+    gRPC's iterator leaks unless it is read to the end, and a generator would keep the last message in memory
+    until the next one arrives.
     """
 
     def __init__(self, context: Any) -> None:
@@ -257,7 +257,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # gene
                 return b""
             large = len(octets) > TRIM_ABOVE_OCTETS
             handled = behaviour(octets, context)
-            del octets  # the handler drops it once parsed
+            del octets  # so that the handler can free the request once it is parsed
             try:
                 return await handled
             finally:

@@ -33,12 +33,12 @@ DELETE: int = p4r.Update.DELETE
 QUANTUM = 512
 """Units of work in a quantum, after which a request pauses; a quantum takes some milliseconds.
 
-A short call takes about eight iterations of the event loop, so it may wait for eight quanta of others.
+A short call takes about eight iterations of the event loop, so it may wait for eight quanta of other calls.
 """
 SKIPPED = 1
-"""The unit of work: skipping an entry."""
+"""Units of work of skipping an entry."""
 ENTITY = 8
-"""The units of work of reading or writing an entity."""
+"""Units of work of reading or writing an entity."""
 COPIES_PER_WORK = 8
 """Changes of copies of action profile members that count as one unit of work."""
 TOKENS_PER_WORK = 40
@@ -197,7 +197,8 @@ class Context:
     simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
     packets wait. `selector_sizes`: P4Info's size of an action selector limits the sum of its groups' sizes.
     `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copy_changes`: counts how
-    often a copy of an action profile member was made, changed, deleted, put into a group or taken out of it.
+    often a copy of an action profile member was made, changed, deleted, put into a group or taken out of it
+    (a member of weight N has N copies).
     """
 
     switch: V1ModelSwitch

@@ -2,8 +2,8 @@
 """One P4Runtime device: arbitration, pipelines and forwarding state, without gRPC.
 
 A device has a live pipeline and perhaps a saved one (VERIFY_AND_SAVE). The saved pipeline runs on a scratch
-switch, which gets no packets. While there is one, Write and Read apply to it; COMMIT makes it live with the
-entities that were written.
+switch, which gets no packets. While there is a saved pipeline, Write and Read apply to it; COMMIT makes it
+live with the entities that were written.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Device:
         self._live: ForwardingPipeline | None = None
         self._saved: ForwardingPipeline | None = None
         self._dropped: list[ForwardingPipeline] = []
-        self._building: ForwardingState | None = None
+        self._building: ForwardingState | None = None  # the state of a pipeline that `_build` builds
         self.memory = MemoryBudget(settings.memory_limit)
 
     # ---- checks ----
@@ -114,7 +114,7 @@ class Device:
             raise not_found(f"device {device_id} is not known")
 
     def authorize(self, request: p4r.WriteRequest | _SetRequest) -> None:
-        """Rejects a client that may not change the device (specification 12 and 14, in this order)."""
+        """Rejects a client that may not change the device (specification 12 and 14)."""
         self.check_device(request.device_id)
         election_id = election_of(request.election_id) if request.HasField("election_id") else None
         if self.settings.bmv2_compat and election_id is None:
@@ -125,6 +125,7 @@ class Device:
 
     @property
     def _active(self) -> ForwardingPipeline | None:
+        """The pipeline to which Write and Read apply."""
         return self._saved or self._live
 
     def _state(self) -> ForwardingState:
@@ -195,7 +196,7 @@ class Device:
         """`configure` in steps; no client may write meanwhile. `dropped` then returns the replaced pipelines.
 
         The new pipeline is built beside the live one, with all its state, and replaces it in one step that
-        cannot fail. So a push either succeeds or changes nothing.
+        cannot fail. So the action either succeeds or changes nothing.
         """
         try:
             if prepared is None:
@@ -241,12 +242,12 @@ class Device:
 
         Args:
             keep: the state to copy to the new pipeline; None: the pipeline begins with its initial state.
-            beside_live: both pipelines will exist for long, so both must fit into the memory limit together.
+            beside_live: the live pipeline stays, so both together must fit into the memory limit.
         """
         account = MemoryAccount(self.memory)
         switch = V1ModelSwitch(None, self._switch.config)
         try:
-            # without `beside_live` both exist only for a moment, and may exceed the limit together
+            # without `beside_live` the new pipeline soon replaces the live one: both may exceed the limit
             size = array_bytes(prepared.program.model)
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
@@ -331,7 +332,7 @@ class Device:
         Raises:
             P4RtError: the whole request is rejected.
         """
-        results: list[Result] = []
+        results: list[Result] = []  # None: the update succeeded
         finish(self.write_steps(request, results, self.write_term(request), updates))
         count = len(request.updates if updates is None else updates)
         return results + [None] * (count - len(results))
@@ -355,29 +356,29 @@ class Device:
         """`write` in steps.
 
         Args:
-            results: gets the results of the updates up to the last that fails.
+            results: receives the results of the updates up to the last that fails; all others succeed.
             term: the result of `write_term`. If another client has become primary since, the rest of the
                 Write is rejected; if its client has only disconnected, the Write continues.
             updates: used instead of the request's updates.
         """
         role, atomicity = request.role, request.atomicity
 
-        def refusal() -> Result:
+        def takeover_error() -> Result:
             if self.arbiter.term(role) > term:
                 return P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
             return None
 
-        refused = refusal()
-        if refused is not None:
-            raise refused
+        error = takeover_error()
+        if error is not None:
+            raise error
         state, updates = self._state(), request.updates if updates is None else updates
         if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            yield from state.write(updates, results, role, refusal)
+            yield from state.write(updates, results, role, takeover_error)
             return
         if atomicity not in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
             raise invalid(f"atomicity {atomicity} is not known")
         yield from in_quanta(state.sweep_if_nearly_full())
-        steps = state.write_all_or_none(updates, results, role, refusal)
+        steps = state.write_all_or_none(updates, results, role, takeover_error)
         if atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
             yield from steps
             return
@@ -398,15 +399,15 @@ class Device:
     def read_steps(
         self, request: p4r.ReadRequest, results: UpdateResults
     ) -> Iterator[p4r.ReadResponse | None]:
-        """`read` in quanta of work; yields None for a quantum without entities.
+        """`read` in quanta of work (context.QUANTUM); yields None for a quantum without entities.
 
         Args:
-            results: gets the result of each entity that is requested.
+            results: receives the result of each entity that is requested.
         """
         self.check_device(request.device_id)
         yield from self._state().read(request.entities, results, request.role)
 
-    # ---- events of the data plane, all of the live pipeline ----
+    # ---- events of the data plane; all belong to the live pipeline ----
 
     @property
     def roles(self) -> Roles | None:
@@ -426,8 +427,8 @@ class Device:
 
     def _states(self) -> list[ForwardingState]:
         """The states of all pipelines, including one that is being built."""
-        made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
-        return made if self._building is None else [*made, self._building]
+        built = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
+        return built if self._building is None else [*built, self._building]
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
         """The message for a frame on the CPU port; None: there is no pipeline, or the frame is too short."""
@@ -460,7 +461,7 @@ class Device:
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
     def needs(self, trace_steps: NumberedEvents, now_ns: int) -> TraceNeeds:
-        """What another switch needs to repeat a trace of the live pipeline, made at `now_ns`.
+        """Program and state with which another switch repeats a trace; `now_ns`: the time of the trace.
 
         Raises:
             TraceError: the state has changed since the trace, or cannot be saved.
@@ -471,7 +472,7 @@ class Device:
         return needs(self._live.state, trace_steps, config.p4_device_config, self._switch.config, now_ns)
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryCoverage]:
-        """The entries of the live pipeline, each with whether it was hit (switch.trace.coverage)."""
+        """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 

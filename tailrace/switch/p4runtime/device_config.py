@@ -41,37 +41,37 @@ def _not_a_config() -> P4RtError:
     return invalid("p4_device_config is neither BMv2 JSON nor a p4.tmp.P4DeviceConfig message")
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(data) and shift < 70:
-        byte = data[at]
-        at += 1
+    while offset < len(data) and shift < 70:
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, offset
         shift += 7
     raise _not_a_config()
 
 
 def _unwrap(data: bytes) -> bytes:
-    at, device_data = 0, b""
-    while at < len(data):
-        tag, at = _varint(data, at)
+    offset, device_data = 0, b""
+    while offset < len(data):
+        tag, offset = _varint(data, offset)
         number, kind = tag >> 3, tag & 7
         if kind == _VARINT:
-            _, at = _varint(data, at)
+            _, offset = _varint(data, offset)
             continue
         if kind == _BYTES:
-            size, at = _varint(data, at)
+            size, offset = _varint(data, offset)
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
             raise _not_a_config()
-        if number == 0 or at + size > len(data):
+        if number == 0 or offset + size > len(data):
             raise _not_a_config()
         if number == _DEVICE_DATA and kind == _BYTES:
-            device_data = data[at : at + size]
-        at += size
+            device_data = data[offset : offset + size]
+        offset += size
     return device_data
 
 

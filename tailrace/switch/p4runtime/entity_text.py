@@ -49,7 +49,7 @@ def entity_text(
 def all_entries(
     state: ForwardingState, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]
 ) -> Iterator[EntryCoverage]:
-    """All entries of all tables, each with whether a packet has hit it.
+    """All entries of all tables, and whether a packet has hit each.
 
     Args:
         was_hit: takes a table's index and an entry's handle; returns whether a packet has hit the entry.

@@ -72,7 +72,7 @@ class MemoryBudget:
         """Checks that `size` bytes alone do not exceed the limit.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: they do; with size and limit.
+            P4RtError: RESOURCE_EXHAUSTED: the limit is exceeded; the message has size and limit.
         """
         if size > self.limit:
             raise exhausted(f"{what} needs {size} bytes; the limit is {self.limit} (--memory)")

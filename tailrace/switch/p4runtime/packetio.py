@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 _PORTS = ("ingress_port", "egress_port")
-"""Names of metadata fields that hold ports."""
+"""Names of metadata fields that contain ports."""
 
 Metadata = p4i.ControllerPacketMetadata.Metadata
 
@@ -74,7 +74,7 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketH
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
     """Names and widths of a header's fields in frames.
 
-    They are those of the program's header that has the metadata's fields, or else P4Info's.
+    Taken from the program's header that has the metadata's fields; without such a header, from P4Info.
     """
     declared = [(item.name, item.bitwidth) for item in metadata]
     translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}

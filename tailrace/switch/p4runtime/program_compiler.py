@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles each program in a process of its own, so that the event loop is not blocked.
+"""Compiles each program in a separate process, so that the event loop is not blocked.
 
 Python's JSON parser holds the interpreter lock, and a compiler in a thread cannot be stopped. Each program
 that is not in the cache gets a process. The process is stopped if its call is cancelled or the switch ends.
@@ -46,7 +46,7 @@ _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default
 
 
 def cancellable(cancelled: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
-    """Calls a function; setting `cancelled`, as when its client disconnects, stops its compilations."""
+    """Calls a function; its compilations stop when `cancelled` is set, as when the client disconnects."""
     token = _cancelled.set(cancelled)
     try:
         return call(*arguments)
@@ -87,7 +87,7 @@ class ProgramCompiler:
             raise CompilerError(f"the compiler ended or took longer than {MOST_S:.0f} s")
         if reply[0] != _MADE:
             raise _ERRORS[reply[0]](reply[1:].decode(errors="replace"))
-        program = pickle.loads(memoryview(reply)[1:])  # noqa: S301 - from our own process, made below
+        program = pickle.loads(memoryview(reply)[1:])  # noqa: S301 - from the process started above
         assert isinstance(program, SwitchProgram)
         return program
 

@@ -2,8 +2,8 @@
 """The read set of a traced packet: the entities that another switch needs for the same trace.
 
 It contains table entries that were hit, and default actions that ran; groups with only the selected members,
-so that the hash does not matter; and replicas whose ports are up. It omits counters, which programs cannot
-read, idle timeouts, metadata, and register cells that are 0.
+so that the hash does not matter; and replicas whose ports are up. It omits idle timeouts, metadata, register
+cells that are 0, and counters, as programs cannot read counters.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ReadSet:
         self._members: dict[tuple[int, int], ProfileState] = {}
         # the selected members of each group, and of each entry with an action set
         self._groups: dict[tuple[int, int], set[int]] = {}
-        self._shots: dict[tuple[int, int], set[int]] = {}
+        self._one_shots: dict[tuple[int, int], set[int]] = {}
         self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
         self._other_entities: dict[tuple[str, object], p4r.Entity] = {}
         self._table: tuple[int, int] = 0, 0
@@ -109,7 +109,7 @@ class ReadSet:
         entities += filter(None, self._registers.values())
         for key, (table, entry) in self._entries.items():
             if not entry.is_const:
-                entities.append(self._entry(table, entry, self._shots.get(key)))
+                entities.append(self._entry(table, entry, self._one_shots.get(key)))
             elif entry.meter is not None:
                 raise TraceError(f"table '{table.plan.name}': the meter of a constant entry cannot be saved")
         return entities + [e for table in self._defaults.values() for e in self._default(table)]
@@ -174,18 +174,18 @@ class ReadSet:
         return entity_id
 
     def _add_one_shot(self, step: events.MemberEvent, one_shot: OneShotSpec) -> None:
-        chosen = self._shots.setdefault(self._table, set())
+        chosen = self._one_shots.setdefault(self._table, set())
         if step.member is None:
             return
-        positions = (at for at, handles in enumerate(one_shot.handles) if step.member in handles)
-        at = next(positions, None)
-        if at is None:
+        positions = (position for position, handles in enumerate(one_shot.handles) if step.member in handles)
+        position = next(positions, None)
+        if position is None:
             raise TraceError(_CHANGED)
-        chosen.add(at)
-        self._choose(chosen, at)
+        chosen.add(position)
+        self._choose(chosen, position)
 
     def _choose(self, chosen: set[int], member: int) -> None:
-        """Records a choice; a group of one member offers none, and its size is known only after the trace."""
+        """Records a choice, if the group, whose size is known only after the trace, has several members."""
         self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
     def _add_register(self, step: events.RegisterEvent) -> None:
@@ -285,7 +285,7 @@ class ReadSet:
             message.table_entry.ClearField(field)
         if chosen is not None:
             actions = message.table_entry.action.action_profile_action_set.action_profile_actions
-            kept = [actions[at] for at in sorted(chosen)]
+            kept = [actions[position] for position in sorted(chosen)]
             message.table_entry.action.action_profile_action_set.ClearField("action_profile_actions")
             actions = message.table_entry.action.action_profile_action_set.action_profile_actions
             actions.extend(_without_weight(action) for action in kept)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
+"""Copies forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
 
 Entities are written to the new pipeline by updates. Counter values and register contents belong to the data
-plane: they are copied if the new pipeline has the same array, else dropped. What the data plane changes
-between this copy and the new pipeline's first packet is lost.
+plane: they are copied if the new pipeline has the same array, and otherwise discarded. Changes by the data
+plane between this copy and the new pipeline's first packet are lost.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueTyp
 
 
 def _is_needed(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether an update would change a fresh pipeline, and is one that clients may send."""
+    """Whether an update would change a fresh pipeline, and clients may send it."""
     entity = update.entity
     which = entity.WhichOneof("entity")
     if which == "table_entry":

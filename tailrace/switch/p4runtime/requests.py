@@ -18,24 +18,24 @@ from google.protobuf.message import DecodeError, Message
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_PART = 1 << 20
-"""Octets of one field of a request, such as an update of a large group."""
+"""Most octets of one field of a request, such as an update of a large group."""
 MAX_ELEMENTS = 1 << 18
-"""Updates or entities of one request: each takes far more memory parsed than serialized. Larger tables need
-several Writes.
+"""Most updates or entities of one request: each takes far more memory parsed than serialized. Larger tables
+need several Writes.
 """
 MAX_SMALL = 1 << 18
-"""Octets of a stream message, or of a small request."""
+"""Most octets of a stream message, or of a small request."""
 MAX_P4INFO = 2 << 20
-"""Octets of a SetForwardingPipelineConfigRequest without the program."""
+"""Most octets of a SetForwardingPipelineConfigRequest without the program."""
 MAX_PROGRAM = 32 << 20
-"""Octets of p4_device_config."""
+"""Most octets of p4_device_config."""
 
 MAX_FIRST = 1 << 14
-"""Octets of a stream's first message, an arbitration update."""
+"""Most octets of a stream's first message, an arbitration update."""
 LARGE_OCTETS = 1 << 14
 """A request of more octets than this is large; parsed, it may take a hundred times as much memory."""
 MAX_LARGE = 4
-"""Large requests that are parsed and executed at a time."""
+"""Most large requests that are parsed and executed at a time."""
 
 _STEP_OCTETS = 1 << 16
 _STEP_FIELDS = 1 << 11
@@ -155,33 +155,33 @@ def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:
     return message
 
 
-def _fields(kind: type[Message], octets: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _fields(kind: type[Message], octets: bytes, offset: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The fields of a message between two offsets: field number, and begin and end of the value."""
-    while at < end:
-        tag, at = _varint(kind, octets, at, end)
-        wire, begin = tag & 7, at
-        if wire == _VARINT:
-            _, at = _varint(kind, octets, at, end)
-        elif wire == _BYTES:
-            size, begin = _varint(kind, octets, at, end)
-            at = begin + size
-        elif wire in (_FIXED64, _FIXED32):
-            at += 8 if wire == _FIXED64 else 4
+    while offset < end:
+        tag, offset = _varint(kind, octets, offset, end)
+        wire_type, begin = tag & 7, offset
+        if wire_type == _VARINT:
+            _, offset = _varint(kind, octets, offset, end)
+        elif wire_type == _BYTES:
+            size, begin = _varint(kind, octets, offset, end)
+            offset = begin + size
+        elif wire_type in (_FIXED64, _FIXED32):
+            offset += 8 if wire_type == _FIXED64 else 4
         else:
             raise _bad(kind)
-        if at > end:
+        if offset > end:
             raise _bad(kind)
-        yield tag >> 3, begin, at
+        yield tag >> 3, begin, offset
 
 
-def _varint(kind: type[Message], octets: bytes, at: int, end: int) -> tuple[int, int]:
+def _varint(kind: type[Message], octets: bytes, offset: int, end: int) -> tuple[int, int]:
     value = shift = 0
-    while at < end and shift < 70:
-        octet = octets[at]
-        at += 1
+    while offset < end and shift < 70:
+        octet = octets[offset]
+        offset += 1
         value |= (octet & 0x7F) << shift
         if octet < 0x80:
-            return value, at
+            return value, offset
         shift += 7
     raise _bad(kind)
 

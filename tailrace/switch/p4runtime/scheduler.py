@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lock and cooperative scheduler of a device: one event loop serves all clients.
 
-One lock serialises Writes, Reads and pushes (P4Runtime specification 5.3, 12.2, 13.4). A request that takes
-longer than a quantum of work (context.py) pauses between two quanta, so that the loop handles other calls.
+One lock serialises Writes, Reads and SetForwardingPipelineConfig (P4Runtime specification 5.3, 12.2, 13.4). A
+request that takes longer than a quantum of work (context.py) pauses between two quanta, so that the loop
+handles other calls.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
 
 YIELD_DIVISOR = 8
-"""After a long quantum a request pauses for its duration divided by this: calls take several iterations."""
+"""After a long quantum a request pauses for the quantum's duration divided by this number, as other calls
+take several iterations of the event loop.
+"""
 MAX_YIELD_S = 0.05
 """Longest pause."""
 
@@ -25,7 +28,7 @@ class StateLock:
     """A lock for one writer or several readers, granted in the order of the requests."""
 
     def __init__(self) -> None:
-        self._queue: dict[asyncio.Future[None], bool] = {}  # holders, then waiters; value: shared
+        self._queue: dict[asyncio.Future[None], bool] = {}  # requests: holders, then waiters; value: shared
 
     @asynccontextmanager
     async def hold(self, *, shared: bool = False, most_s: float | None = None) -> AsyncIterator[None]:

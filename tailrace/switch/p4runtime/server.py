@@ -36,7 +36,7 @@ STOP_S = 0.3
 """How long calls may take to end when the server stops."""
 
 MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
-"""gRPC's limit, up to which it buffers a request; above ours, so that a client gets our error message."""
+"""gRPC buffers a request up to this limit. It is above the service's limits, whose errors explain more."""
 MAX_METADATA_BYTES = 1 << 20
 MAX_CALLS = 128
 """Concurrent calls of one connection to one device; further ones wait. HTTP/2 recommends 100 or more."""
@@ -61,7 +61,7 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_connection_idle_ms", IDLE_S * 1000),
     ("grpc.server_handshake_timeout_ms", IDLE_S * 1000),
-    # else a second server could listen on the same address and get half of the clients
+    # otherwise a second server could listen on the same address and get half of the clients
     ("grpc.so_reuseport", 0),
 )
 

@@ -55,11 +55,11 @@ ANNOUNCED_S = 60.0
 ANNOUNCED_WHEN_FULL_S = 2.0
 """Time until a stream must send its first arbitration update; the second value applies at MAX_STREAMS."""
 MAX_READS = 256
-"""Concurrent Reads."""
+"""Most concurrent Reads."""
 MAX_PUSHES = 16
-"""Concurrent pushes; their programs are compiled one at a time."""
+"""Most concurrent pushes; their programs are compiled one at a time."""
 MAX_RESPONSE_BYTES = 512 << 20
-"""Bytes of responses, to Reads and to GetForwardingPipelineConfig, that clients have not read yet."""
+"""Most bytes of responses, to Reads and to GetForwardingPipelineConfig, that clients have not read yet."""
 READ_S = 5.0
 """How long a Read may delay other requests; then it is aborted."""
 STALLED_S = 60.0
@@ -69,11 +69,11 @@ TAKEOVER_S = 10.0
 FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to read earlier messages."""
 PACKETS_AT_ONCE = 256
-"""Packet-ins handled in one iteration of the event loop."""
+"""Most packet-ins handled in one iteration of the event loop."""
 MANY_UPDATES = 64
 """A Write of more updates than this causes freed memory to be returned to the system soon."""
 MAX_DETAILS = 512 << 10
-"""Bytes of error details of a batch; clients reject metadata above their own limit."""
+"""Most bytes of error details of a batch; clients reject metadata above a limit of theirs."""
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -245,7 +245,7 @@ class P4RuntimeService:
             del self._pushes[cancelled]
 
     async def _free(self, pipeline: ForwardingPipeline) -> None:
-        """Frees a pipeline in the background: it may hold a million entries."""
+        """Frees a pipeline in the background: it may contain a million entries."""
         # the switch in another thread, then the Python objects in steps
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._scheduler.run(pipeline.forget())
@@ -539,8 +539,8 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "SetForwardingPipelineConfig": grpc.unary_unary_rpc_method_handler(
             with_status(set_config), response_serializer=_serialize
         ),
-        # get_config writes its one response itself, as a stream, and so knows when it was sent; a callback of
-        # gRPC at the end of the call would leak memory
+        # as a stream, so that get_config itself writes the response and can wait until it is sent; a callback
+        # of gRPC at the end of the call would leak memory
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             with_status(get_config), response_serializer=_serialize
         ),

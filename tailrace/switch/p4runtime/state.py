@@ -65,7 +65,7 @@ Refusal = Callable[[], Result]
 
 
 class AnyUpdate(Protocol):
-    """A p4.v1.Update, or an object with its fields that shares the entity, p4rt.inprocess.Insert."""
+    """A p4.v1.Update, or a p4rt.inprocess.Insert: it has the same fields, but shares the entity."""
 
     @property
     def type(self) -> int: ...
@@ -215,7 +215,7 @@ class ForwardingState:
         """Applies each update independently, in order (CONTINUE_ON_ERROR).
 
         Args:
-            results: gets the results of the updates up to the last that fails.
+            results: receives the results of the updates up to the last that fails; all others succeed.
             role: the client's role.
             refusal: called after each quantum of work; its error rejects all further updates.
         """
@@ -230,7 +230,7 @@ class ForwardingState:
                 if constraints is not None:
                     evaluated += constraints.evaluated
                     rest = constraints.refusal(evaluated)
-            if error is not None:  # recorded now: during the yield below this Write may be ended
+            if error is not None:  # recorded now, as the Write may be ended at the yield below
                 results.extend([None] * (position - len(results)))
                 results.append(error)
             if self._work >= QUANTUM:
@@ -250,7 +250,7 @@ class ForwardingState:
         It also rolls back if the generator is closed early. The other updates of a failed batch are ABORTED.
 
         Args:
-            results: if an update fails, gets the result of each update.
+            results: if an update fails, receives the result of each update.
             role: the client's role.
             refusal: called after each quantum of work; its error fails the batch.
 
@@ -297,7 +297,7 @@ class ForwardingState:
             self._forget_interned()
 
     def _forget_interned(self) -> None:
-        """Drops interned entries: they refer to strings."""
+        """Removes interned entries, as they refer to strings."""
         self.schema.interned.clear()
 
     def sweep_if_nearly_full(self) -> Work:
@@ -491,15 +491,15 @@ class ForwardingState:
         every other entity is read once.
 
         Args:
-            results: gets the result of each request.
+            results: receives the result of each request.
             role: the client's role; wildcard reads return only entities that it has access to.
 
         Yields:
             the responses; None for a quantum without entities.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the responses are too large: estimated before the first one, or
-                measured.
+            P4RtError: RESOURCE_EXHAUSTED: the responses are too large, by an estimate before the first one or
+                by their measured size.
         """
         yield from self._check_response_size(requests)
         out = Responses()
@@ -564,7 +564,7 @@ class ForwardingState:
         if self.schema.roles is not None:
             self.schema.roles.check(role, owner_of(request))
         if which == "extern_entry":
-            # without ids it is a wildcard read, as for all entities; it matches nothing
+            # without ids the request is a wildcard read, which matches nothing
             if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
                 raise self._no_extern(request.extern_entry)
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counts of ports and buffers over gRPC: a service of its own, as P4Runtime has no message for them.
+"""The counts of ports and buffers over gRPC: a separate service, as P4Runtime has no message for them.
 
 Its clients need not be primary, as it changes nothing.
 """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet traces over gRPC: a service of its own, as P4Runtime has no message for them.
+"""Packet traces over gRPC: a separate service, as P4Runtime has no message for them.
 
-A request asks for a dry run, or for a packet that is really sent. A client of a dry run need not be primary,
-as it changes nothing. Each trace of a dry run stops packets for some microseconds; the next one is made when
-the client has read the last one, and other clients are served in between. A request that sends a packet needs
-a primary's election id, if there is a primary. Another thread tracks the packet while it is in the switch.
+A request asks for a dry run, or for a packet that is really sent. For a dry run, which changes nothing, the
+client need not be primary. Each trace of a dry run stops packets for some microseconds. The next trace is
+made when the client has read the last one; other clients are served in between. A request that sends a packet
+needs a primary's election id, if there is a primary. Another thread tracks the packet while it is in the
+switch.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from tailrace.switch.trace import Trace, TraceError, dry_runs
 from tailrace.switch.trace.injection import InjectFrame, send_packet
 
 MAX_TRACES = 64
-"""Concurrent requests. A client that reads no traces counts for STALLED_S, as with a Read."""
+"""Most concurrent requests. A client that reads no traces counts for STALLED_S, as with a Read."""
 
 MAX_SENT = 4
-"""Concurrent requests that send a packet; one packet is tracked at a time, the others wait."""
+"""Most concurrent requests that send a packet; one packet is tracked at a time, the others wait."""
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0

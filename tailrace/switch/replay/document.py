@@ -38,7 +38,7 @@ MOST_UPDATES = 10_000
 
 _ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
 
-# \Z, as `$` would also match before a final line feed, which would break a line of an exported test in two
+# \Z: `$` would also match before a final line feed, and the line feed would split a line of an exported test
 _Frame = Annotated[
     str,
     Meta(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports a saved trace as a PTF test: one file that contains the program.
 
-It needs only ptf, grpc and P4Runtime's messages (package p4runtime). It runs in the harness of the packet
-tests (scripts/run_ptf.py --plugin DIR), or by ptf itself with the test parameter grpcaddr, and device_id if
-it is not 1.
+The test needs only ptf, grpc and P4Runtime's messages (package p4runtime). It runs in the harness of the
+packet tests (scripts/run_ptf.py --plugin DIR), or in ptf itself with the test parameters grpcaddr and, if the
+device id is not 1, device_id.
 
 All tests have the same code; the trace's values are constants, written as Python literals.
 """
@@ -53,7 +53,7 @@ def test_source(saved: SavedTrace) -> str:
 
 def _compressed(data: bytes) -> str:
     text = base64.b64encode(zlib.compress(data, 9)).decode()
-    return _concatenated(text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH))
+    return _concatenated(text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH))
 
 
 def _concatenated(parts: Iterable[str]) -> str:

@@ -106,7 +106,7 @@ def without_annotations(info: p4i.P4Info) -> p4i.P4Info:
 
 
 def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
-    """The updates that bring a switch with the program to the saved state, each with its key for errors.
+    """The updates that bring a switch with the program to the saved state, and the key of each for errors.
 
     Args:
         initial: the switch's initial entries; those that are not constant are deleted first.
@@ -114,12 +114,12 @@ def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[
     for entity in initial:
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
             yield "program", p4r.Update(type=p4r.Update.DELETE, entity=entity)
-    for at, update in enumerate(saved.updates):
-        yield f"updates[{at}]", update
+    for index, update in enumerate(saved.updates):
+        yield f"updates[{index}]", update
 
 
 def differences(expected: TraceOutcome, actual: TraceOutcome, *, reasons: bool) -> Iterator[str]:
-    """The differences, a line each; the order of frames is ignored.
+    """The differences, one line for each; the order of frames is ignored.
 
     Args:
         reasons: whether to compare the reasons of drops, too.
@@ -149,15 +149,15 @@ def _without(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
 
 
 def _byte_differences(expected: Frame, actual: Frame) -> Iterator[str]:
-    """The ranges of bytes in which two frames of the same length differ, a line each."""
+    """The ranges of bytes in which two frames of the same length differ, one line for each."""
     first = None
     pairs = [*zip(expected.data, actual.data, strict=True), (0, 0)]
-    for at, (octet, other) in enumerate(pairs):
+    for offset, (octet, other) in enumerate(pairs):
         if octet != other and first is None:
-            first = at
+            first = offset
         elif octet == other and first is not None:
             yield (
-                f"port {expected.port}, bytes from {first} on: expected {expected.data[first:at].hex()}, "
-                f"found {actual.data[first:at].hex()}"
+                f"port {expected.port}, bytes from {first} on: expected {expected.data[first:offset].hex()}, "
+                f"found {actual.data[first:offset].hex()}"
             )
             first = None

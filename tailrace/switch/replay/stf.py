@@ -24,7 +24,7 @@ from tailrace.switch.replay.document import Frame, SavedTrace
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
 _MATCHES = {p4i.MatchField.EXACT: "exact", p4i.MatchField.LPM: "lpm", p4i.MatchField.TERNARY: "ternary"}
-"""Match types that STF has."""
+"""Match types that STF supports."""
 
 _MOST_BITS = 2048
 """Widest field with a mask or prefix."""
@@ -67,11 +67,11 @@ class _StfTest:
         )
         for reason in document.unsure:
             yield f"# the outcome may depend on: {reason}"
-        for at, update in enumerate(self._saved.updates):
+        for index, update in enumerate(self._saved.updates):
             try:
                 yield from self._entity(update.entity)
             except SpecError as error:
-                raise SpecError(f"updates[{at}]: STF cannot express it: {error}") from None
+                raise SpecError(f"updates[{index}]: STF cannot express it: {error}") from None
         yield f"packet {self._frame('packet', document.packet)}"
         for frame in document.expected.sent:
             yield f"expect {self._frame('expected', frame)}$"
@@ -147,7 +147,7 @@ class _StfTest:
     def _clone(self, session: p4r.CloneSessionEntry) -> Iterator[str]:
         if session.packet_length_bytes or session.class_of_service:
             raise SpecError("a clone session that truncates packets, or has a class of service")
-        # each session gets a group, as simple_switch_CLI knows instances only in multicast groups
+        # each session gets a group, as simple_switch_CLI supports instances only in multicast groups
         group = next(group_id for group_id in range(1, 1 << 16) if group_id not in self._groups)
         self._groups.add(group)
         yield from self._replicated(group, session.replicas)
@@ -208,5 +208,5 @@ def _key(field: p4i.MatchField, match: p4r.FieldMatch) -> str:
     else:
         value, mask = match.ternary.value, int.from_bytes(match.ternary.mask, "big")
     number = int.from_bytes(value, "big")
-    digits = (str(number >> at & 1) if mask >> at & 1 else "*" for at in reversed(range(bits)))
+    digits = (str(number >> bit & 1) if mask >> bit & 1 else "*" for bit in reversed(range(bits)))
     return f"0b{''.join(digits)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch copy: a native switch in this process with the program and entities of another, read over P4Runtime.
+"""Switch copy: a native switch in this process with program and entities read from another over P4Runtime.
 
-It makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read has its initial
+A copy makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read has its initial
 value, and is listed in `unread`: registers are 0, value sets and queues are empty.
 """
 
@@ -32,7 +32,7 @@ _PROFILE_KINDS = ("action_profile_member", "action_profile_group")
 class SwitchCopy(LocalSwitch):
     """The copy of one switch; a context manager, which frees it.
 
-    updates: the updates that made the copy
+    updates: the updates written to the copy
     unread: names of state that could not be read, such as "register r"
     """
 

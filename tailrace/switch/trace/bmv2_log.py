@@ -75,7 +75,7 @@ class Log:
 
     def _begin(self, step: events.BeginEvent) -> Iterator[Line]:
         yield from self._end_state()
-        if step.stage != "verify":  # which BMv2 logs as a part of parsing
+        if step.stage != "verify":  # BMv2 logs the verification of checksums as a part of parsing
             yield from self._end()
             self._stage = step.stage
         if step.stage == "parser":

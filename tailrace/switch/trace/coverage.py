@@ -121,12 +121,12 @@ def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
     lines: dict[str, dict[int, int]] = {}
     branches: dict[str, dict[tuple[int, str], dict[str, int]]] = {}
     for use in (use for coverage in coverages for use in coverage.uses if use.file and use.line):
-        at = lines.setdefault(use.file, {})
-        at[use.line] = max(at.get(use.line, 0), use.count)
+        line_counts = lines.setdefault(use.file, {})
+        line_counts[use.line] = max(line_counts.get(use.line, 0), use.count)
         if use.kind in ("condition", "table") and use.what:
             counts = branches.setdefault(use.file, {}).setdefault((use.line, use.name), {})
             counts[use.what] = counts.get(use.what, 0) + use.count
-    for file, at in sorted(lines.items()):
+    for file, line_counts in sorted(lines.items()):
         yield "TN:"
         # a line break in a file's name would begin another record
         yield f"SF:{printable(file)}"
@@ -134,8 +134,8 @@ def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
             reached = any(counts.values())
             for number, count in enumerate(counts.values()):
                 yield f"BRDA:{line},{block},{number},{count if reached else '-'}"
-        for line, count in sorted(at.items()):
+        for line, count in sorted(line_counts.items()):
             yield f"DA:{line},{count}"
-        yield f"LF:{len(at)}"
-        yield f"LH:{sum(count > 0 for count in at.values())}"
+        yield f"LF:{len(line_counts)}"
+        yield f"LH:{sum(count > 0 for count in line_counts.values())}"
         yield "end_of_record"

@@ -20,10 +20,10 @@ MOST_RECORD_FIELDS = 1 << 21
 """Most record fields of an injected packet, or of all outcomes of one dry run: bounds the load."""
 
 MOST_OUTCOMES = 1024
-"""Limit of the outcomes of one packet."""
+"""Most outcomes of one packet."""
 
 FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
-"""Choices from here on give a value of `random` directly: FIRST_VALUE + n means the value `low` + n."""
+"""For `random`, a choice of FIRST_VALUE + n is the value `low` + n."""
 
 
 class DryRun(NamedTuple):
@@ -55,16 +55,16 @@ def dry_runs(
     choices: Sequence[int] = (),
     describe: DescribeEntity = no_description,
 ) -> Iterator[DryRun]:
-    """What a switch would do with a packet that arrived now at a port: all outcomes, the natural one first.
+    """What a switch would do with a packet that arrived now: all outcomes, that without a dry run first.
 
-    Outcomes differ in choices: selected group members, meter colours and values of `random`. In a range of
-    more than 65 values, only the natural one and 64 evenly spaced ones are tried. The packet's copies are
-    traced as well. Packets leave their queues at once. There are at most MOST_OUTCOMES outcomes, and no
-    further one is computed when the records have MOST_RECORD_FIELDS fields.
+    Outcomes differ in choices: selected group members, meter colours and values of `random`. Of a range of
+    more than 64 values, 64 evenly spaced values are tried, and the value that would be drawn without a dry
+    run. The packet's copies are traced as well. Packets leave their queues at once. There are at most
+    MOST_OUTCOMES outcomes. No further outcome is computed when the records have MOST_RECORD_FIELDS fields.
 
     Args:
         at_ns: the time of arrival, if it is later than the switch's present time.
-        choices: what the first choices are to be, in order; all outcomes begin with them.
+        choices: outcomes of the first choices, in order; all results begin with them.
         describe: describes entries, members and groups as the controller wrote them.
 
     Raises:
@@ -93,7 +93,7 @@ def _alternatives(taken: Sequence[Sequence[int]], first: int) -> Iterator[tuple[
         taken: for each choice, in the order of time: the number of possible outcomes, and the one taken.
         first: index of the first choice that may differ.
     """
-    for at in range(first, len(taken)):
-        possible, chosen = taken[at]
-        before = tuple(outcome for _, outcome in taken[:at])
+    for index in range(first, len(taken)):
+        possible, chosen = taken[index]
+        before = tuple(outcome for _, outcome in taken[:index])
         yield from ((*before, other) for other in range(possible) if other != chosen)

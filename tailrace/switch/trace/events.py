@@ -83,7 +83,7 @@ class StateEvent(_Event, frozen=True):
 
 
 class ExtractEvent(_Event, frozen=True):
-    """A header is extracted: `length` bytes, from `offset` bytes after the begin of the packet."""
+    """A header is extracted: `length` bytes, from `offset` bytes after the start of the packet."""
 
     header: str
     offset: int

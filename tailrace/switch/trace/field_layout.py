@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory layout of fields in a program's PHV and C locals, and the values of fields during a trace."""
+"""Memory layout of fields in a program's packet header vector (PHV) and C locals, and values in traces."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class FieldLayout:
     def __init__(self, model: Model, raw: Any) -> None:
         """`raw`: the array `tr_program_places` of the build."""
         by_space: tuple[list[LayoutField], list[LayoutField]] = ([], [])
-        at = 0
-        while raw[at].kind != C.TR_PLACE_END:
-            place = raw[at]
+        index = 0
+        while raw[index].kind != C.TR_PLACE_END:
+            place = raw[index]
             by_space[place.space].append(_field(model, place))
-            at += 1
+            index += 1
         self.spaces = tuple(tuple(sorted(fields, key=lambda f: f.offset)) for fields in by_space)
         self._offsets = tuple([f.offset for f in fields] for fields in self.spaces)
         self.by_header: dict[int, list[LayoutField]] = {}
@@ -126,9 +126,9 @@ class PacketFields:
         self.spaces = [bytearray(phv), bytearray()]
         differ = (
             field
-            for at in range(0, len(phv), _BLOCK)
-            if before[at : at + _BLOCK] != phv[at : at + _BLOCK]
-            for field in self._layout.overlapping(0, at, _BLOCK)
+            for offset in range(0, len(phv), _BLOCK)
+            if before[offset : offset + _BLOCK] != phv[offset : offset + _BLOCK]
+            for field in self._layout.overlapping(0, offset, _BLOCK)
         )
         return tuple(
             FieldChange(field.name, field.bits, old, new)
@@ -148,7 +148,7 @@ class PacketFields:
             for field in self._layout.overlapping(space, offset, len(new)):
                 if field not in before_write:
                     before_write[field] = space, field.of(content)
-            # only now, since all old values had to be read before
+            # bytes are written only after all old values are read
         for space, offset, new in runs:
             self.spaces[space][offset : offset + len(new)] = new
         return tuple(

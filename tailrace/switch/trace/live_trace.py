@@ -30,15 +30,15 @@ WARN_S = 1.0
 """Shortest time between two warnings."""
 
 EventCallback = Callable[[SwitchProgram, int, Event], None]
-"""Receives the program, the packet's number and an event; a copy has a number of its own."""
+"""Receives the program, the packet's number and an event; a copy has another number."""
 
 
 class LiveTracer:
     """Traces each packet that arrives from now on, also in the switch's later programs.
 
-    When the switch gets a program, it waits until the program's tracing build is compiled, unless cached. As
-    long as the tracer is attached, the switch takes several times as long for each packet. Close the tracer
-    before the switch, or use it in a ``with`` statement.
+    Loading a program into the switch waits until the tracing build is compiled, unless it is cached. While
+    the tracer is attached, the switch takes several times as long for each packet. Close the tracer before
+    the switch, or use it in a ``with`` statement.
 
     Args:
         on_event: called in the tracer's thread; events of one packet come in order. None: only coverage is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces in protobuf's text format: BMv2's packet_trace.proto, extended by all our events.
+"""Traces in protobuf's text format: BMv2's packet_trace.proto, extended by all events of events.py.
 
 Programs that read BMv2's traces can read these, and get the stages and the packet's outcome. The schema is
 docs/switch/packet_trace.proto: each event class of events.py has a message with the same fields.
@@ -20,7 +20,7 @@ from tailrace.switch.trace import events
 _HEAD = "# proto-file: packet_trace.proto\n# proto-message: p4.bm.PacketTrace\n"
 _STAGE_KINDS: dict[events.Stage, str] = {"parser": "PARSER", "deparser": "DEPARSER"}
 _WIDE = {"before", "after", "value", "low", "high"}
-"""Fields with numbers of any width, which the schema has as bytes, the most significant first."""
+"""Fields with numbers of any width; in the schema they are bytes, the most significant first."""
 
 Lines = Iterator[str]
 

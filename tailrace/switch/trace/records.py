@@ -57,7 +57,7 @@ TOO_DEEP = events.TextEvent("warning", f"copies of copies more than {MOST_DEPTH}
 
 _NO_INDEX = (1 << 64) - 1
 
-# Python names for constants that are needed for each record: each access to C's attributes is a search
+# constants that are needed for each record: access to attributes of C is slow
 _CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
 _ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
 _ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
@@ -81,7 +81,7 @@ class _Packet:
     extracted: offset and length of the header that the present statement extracts
     state: index of the present parser state
     runs: bytes that the present statement has changed: (space, offset, bytes)
-    externs: events of externs in the present statement, which follow that of the statement
+    externs: events of externs in the present statement, reported after the statement's event
     """
 
     content: PacketFields
@@ -172,7 +172,7 @@ class RecordReader:
             packet.steps.clear()
 
     def forget(self) -> None:
-        """Forgets all packets; to be called when records were lost."""
+        """Removes all packets; to be called when records were lost."""
         self._packets.clear()
 
     def _record(self, packet: _Packet, kind: int, payload: Sequence[int]) -> None:
@@ -231,7 +231,7 @@ class RecordReader:
     def _extract(
         self, packet: _Packet, bounds: tuple[int, int], changes: tuple[events.FieldChange, ...], op: Extract
     ) -> events.ExtractEvent:
-        # an element of a stack is known by its validity bit, which changes unless it was valid before
+        # an element of a stack is identified by its validity bit, which changes unless it was valid before
         index = op.target.index if isinstance(op.target, HeaderInst) else None
         for change in changes:
             if index is None and change.field.endswith(VALID) and change.after:
@@ -254,7 +254,7 @@ class RecordReader:
         order = [f.name for f in self._model.header_types[self._model.headers[header].type].fields]
         return tuple(sorted(fields, key=lambda f: order.index(f.name) if f.name in order else len(order)))
 
-    # ---- one method for each other kind of record; `w` are its fields ----
+    # ---- one method for each other kind of record; `w`: the fields of the record ----
 
     def _enter(self, w: Sequence[int]) -> events.Event:
         return events.EnterEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
@@ -281,13 +281,12 @@ class RecordReader:
 
     def _select(self, w: Sequence[int]) -> events.Event:
         state = self._model.parser.states[self._packet.state]
-        key, at = [], 1
+        key, offset = [], 1
         for part in state.key:
             n = limbs_of(part.bits)
-            key.append(
-                events.KeyFieldValue(self._shown(part.value), part.bits, limbs_to_int(list(w[at : at + n])))
-            )
-            at += n
+            value = limbs_to_int(list(w[offset : offset + n]))
+            key.append(events.KeyFieldValue(self._shown(part.value), part.bits, value))
+            offset += n
         if w[0] >= len(state.transitions):
             return events.SelectEvent(key=tuple(key), case="default", next=state.default)
         case = state.transitions[w[0]]
@@ -332,7 +331,7 @@ class RecordReader:
 
     def _member(self, w: Sequence[int]) -> events.Event:
         profile = self._model.profiles[w[0]].name
-        group, member = (w[at] - 1 if w[at] else None for at in (1, 4))
+        group, member = (w[index] - 1 if w[index] else None for index in (1, 4))
         descriptions = ["" if group is None else self._describe("group", profile, group)]
         descriptions.append("" if member is None else self._describe("member", profile, member))
         return events.MemberEvent(
@@ -345,11 +344,11 @@ class RecordReader:
         )
 
     def _action(self, w: Sequence[int]) -> events.Event:
-        action, at, arguments = self._model.actions[w[0]], 1, []
+        action, offset, arguments = self._model.actions[w[0]], 1, []
         for p in action.params:
             n = limbs_of(p.bits)
-            arguments.append(events.Argument(p.name, p.bits, limbs_to_int(list(w[at : at + n]))))
-            at += n
+            arguments.append(events.Argument(p.name, p.bits, limbs_to_int(list(w[offset : offset + n]))))
+            offset += n
         return events.ActionEvent(name=action.name, arguments=tuple(arguments), place=_place(action.source))
 
     def _condition(self, w: Sequence[int]) -> events.Event:
@@ -393,14 +392,14 @@ class RecordReader:
         return events.CloneEvent(session=w[0], known=bool(w[1]))
 
     def _digest(self, w: Sequence[int]) -> events.Event:
-        digest, at, fields = self._model.digests[w[0]], 1, []
+        digest, offset, fields = self._model.digests[w[0]], 1, []
         for i, bits in enumerate(digest.field_bits):
             n = limbs_of(bits)
-            source, value = digest.values[i][0], limbs_to_int(list(w[at : at + n]))
+            source, value = digest.values[i][0], limbs_to_int(list(w[offset : offset + n]))
             if _is_signed(self._model, source):
                 value = from_twos_complement(value, bits)
             fields.append(events.Argument(self._shown(source), bits, value))
-            at += n
+            offset += n
         return events.DigestEvent(name=digest.name, fields=tuple(fields))
 
     def _multicast(self, w: Sequence[int]) -> events.Event:
@@ -440,22 +439,22 @@ def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...]
             depths[step.packet] = depths.get(number, 0) + 1
         steps.append(step)
     # the newest copy first: copies of a copy have larger numbers than the copy
-    for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
-        copy = cast(events.CopyEvent, by_packet[number][at])
+    for number, index in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
+        copy = cast(events.CopyEvent, by_packet[number][index])
         deep = depths[copy.packet] > MOST_DEPTH
         steps = [TOO_DEEP] if deep else by_packet.get(copy.packet, [])
-        by_packet[number][at] = structs.replace(copy, steps=tuple(steps))
+        by_packet[number][index] = structs.replace(copy, steps=tuple(steps))
     return tuple(by_packet.get(first, ())), max(depths.values()) > MOST_DEPTH
 
 
 def parse_records(buffer: Sequence[int]) -> Iterator[TraceRecord]:
     """Splits a buffer of the core into its records."""
-    at = 0
-    while at < len(buffer):
-        kind, packet, time_ps, n = buffer[at : at + _HEAD_SIZE]
-        at += _HEAD_SIZE
-        yield TraceRecord(kind, packet, time_ps, buffer[at : at + n])
-        at += n
+    offset = 0
+    while offset < len(buffer):
+        kind, packet, time_ps, n = buffer[offset : offset + _HEAD_SIZE]
+        offset += _HEAD_SIZE
+        yield TraceRecord(kind, packet, time_ps, buffer[offset : offset + n])
+        offset += n
 
 
 def drop_name(reason: int) -> str:

@@ -113,16 +113,17 @@ def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
     # for each branch: its depth, the lines of its traces, and how many of them were shown before it
     waiting = [(0, [list(lines(trace, full=full)) for trace in traces], 0)]
     while waiting:
-        deeper, paths, at = waiting.pop()
-        while all(len(path) > at and path[at] == paths[0][at] for path in paths):
-            depth, style, line = paths[0][at]
+        deeper, branch_lines, shown = waiting.pop()
+        first = branch_lines[0]
+        while all(len(trace) > shown and trace[shown] == first[shown] for trace in branch_lines):
+            depth, style, line = first[shown]
             yield depth + deeper, style, line
-            at += 1
+            shown += 1
         branches: dict[Line, list[list[Line]]] = {}
-        for path in paths:
-            if len(path) > at:
-                branches.setdefault(path[at], []).append(path)
-        waiting += [(deeper + 1, branch, at) for branch in reversed(branches.values())]
+        for trace_lines in branch_lines:
+            if len(trace_lines) > shown:
+                branches.setdefault(trace_lines[shown], []).append(trace_lines)
+        waiting += [(deeper + 1, branch, shown) for branch in reversed(branches.values())]
 
 
 def shown_step(step: Event, depth: int) -> Iterator[Line]:

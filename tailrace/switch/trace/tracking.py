@@ -62,7 +62,8 @@ class TrackedPacket:
     """What a switch did to one packet.
 
     reentries: how often it was resubmitted or recirculated
-    sent: time and port of its departure, with the bytes `frame` and `virtual_bytes` further ones
+    sent: time and port of its departure
+    frame, virtual_bytes: the bytes sent, and the number of further bytes, which are not stored
     drop: why it was dropped; "": it was not
     end_ps: when it was sent or dropped
     """

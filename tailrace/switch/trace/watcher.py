@@ -61,7 +61,7 @@ class PacketWatcher:
             raise TraceError("the switch has no program")
         self.program, self.cut, self.missed = switch.program, False, 0
         self._switch, self._size, self._core = switch, size, load()
-        # this reference prevents that the code is unloaded while the switch runs it
+        # this reference keeps the code loaded while the switch runs it
         self._build = cached_build(switch.program)
         self._tracer = self._build.new_tracer(size)
         if not self._tracer:
@@ -70,7 +70,7 @@ class PacketWatcher:
         self._counts = ffi.new("uint32_t[2]")
 
     def attach(self, *, recording: bool = True) -> None:
-        """Starts counting coverage; with `recording`, packets that arrive from now on are recorded, else not.
+        """Starts counting coverage; with `recording`, also records packets that arrive from now on.
 
         Raises:
             TraceError: the switch runs another program.
@@ -110,7 +110,7 @@ class PacketWatcher:
 
         Args:
             now_ps: the time of arrival, if it is later than the switch's present time.
-            choices: what the first choices are to be, in order.
+            choices: outcomes of the first choices, in order.
 
         Raises:
             TraceError: the switch has no such port or has another program, or memory is exhausted.

@@ -55,7 +55,7 @@ class Builder:
         self._restricted: tuple[Restricted, ...] = ()
 
     def expect(self, *, switches: int, hosts: int, links: int) -> None:
-        """Announces the size of the network before it is built.
+        """Checks the size of the network before it is built.
 
         Raises:
             SpecError: the network is too large.

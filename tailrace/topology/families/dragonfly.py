@@ -58,6 +58,7 @@ class Dragonfly:
         links = (most - 1) // (groups - 1) if groups > 1 else 0
 
         def end(group: int, distance: int, link: int) -> tuple[str, int]:
+            """Router and port of a group's link number `link` to the group at this distance."""
             index = link * (groups - 1) + distance - 1
             return names[group][index // global_links], first_global + index % global_links
 

@@ -49,7 +49,7 @@ def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
 
 
 def _neighbour(argv: Sequence[str], mac: int) -> tuple[str, str]:
-    """An IP address, argv[0], and its MAC address, argv[mac]; raises IndexError or ValueError likewise."""
+    """An IP address, argv[0], and its MAC address, argv[mac]; raises IndexError or ValueError if invalid."""
     if _MAC.fullmatch(argv[mac]) is None:
         raise ValueError(argv[mac])
     return str(IPv4Address(argv[0])), argv[mac].lower()

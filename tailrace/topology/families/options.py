@@ -65,7 +65,7 @@ class GroupLinks(LinkOptions):
 
 
 class Family(Protocol):
-    """A family of networks: the struct of its keys, which builds one."""
+    """A family of networks: a dataclass of its keys, which builds a network."""
 
     @property
     def links(self) -> LinkOptions:

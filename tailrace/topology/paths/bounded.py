@@ -12,16 +12,16 @@ the path to d by an EV = (EV1, EV2), and default tables (topology.paths.default_
     leaf-spine                      s -EV1, up-> a
 
 From i, s', n2, c or a, default tables lead to d. The paper, which is about networks of low diameter, does not
-have trees: there a pod, or the whole leaf-spine, corresponds to a Dragonfly's group, and since every path
-goes up once and down once, all paths are minimal. A path that reaches d earlier ends there. No switch occurs
-twice on a path, whichever minimal next hop the default table of n2 has: so the lists do not depend on that
-choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global
-links in a Dragonfly, and 4 links in a Slim Fly or a fat tree.
+have trees. Here a tree's pod, or the whole leaf-spine, corresponds to a Dragonfly's group; all paths in trees
+are minimal, since every path goes up once and down once. A path that reaches d earlier ends there. No switch
+occurs twice on a path, whichever minimal next hop the default table of n2 has: so the lists do not depend on
+that choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global links in a
+Dragonfly, and 4 links in a Slim Fly or a fat tree.
 
-EV = EV1 << 8 | EV2 is a UDP source port. EV1 modulo the size of its table is a slot of the first switch, EV2
-one of the second switch; an unused EV2 is 0. Slots are in the order of ports, in a Dragonfly local ports
-before global ones. Since 0 is no valid source port, an EV of 0 is avoided by adding the size of a table to
-the part that selects from it.
+EV = EV1 << 8 | EV2 is a UDP source port. A slot is an index in a switch's ECMP table, which lists ports in
+order, in a Dragonfly local ports before global ones. EV1 modulo the size of the first switch's table is a
+slot of that table, and EV2 likewise of the second switch's; an unused EV2 is 0. Since 0 is no valid source
+port, an EV of 0 is avoided: the size of a table is added to the part that selects from that table.
 
 The latency of a path is the sum over its links between switches of propagation delay and the time to send a
 full frame (Spritz, Table I); hosts' links, common to all paths of a pair, are not counted.
@@ -61,7 +61,7 @@ MINIMAL, NON_MINIMAL = "minimal", "non-minimal"
 """The path categories of Spritz, Table I."""
 
 EV_SLOTS = 256
-"""The slots that one byte can select."""
+"""Number of slots that one byte can select."""
 
 MOST_EVS = EV_SLOTS * EV_SLOTS - 1
 """The most EVs of one list; 0 is no EV."""
@@ -91,7 +91,7 @@ class BoundedPath:
     switches: its switches, from source to destination
     ports: the egress ports of all switches but the last
     local, global_: number of links within groups, and between them
-    latency_ps: see above
+    latency_ps: see the docstring of this module
     category: MINIMAL or NON_MINIMAL
     """
 
@@ -128,7 +128,7 @@ class BoundedPaths:
     def __init__(
         self, topology: Topology, down: Down = frozenset(), frame_bytes: int = PATH_FRAME_BYTES
     ) -> None:
-        """Makes the tables; paths are computed when they are asked for.
+        """Makes the tables; paths are computed on demand.
 
         Args:
             topology: the network.
@@ -243,7 +243,7 @@ class BoundedPaths:
     def follow(self, src: str, dst: str, ev: int) -> BoundedPath | None:
         """The path of packets with any EV from switch to switch; None if they do not arrive.
 
-        Computed as the switches do it: the first switch has role ECMP 1. The switch after it has role ECMP 2;
+        Computed as in the switches: the first switch has role ECMP 1. The switch after it has role ECMP 2;
         in a network with groups only if the link between them is local and the destination is in another
         group. If EV2 leads back to the previous switch, the default table is used.
         """
@@ -252,7 +252,7 @@ class BoundedPaths:
         while path.switches[-1] != dst:
             here = path.switches[-1]
             if len(path.ports) > len(self._hops):
-                return None  # it loops
+                return None  # a loop
             port = self._choice(path, dst, ev, near=near)
             if port is None or (here, port) in self._dead:
                 return None

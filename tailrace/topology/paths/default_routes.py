@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One static minimal next hop from each switch to each leaf: the default forwarding table of Spritz §III-A.
 
-In a Dragonfly, minimal next hops are the switch's own links to the destination's group, or if it has none,
-switches of its group that have such links (topology.paths.dragonfly: `onward`); elsewhere they are those of
-shortest paths. Of the n next hops, sorted by port, the table has the one at index (switch id + position of
-the leaf) mod n: this spreads the load without random choices. Each hop leads nearer to the destination, so
-packets never loop.
+In a Dragonfly, minimal next hops are the switch's links to the destination's group, or if it has none,
+switches of its group that have such links (topology.paths.dragonfly: `onward`). In other networks they are
+the next hops of shortest paths. Of the n next hops, sorted by port, the table has the one at index (switch
+id + position of the leaf) mod n, which spreads the load without random choices. Each next hop is nearer to
+the destination, so packets never loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class DefaultRoutes:
     """The default tables of all switches while the links in `down` are dead."""
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
-        """Makes look-up tables; next hops are computed when they are asked for."""
+        """Makes look-up tables; next hops are computed on demand."""
         self._topology = topology
         self._down = down
         self._ids = {switch.name: switch.id for switch in topology.switches}
@@ -63,8 +63,8 @@ class DefaultRoutes:
 def minimal_next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[str, tuple[int, ...]]]:
     """For each switch and each other leaf all minimal next hops of packets from hosts, sorted.
 
-    In a Dragonfly they are the switch's own links to the destination's group, and switches of its group that
-    have such links; these always forward into that group, so packets do not loop.
+    In a Dragonfly they are the switch's links to the destination's group, and switches of its group that have
+    such links; these always forward into that group, so packets do not loop.
     """
     if topology.kind != DRAGONFLY:
         return next_hops(topology, down)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Minimal paths of a Dragonfly (Kim et al. 2008): at most one link within a group, then one to another group,
-then at most one within that.
+then at most one within that group.
 
 Unlike shortest paths they never lead through a third group, and they use every link between two groups. Next
 hops depend on where a packet came from:
 
-    entering   from a host or another group: the switch's own links to the destination's group, and switches
-               of its group that have such links, once for each link
-    onward     from a switch of the same group: only the switch's own links, so that packets do not circulate
-               in a group; if it has none, as for ACKs that return by another path, switches that have some
+    entering   from a host or another group: the switch's links to the destination's group, and switches of
+               its group that have such links, once for each link
+    onward     from a switch of the same group: only the switch's links to the destination's group, so that
+               packets do not circulate in a group; if the switch has none (as for ACKs that return by another
+               path), switches of its group that have such links
 
 If dead links leave no such path, next hops are those of shortest paths. Packets do not loop even then: each
-hop of a shortest path leads nearer, and from the first switch with a minimal path on, the path is minimal.
+next hop of a shortest path is nearer, and from the first switch with a minimal path on, the path is minimal.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ class MinimalRoutes:
         return hops
 
     def detours_end(self, group: int, leaf: str) -> bool:
-        """Whether all switches of a group have minimal paths to a leaf of another group, so that no packet of
-        a detour through the group comes back.
+        """Whether all switches of a group have minimal paths to a leaf of another group, so that no packet
+        that takes a detour through the group comes back.
         """
         if self.is_faultless:
             return True
@@ -126,7 +127,7 @@ class MinimalRoutes:
         return self._ending[key]
 
     def _exits(self, switch: str, group: int, leaf: str | None) -> list[int]:
-        """The switch's own links to a group, from whose other ends the leaf is reachable."""
+        """The switch's links to a group, from whose other ends the leaf is reachable."""
         ports = self._to_group[switch].get(group, [])
         if leaf is None:
             return ports

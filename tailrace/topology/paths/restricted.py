@@ -49,7 +49,7 @@ RESTRICTED = keys.parsed(
 
 def with_restricted(topology: Topology, hops: Hops, usual: Hops | None = None) -> Hops:
     """Next hops towards leaves, and in addition towards each restricted host, by its name, at switches where
-    it has fewer next hops than its leaf.
+    the host has fewer next hops than its leaf.
 
     Args:
         topology: has the restricted hosts.

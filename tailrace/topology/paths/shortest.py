@@ -2,12 +2,12 @@
 """Shortest paths: the ports through which each switch leads packets nearer to each leaf.
 
 Since every switch forwards a packet to a neighbour that is nearer to the destination, no packet can loop
-while all switches know the same dead links. In a network with tiers their knowledge may differ: a port must
-lead nearer also in the network without faults, so no packet comes back to a switch. In leaf-spines and fat
-trees this means up and then down, and leaves that cannot be reached in this way count as unreachable; RFC
-7938 §5.2.1 achieves the same with one AS number for all spines. A packet that goes down and up again could
-meet a switch that knows of more failures and sends it back; in a lossless network such a loop can become a
-deadlock of pauses.
+while all switches have been informed of the same dead links. In a network with tiers switches may be informed
+of different ones: there a port must also lead nearer in the network without faults, so no packet comes back
+to a switch. In leaf-spines and fat trees such paths lead up and then down, and leaves without such a path
+count as unreachable; RFC 7938 §5.2.1 achieves the same with one AS number for all spines. Otherwise, a packet
+that goes down and up again could reach a switch that is informed of more failures and sends the packet back.
+In a lossless network such a loop can become a deadlock of pauses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from tailrace.topology.model import Topology
 
 Down = frozenset[tuple[str, int]]
-"""Dead links, each named by (switch, port) of either end."""
+"""Dead links, each identified by (switch, port) of either end."""
 
 Ports = tuple[int, ...]
 
@@ -143,10 +143,10 @@ def _by_ports(adjacent: list[tuple[int, str]], nearer: dict[str, int], leaves: i
     """Groups leaves (bits) by the ports to neighbours that have them in the ring `nearer`."""
     parts: dict[Ports, int] = {(): leaves}
     for port, peer in adjacent:
-        theirs = nearer[peer]
+        peer_bits = nearer[peer]
         split = {}
         for ports, leaf_bits in parts.items():
-            both = leaf_bits & theirs
+            both = leaf_bits & peer_bits
             if both:
                 longer = (*ports, port)
                 split[longer] = both

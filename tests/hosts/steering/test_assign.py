@@ -120,7 +120,7 @@ def test_otherwise_every_flow_begins_anew(algorithm, keep_ns):
 def test_a_flow_that_cannot_be_steered_is_refused():
     """When it is added: no paths, or a transport that does not tell of packets."""
     nic = make_nic(1, config())
-    with pytest.raises(ConfigError, match="flow 1: steering scout needs paths, and its NIC knows none"):
+    with pytest.raises(ConfigError, match="flow 1: steering scout needs paths, but its NIC has none"):
         nic.add_flow(steered())
     nic = make_nic(1, NicConfig(transport="sr"), paths=lambda host: PATHS)
     with pytest.raises(ConfigError, match="flow 1: steering ecmp needs transport dctcp, not sr"):

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reaction point of DCQCN: the rate of one flow (Zhu et al., SIGCOMM 2015, §3.1).
 
-    RC current rate    RT target rate    alpha congestion estimate    T, B rises so far by timer, by counter
+    RC current rate    RT target rate    alpha congestion estimate    N, K, F, g, R_AI, R_HAI: see DcqcnConfig
+    T, B number of rises by the timer and by the byte counter since the last CNP
 
     at line rate --CNP--> limited --RC is the line rate again--> at line rate
 
 * a CNP (eq. 1):           RT = RC, RC = RC (1 - alpha/2), alpha = (1 - g) alpha + g;
                            timer, byte counter, T and B are reset
 * no CNP for K (eq. 2):    alpha = (1 - g) alpha
-* the timer expires or the byte counter is full: a rise. With T and B before this rise:
+* a rise, when the timer expires or the byte counter is full; T and B do not yet count this rise:
       max(T, B) < F   fast recovery        RC = (RT + RC) / 2 (eq. 3)
       min(T, B) > F   hyper increase       RT = RT + R_HAI, RC = (RT + RC) / 2
       otherwise       additive increase    RT = RT + R_AI,  RC = (RT + RC) / 2 (eq. 4)
 
 There is no slow start: a flow begins at line rate, and timer and counter start at its first CNP.
 
-Assumptions where the description leaves a choice: alpha is 1 at the first CNP, however late it comes.
-Neither rate exceeds the line rate. At line rate timer and counter stop, while alpha continues to decrease.
-With F = 5 there are five halvings, as the paper says, if the timer alone or the counter alone causes them.
+Assumptions where the description leaves a choice: alpha is 1 at the first CNP, whenever that arrives. Neither
+rate exceeds the line rate. At line rate timer and counter stop, while alpha continues to decrease. Fast
+recovery with F = 5 halves the distance to RT five times, as the paper says, if the timer alone or the counter
+alone causes the rises.
 
-Rates are integers in bit/s: a decrease is rounded down, a halving up, so that RC reaches RT. alpha is an
-integer in units of 2^-30. So all numbers are the same on every machine.
+Rates are integers in bit/s. A decrease is rounded down, (RT + RC) / 2 up, so that RC reaches RT. alpha is an
+integer in units of 2^-30. All numbers are thus the same on every machine.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ class DcqcnRate:
         return self.rate_bps < self._line_bps
 
     def on_cnp(self, now_ns: int) -> None:
-        """A CNP has arrived: eq. 1."""
+        """Handles a CNP: eq. 1."""
         self.on_time(now_ns)
         if self.cuts:
             self._decay(now_ns)
@@ -113,7 +115,7 @@ class DcqcnRate:
         self.deadline_ns = now_ns + self._timer_ns if self.limited else NEVER
 
     def _decay(self, now_ns: int) -> None:
-        """Eq. 2 for every K since the last change of alpha."""
+        """Applies eq. 2 once for every K since the last change of alpha."""
         periods = (now_ns - self._alpha_since_ns) // self._alpha_every_ns
         self._alpha_since_ns += periods * self._alpha_every_ns
         while periods:
@@ -124,6 +126,7 @@ class DcqcnRate:
             periods -= 1
 
     def on_sent(self, frame_bytes: int) -> None:
+        """Counts the bytes of a frame that is sent."""
         if self.deadline_ns == NEVER:
             return
         self._left_bytes -= frame_bytes

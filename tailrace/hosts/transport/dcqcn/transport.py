@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), optionally on paths that Hermes
-chooses.
+"""dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), optionally with Hermes.
 
-Without a CNP a flow sends at line rate, from its first packet on; PFC and a window, if there is one, limit it
-as any other flow. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for pacing,
-`hosts.transport.dcqcn.cnp` for the receiver and `hosts.steering.hermes` for the paths.
+Without a CNP a flow sends at line rate, from its first packet on; PFC and the window, if there is a window,
+limit it like any other flow. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for
+pacing, `hosts.transport.dcqcn.cnp` for the receiver and `hosts.steering.hermes` for Hermes, which chooses
+paths.
 
-Hermes gets feedback: for each ACK the mark, and the RTT of the packet unless it was sent more than once
-(Karn's rule); for a NAK that makes the flow go back, and for a timeout, the path of the first missing packet.
-A delayed ACK would look like a slow path, so with Hermes NicConfig.ack_every is 1.
+The transport reports to Hermes
+* for each ACK: the mark, and the packet's RTT unless the packet was sent more than once (Karn's rule);
+* for a timeout, and for a NAK that causes retransmissions: the path of the first missing packet.
+A delayed ACK would increase the measured RTT, so with Hermes NicConfig.ack_every is 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tailrace.hosts.transport.go_back_n import GoBackNSender
 
 
 class DcqcnSender(GoBackNSender):
-    """Sends packets from a position, which NAKs and timeouts set back, no faster than DCQCN allows.
+    """Sends packets as GoBackNSender does, no faster than DCQCN allows.
 
     rate: the rate that DCQCN allows.
     pacer: determines when the next frame may be sent.
@@ -38,20 +39,20 @@ class DcqcnSender(GoBackNSender):
         sport: the flow's original UDP source port.
         """
         super().__init__(packets, config, sport)
-        own_bps, link_bps = config.flow_rate_bps, config.link_rate_bps
-        self._slower: bool = 0 < own_bps < link_bps
-        self.rate = DcqcnRate(config.dcqcn, own_bps if self._slower else link_bps)
+        flow_bps, link_bps = config.flow_rate_bps, config.link_rate_bps
+        self._slower: bool = 0 < flow_bps < link_bps
+        self.rate = DcqcnRate(config.dcqcn, flow_bps if self._slower else link_bps)
         self.pacer = Pacer()
         self._pace()
         self.steering: Hermes | None = None
-        self._flight: dict[int, int] = {}  # sending time and source port of unacknowledged packets
+        self._flight: dict[int, int] = {}  # with Hermes: send time and source port of unacknowledged packets
         self._sent_twice = 0  # packets before this one may have been sent more than once
         self._now_ns = 0
 
     # ---- the rate ----
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
-        """Handles the frame, of this length, of the packet that was just sent."""
+        """Records the length of the frame that was just sent."""
         self.rate.on_sent(frame_bytes)
         self.pacer.on_sent(now_ns, frame_bytes)
         self._pace()
@@ -70,14 +71,14 @@ class DcqcnSender(GoBackNSender):
             self._pace()
 
     def _pace(self) -> None:
-        # at line rate no pacing is needed: the link itself limits the rate, to the picosecond
+        # at line rate the link itself limits the rate, more precisely than pacing in whole nanoseconds
         rate = self.rate
         self.pacer.set_rate(rate.rate_bps if self._slower or rate.limited else 0)
 
     # ---- feedback on paths ----
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which `peek` returned, is sent, on the path that the steering chooses."""
+        """Records that packet `index`, which `peek` returned, is sent on the path that Hermes chooses."""
         steering = self.steering
         if steering is not None:
             self.sport = steering.next_ev(now_ns)
@@ -85,7 +86,7 @@ class DcqcnSender(GoBackNSender):
         super().on_sent(now_ns, index)
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """Handles a response and its echoes, and passes feedback to the steering."""
+        """Handles a response with its echoed port and mark, and reports them to Hermes."""
         steering = self.steering
         if steering is None or not 0 <= expected <= self.fresh:
             super().on_ack(now_ns, nak, expected, arrived, sport, marked)
@@ -108,15 +109,15 @@ class DcqcnSender(GoBackNSender):
 
     def _on_nak(self, arrived: int) -> None:
         if arrived < self._next:
-            self._blame(NACK)
+            self._report_missing(NACK)
         super()._on_nak(arrived)
 
     def _on_timeout(self) -> None:
-        self._blame(TIMEOUT)
+        self._report_missing(TIMEOUT)
         super()._on_timeout()
 
-    def _blame(self, feedback: int) -> None:
-        """Reports the path of the first missing packet; all unacknowledged packets are retransmitted."""
+    def _report_missing(self, feedback: int) -> None:
+        """Reports the path of the first missing packet to Hermes; outstanding packets are then resent."""
         self._sent_twice = self.fresh
         if self.steering is not None:
             self.steering.on_feedback(self._now_ns, feedback, self._flight[self.acked] & PORT_MASK)

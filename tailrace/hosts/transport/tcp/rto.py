@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The retransmission timer of the transport tcp (RFC 6298).
 
-    first sample     SRTT = R, RTTVAR = R / 2
-    further ones     RTTVAR += (|SRTT - R| - RTTVAR) / 4, then SRTT += (R - SRTT) / 8
-    RTO              SRTT + 4 RTTVAR, at least the minimum RTO; it doubles with each timeout
+    first RTT sample R    SRTT = R, RTTVAR = R / 2
+    further samples R     RTTVAR += (|SRTT - R| - RTTVAR) / 4, then SRTT += (R - SRTT) / 8
+    RTO                   SRTT + 4 RTTVAR, at least the minimum RTO; it doubles with each timeout
 
 SRTT and RTTVAR are integers in eighths and quarters of a nanosecond, rounded down, so that results are the
-same on every machine. Two assumptions: before any sample the RTO is the minimum RTO (the RFC has 1 s, for
-unknown networks), and the backoff ends with the first progress instead of the next sample, as in Linux.
+same on every machine. Assumptions: before any sample the RTO is the minimum RTO (in the RFC it is 1 s, for
+unknown networks); the backoff ends, as in Linux, with the first progress and not with the next sample.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class RtoClock:
         self._backoff = 0
         self._srtt_x8 = 0  # 0: no sample yet
         self._var_x4 = 0
-        self._base_ns = least_ns  # before it was doubled
+        self._base_ns = least_ns  # the RTO without doublings
         self.rto_ns = least_ns
 
     @property
     def backed_off(self) -> bool:
-        """Whether there was a timeout, and no progress since."""
+        """Whether there was a timeout, and no progress since then."""
         return self._backoff > 0
 
     def on_sample(self, rtt_ns: int) -> None:
-        """Takes an RTT sample of a packet that was sent only once."""
+        """Records an RTT sample, of a packet that was sent only once."""
         if self._srtt_x8 == 0:
             self._srtt_x8 = rtt_ns << 3
             self._var_x4 = rtt_ns << 1
@@ -52,13 +52,13 @@ class RtoClock:
         self._set()
 
     def on_progress(self) -> None:
-        """New packets were acknowledged."""
+        """Ends the backoff, since packets were acknowledged."""
         if self._backoff:
             self._backoff = 0
             self._set()
 
     def on_timeout(self) -> None:
-        """The RTO has expired without progress."""
+        """Doubles the RTO, which has expired without progress."""
         self._backoff = min(self._backoff + 1, self._most_backoff)
         self._set()
 

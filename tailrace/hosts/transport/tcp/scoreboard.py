@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scoreboard of the transport tcp: the state of packets beyond the acknowledged ones (RFC 6675).
+"""The scoreboard of the transport tcp: the state of packets beyond the cumulative acknowledgment (RFC 6675).
 
-    sent, unknown --its ACK--> arrived
-                  --enough later ones have arrived, or a timeout--> lost --retransmitted--> sent, unknown
+    in flight --its ACK--> arrived
+    in flight --enough later packets have arrived, or a timeout--> lost --retransmitted--> in flight
 
 A packet is lost as soon as `duplicates` packets beyond it have arrived (IsLost); a retransmitted packet is
 declared lost again only at a timeout.
@@ -19,7 +19,7 @@ class Scoreboard:
     """The scoreboard of one flow.
 
     lost: packets to be retransmitted, ascending.
-    arrived: packets beyond the acknowledged ones that the receiver has.
+    arrived: packets that the receiver has beyond the cumulative acknowledgment.
     """
 
     __slots__ = ("_duplicates", "_highest", "_scanned", "arrived", "lost")
@@ -27,17 +27,17 @@ class Scoreboard:
     def __init__(self, duplicates: int) -> None:
         """Args: duplicates: number of arrivals beyond a packet after which it is lost."""
         self._duplicates = duplicates
-        self._highest: list[int] = []  # the `duplicates` greatest arrivals at most, ascending
+        self._highest: list[int] = []  # at most `duplicates` arrivals, the greatest, ascending
         self._scanned = 0  # packets before this one were already checked for loss
         self.arrived: set[int] = set()
         self.lost: dict[int, bool] = {}
 
     def first_lost(self) -> int:
-        """The packet to send again; NOTHING: there is none."""
+        """The first packet to retransmit; NOTHING: there is no lost packet."""
         return next(iter(self.lost)) if self.lost else NOTHING
 
     def on_acked(self, before: int, expected: int) -> None:
-        """All packets from `before` up to `expected` were acknowledged."""
+        """Records that packets `before`..`expected` - 1 were acknowledged."""
         if self.arrived:
             self.arrived.difference_update(range(before, expected))
         if self.lost:
@@ -48,7 +48,7 @@ class Scoreboard:
             self._scanned = expected
 
     def on_arrived(self, index: int) -> None:
-        """A packet beyond the acknowledged ones has arrived; declares packets lost because of that."""
+        """Records an arrival beyond the cumulative acknowledgment; may declare earlier packets lost."""
         if index in self.arrived:
             return
         self.arrived.add(index)
@@ -67,10 +67,10 @@ class Scoreboard:
         self._scanned = max(self._scanned, highest[0])
 
     def on_retransmitted(self, index: int) -> None:
-        """A lost packet was sent."""
+        """Records the retransmission of a lost packet."""
         del self.lost[index]
 
     def lose(self, acked: int, fresh: int) -> None:
-        """All packets from `acked` up to `fresh` that have not arrived are lost."""
+        """Declares those of packets `acked`..`fresh` - 1 lost that have not arrived."""
         self.lost = {index: True for index in range(acked, fresh) if index not in self.arrived}
         self._scanned = fresh

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """tcp: a window-based sender with bursts, and coalesced ACKs, like TCP on a host (HF²T §3).
 
-It is for comparison with RDMA and uses RDMA packets: the gaps between a flow's packets depend on how TCP
-sends, not on its headers.
+The transport is for comparison with RDMA and uses RDMA packets: the gaps between a flow's packets depend on
+how TCP sends, not on its headers.
 
 * Window: slow start from `initial_packets`, then Reno (`hosts.transport.tcp.window`). No pacing.
-* Segmentation offload: new packets leave in bursts of up to `burst_bytes`, back to back at the link's rate,
-  with no packets of other flows between them. As in Linux, a burst that the window would shorten waits for
-  more ACKs, unless it is a third of the window, or nothing is in flight, or a packet is lost.
-* Loss: a packet is lost when `duplicates` later ones have arrived; an ACK names the packet that caused it
-  (as a first SACK block does). Until then limited transmit applies (RFC 3042); then follow fast
-  retransmit, and recovery based on the packets in flight (RFC 6675). At a timeout (hosts.transport.tcp.rto)
-  all outstanding packets are lost.
-* ECN, if data is sent as ECN-capable: an ACK with an ECN echo counts as a loss without a missing packet, once
-  per window (RFC 3168 §6.1.2).
+* Segmentation offload: new packets are sent in bursts of up to `burst_bytes`, back to back at the link's
+  rate, with no packets of other flows between them. As in Linux, a burst that the window would shorten waits
+  for more ACKs, unless it is a third of the window, or nothing is in flight, or a packet is lost.
+* Loss: a packet is lost when `duplicates` later packets have arrived; an ACK contains the PSN of the packet
+  that caused it (like a first SACK block). Before the loss is detected, limited transmit applies (RFC 3042);
+  afterwards, fast retransmit and recovery based on the packets in flight (RFC 6675). At a timeout
+  (hosts.transport.tcp.rto) all outstanding packets are lost.
+* ECN, if data is sent as ECN-capable: an ACK with an ECN echo reduces the window like a loss, once per window
+  (RFC 3168 §6.1.2).
 * The receiver stores out-of-order packets. It acknowledges packets in order after `ack_every` packets or
-  `ack_delay_ns`, whichever is first, as interrupt coalescing in a NIC and receive offload in a stack do. It
+  `ack_delay_ns`, whichever is first, like interrupt coalescing in a NIC and receive offload in a stack. It
   acknowledges at once an out-of-order or duplicate packet, a packet that fills a gap (RFC 5681 §4.2), and the
-  last one.
+  last packet.
 
 Assumptions: no handshake; a flow always has data to send, so its window is never limited by the application;
-packets are coalesced per flow, although NICs coalesce per queue; no tail loss probe, so a loss at a flow's
-end waits for the timeout, and so does a lost retransmission (RFC 6675).
+ACKs are coalesced per flow, although NICs coalesce per queue; no tail loss probe, so a loss at the end of a
+flow is detected only by the timeout, like a lost retransmission (RFC 6675).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tailrace.hosts.transport.tcp.window import RenoWindow
 DEFER_SHARE: Final = 3
 """A burst may be sent if it is at least the window divided by this: tcp_tso_win_divisor of Linux."""
 
-OPEN: Final = 0  # nothing is known to be lost
+OPEN: Final = 0  # no packet is lost
 RECOVERY: Final = 1  # fast recovery
 LOSS: Final = 2  # after a timeout
 
 
 class TcpSender(Sender):
-    """Sends lost packets first, then new ones, in bursts.
+    """Sends lost packets first, then new packets, in bursts.
 
     window: the congestion window.
     rto: the retransmission timeout.
-    state: OPEN, RECOVERY or LOSS; RECOVERY and LOSS last until all packets sent before are acknowledged.
+    state: OPEN, RECOVERY or LOSS; RECOVERY and LOSS last until all packets sent before them are acknowledged.
     burst_left: packets of the current burst that are still to be sent.
     """
 
@@ -74,8 +74,8 @@ class TcpSender(Sender):
         super().__init__(packets, config, sport)
         self._burst_packets: int = max(1, config.tcp.burst_bytes // config.mtu_bytes)
         self._board = Scoreboard(config.tcp.duplicates)
-        self._at_once = False  # the first packet of a recovery is sent regardless of the window
-        self._recover = 0  # the window was already halved for packets before this one
+        self._at_once = False  # whether the next lost packet is sent regardless of the window
+        self._recover = 0  # for packets before this one the window has already been halved
         self._timed = NOTHING  # the packet whose RTT is measured, and when it was sent
         self._timed_ns = 0
         self.burst_left = 0
@@ -85,25 +85,23 @@ class TcpSender(Sender):
 
     @property
     def in_flight(self) -> int:
-        """The number of packets sent that have neither arrived nor been lost (pipe, RFC 6675 §4)."""
+        """The number of packets that were sent, and neither arrived nor were lost (pipe, RFC 6675 §4)."""
         board = self._board
         return self.fresh - self.acked - len(board.arrived) - len(board.lost)
 
     def window_open_after(self, index: int) -> bool:  # noqa: ARG002
-        """Always True: packets after which a window closes request an ACK, but here the receiver alone
-        decides when to send ACKs.
-        """
+        """Always True, so that no packet requests an ACK: the receiver alone decides when to send ACKs."""
         return True
 
     def peek(self) -> int:
-        """A lost packet, or else the first fresh one, if the window allows it."""
+        """A lost packet, or else the first new packet, if the window allows it."""
         lost = self._board.first_lost()
         if lost != NOTHING:
             return lost if self._at_once or self.in_flight < self.window.packets else NOTHING
         return self.fresh if self.burst_left > 0 or self._burst_size() > 0 else NOTHING
 
     def _burst_size(self) -> int:
-        """The number of packets of a burst that may begin now; 0: none may."""
+        """The number of packets of a burst that may begin now; 0: no burst may begin."""
         in_flight, fresh = self.in_flight, self.fresh
         unsent = self.packets - fresh
         allowed = min(self.window.packets - in_flight, unsent, self.acked + self._window_packets - fresh)
@@ -115,7 +113,7 @@ class TcpSender(Sender):
         return min(allowed, self._burst_packets)
 
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which `peek` returned, is sent."""
+        """Records that packet `index`, which `peek` returned, is sent."""
         if index == self.fresh:
             if self.burst_left == 0:
                 self.burst_left = self._burst_size()
@@ -126,7 +124,7 @@ class TcpSender(Sender):
         else:
             self._board.on_retransmitted(index)
             self._at_once = False
-            # Karn's rule: an ACK may be for either transmission, or may have waited for this one
+            # Karn's rule: an ACK may be for either transmission, and ACKs of later packets waited for it
             self._timed = NOTHING
         if self.deadline_ns == NEVER:
             self.deadline_ns = now_ns + self.rto.rto_ns
@@ -137,7 +135,7 @@ class TcpSender(Sender):
             return
         if self.acked < expected:
             self._on_progress(now_ns, expected)
-        # an ACK that arrives after later ones still reports its packet
+        # an ACK that was overtaken by later ACKs still reports its packet
         if self.acked < arrived < self.fresh:
             self._board.on_arrived(arrived)
         if self.state == OPEN:

@@ -4,13 +4,14 @@
 * Slow start, below ssthresh: the number of packets that an ACK newly acknowledges is added to the window.
 * Congestion avoidance: the window grows by one packet for each acknowledged window of packets.
 * A loss or a mark, once per window: ssthresh and window become half of the outstanding packets, at least 2.
-* A timeout: the same for ssthresh, unless there was no progress since the last timeout; the window becomes 1.
+* A timeout: ssthresh becomes the same, except if there was no progress since the last timeout; the window
+  becomes 1 packet.
 
-The window grows by the packets that an ACK acknowledges, not by ACKs, as in Linux (RFC 3465 without its limit
-L): receivers coalesce dozens of packets into one ACK, so a window that counted ACKs would hardly grow.
+The window counts acknowledged packets, not ACKs, as in Linux (RFC 3465 without its limit L): receivers
+coalesce dozens of packets into one ACK, so a window that counted ACKs would hardly grow.
 
 Reno instead of CUBIC: with RTTs of microseconds CUBIC is always in its Reno-friendly region (RFC 9438 §4.3),
-because its cubic curve takes seconds; the two then differ by constant factors only.
+because its cubic curve takes seconds. There Reno and CUBIC differ by constant factors only.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class RenoWindow:
     def __init__(self, initial: int, most: int) -> None:
         """Args:
         initial: initial window in packets.
-        most: maximum window in packets, by the receiver's buffer.
+        most: maximum window in packets, given by the receiver's buffer.
         """
         self._most = most
         self._credit = 0  # packets acknowledged since the window grew last, in congestion avoidance
@@ -40,7 +41,7 @@ class RenoWindow:
         self.threshold = most
 
     def on_acked(self, count: int) -> None:
-        """`count` more packets were acknowledged."""
+        """Increases the window: `count` more packets were acknowledged."""
         packets = self.packets
         if packets < self.threshold:
             added = min(count, self.threshold - packets)
@@ -54,12 +55,12 @@ class RenoWindow:
         self.packets = packets
 
     def on_loss(self, outstanding: int) -> None:
-        """A packet was lost or marked while `outstanding` packets were outstanding."""
+        """Reduces the window: a packet was lost or marked while this number of packets was outstanding."""
         self._lower(outstanding)
         self.packets = self.threshold
 
     def on_timeout(self, outstanding: int, *, again: bool) -> None:
-        """A timeout with `outstanding` packets outstanding; again: no progress since the last timeout."""
+        """Handles a timeout with `outstanding` packets; again: no progress since the last timeout."""
         if not again:
             self._lower(outstanding)
         self.packets = 1

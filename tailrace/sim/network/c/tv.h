@@ -5,9 +5,9 @@
  * direction of a link. Time is integer picoseconds from 0. The network runs in
  * windows of time: each node with an event before the end of a window is run up
  * to (not including) that end, one node after the other. That is correct
- * because a frame sent to a switch within a window arrives after it, and hosts
- * run last. So a node's run function handles its own events in the order of
- * their times, and must never read another node's state.
+ * because a frame sent to a switch within a window arrives after the window,
+ * and hosts run last. So the run function of a node handles the events of that
+ * node in the order of their times, and must never read another node's state.
  *
  * The caller of these functions holds the GIL. A result of -1 means that a
  * Python exception is set (a tap or the test of a fault raised, or memory is

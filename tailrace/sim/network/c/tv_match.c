@@ -17,8 +17,8 @@ static uint32_t load_be16(const uint8_t *p)
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* Skips the local header whose subtype is at *at; returns the EtherType of the
- * next header, or 0 if there is none. */
+/* Skips the shim (a header after the project's EtherType) whose subtype is at
+ * *at; returns the EtherType of the next header, or 0 if there is none. */
 static uint32_t skip(const tv_formats *f, const uint8_t *data, uint32_t len,
                      uint32_t *at)
 {

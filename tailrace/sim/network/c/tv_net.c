@@ -179,7 +179,7 @@ int tv_net_at_rest(tv_net *net)
     if (net->under_way || net->awake)
         return 0;
     for (uint32_t k = 0; k < net->n_nodes; k++) {
-        /* the host that was busy last time mostly still is */
+        /* the host that was busy at the last check is probably still busy */
         uint32_t i = (net->last_busy + k) % net->n_nodes;
         tv_node *n = net->nodes[i];
         if (!n->attached)

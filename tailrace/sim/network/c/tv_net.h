@@ -3,12 +3,12 @@
  *
  * tv.h says what a window is. Its length is the look-ahead: the least time
  * between the sending of any frame and its arrival, over all wires except those
- * from switches to hosts. Those need no look-ahead: in a window all switches
- * run before all hosts, so a host sees even the frames that switches send to it
- * within the window. A window also ends before an event that must precede all
- * others of its time (a fault, sample, callback, the end of the run). With a
- * look-ahead of 0, and in stepwise mode, a window is one instant, and is
- * repeated until no event of that instant is left.
+ * from switches to hosts. Wires to hosts need no look-ahead: in a window all
+ * switches run before all hosts, so a host receives even the frames that
+ * switches send to it within the window. A window also ends before an event
+ * that must precede all others of its time (a fault, sample, callback, the end
+ * of the run). With a look-ahead of 0, and in stepwise mode, a window is one
+ * instant, and is repeated until no event of that instant is left.
  *
  * The order at one instant: control events, then each node by index (switches
  * before hosts): its arrivals by wire index, then its other events. The switch
@@ -113,8 +113,8 @@ void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
 
 /* ---- wires (tv_wire.c) ---- */
 
-/* A fault that loses a share of the frames that match, with random numbers of
- * its own. */
+/* A fault that loses a share of the frames that match; each fault has a
+ * separate random number generator. */
 typedef struct tv_drop {
     struct tv_drop *next;
     uint64_t threshold;       /* a frame is lost if its random number is below
@@ -137,7 +137,7 @@ struct tv_wire {
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
-    uint8_t checked;          /* it has a tap, capture, log, drop or cut */
+    uint8_t checked;          /* there is a tap, capture, log, drop or cut */
     uint8_t reports_sends;    /* a tap or log records sent frames */
     uint8_t logged;           /* enum tv_logged */
     uint8_t downward;         /* it leads from a switch to a host, which runs
@@ -321,7 +321,10 @@ int tv_net_error(const char *format, ...);
 
 /* ---- ranks (tv_ranks.c) ---- */
 
-/* The state of one rank before a period; after tv_ranks_meet, of all ranks. */
+/* A rank is a process that runs a part of the network. In a period no frame
+ * from another rank can arrive; before each period all ranks meet (tv_ranks.c).
+ * tv_state is the state of one rank before a period; after tv_ranks_meet, of
+ * all ranks. */
 typedef struct tv_state {
     uint64_t first_ps;        /* earliest event */
     uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
@@ -332,7 +335,7 @@ typedef struct tv_state {
 
 /* Counts of a rank's message exchanges since the start. */
 typedef struct tv_rank_counts {
-    uint64_t meetings;
+    uint64_t meetings;        /* exchanges with all other ranks */
     uint64_t frames;          /* frames sent to other ranks */
     uint64_t bytes;           /* bytes of all messages sent, with headers */
 } tv_rank_counts;

@@ -34,7 +34,7 @@ static PyObject *wire_counts(const tv_wire *w)
  * For a switch: the core's frames (in, made, out, dropped, held) and payload
  * bytes (in, made, out, dropped, truncated, held), then (frames, payload bytes)
  * handed to the core, sent to a port without a wire, sent to the CPU port,
- * swallowed by blackholes, and entered as packet-outs.
+ * dropped by blackholes, and entered as packet-outs.
  * For a wire: (frames, payload bytes) sent, delivered, lost when the link was
  * down, lost to drops, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* add_switch(name, handle, cpu_port or -1) -> node index */
+/* add_switch(name, handle, cpu_port or -1) -> node index; handle is the address
+ * of the tr_switch */
 static PyObject *add_switch(tv_object *self, PyObject *args)
 {
     const char *name;
@@ -200,7 +201,7 @@ static PyObject *inject(tv_object *self, PyObject *args)
     return n ? rescheduled(n, rc) : NULL;
 }
 
-/* settle(switch): handles due events after its state was changed */
+/* settle(switch): handles due events after a change of the switch's state */
 static PyObject *settle(tv_object *self, PyObject *args)
 {
     unsigned node;
@@ -213,8 +214,8 @@ static PyObject *settle(tv_object *self, PyObject *args)
     return rescheduled(n, tv_node_settle(n, self->net.now_ps));
 }
 
-/* to_cpu(switch) -> the frames sent to its CPU port, oldest first, which it
- * removes */
+/* to_cpu(switch) -> removes and returns the frames sent to the switch's CPU
+ * port, oldest first */
 static PyObject *to_cpu(tv_object *self, PyObject *args)
 {
     unsigned node;

@@ -22,8 +22,7 @@ static PyObject *wire_state(tv_object *self, PyObject *args)
 }
 
 /* traffic() -> counts of frames: entered switches, delivered by wires, lost to
- * cuts, lost to drops, swallowed by blackholes, sent to a port without a
- * wire */
+ * cuts, lost to drops, dropped by blackholes, sent to a port without a wire */
 static PyObject *traffic(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

@@ -1,4 +1,4 @@
-/* Ranks: a network divided into parts, each run by a process of its own.
+/* Ranks: a network divided into parts, each run by a separate process.
  * SPDX-License-Identifier: Apache-2.0
  *
  * All ranks give each node and wire the same index; a rank has the switches,
@@ -6,8 +6,8 @@
  * each period of virtual time they meet, that is, they exchange the frames that
  * they have sent to each other and the times of their next events, and so take
  * the same decisions. A period is as long as the least look-ahead of the wires
- * between ranks: a frame that is sent in it to another rank arrives after it.
- * Within a period each rank runs windows of its own (tv_net.h).
+ * between ranks: a frame sent to another rank within a period arrives after it.
+ * Within a period each rank runs its windows independently (tv_net.h).
  *
  * The order of arrivals at a node does not depend on real time: frames are
  * handled by arrival time, then by wire index, and each wire is FIFO.

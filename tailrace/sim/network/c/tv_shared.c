@@ -5,7 +5,7 @@
  * one reader. A message is its length and its bytes; a message longer than the
  * ring is sent in pieces while both ranks are in the exchange. A rank that can
  * neither write nor read sleeps on its bell, a futex. Another rank rings that
- * bell after it has written to the sleeping rank or read what that had written.
+ * bell after it has written bytes to the sleeping rank or read bytes from it.
  */
 #include "tv_python.h"
 
@@ -37,22 +37,22 @@ typedef struct ring {
     _Alignas(CACHE_LINE) uint8_t data[RING_BYTES];
 } ring;
 
-/* The transfer of one message, whose length is sent first. */
-typedef struct letter {
+/* The transfer of a message, whose length is sent first. */
+typedef struct transfer {
     uint8_t length[LENGTH_BYTES];
     uint64_t done;            /* bytes transferred, the length's included */
     PyObject *bytes;          /* NULL: the length is not yet known */
-} letter;
+} transfer;
 
 /* One exchange with all other ranks. */
-typedef struct talk {
+typedef struct session {
     bell *bells;              /* by rank */
     ring *rings;              /* by writer, then reader */
-    uint32_t own, count;      /* this rank; number of ranks */
+    uint32_t rank, count;     /* this rank; number of ranks */
     uint32_t open;            /* transfers that are not complete */
     PyObject *fds;            /* sockets of the other ranks */
-    letter *out, *in;         /* by rank */
-} talk;
+    transfer *out, *in;       /* by rank */
+} session;
 
 static size_t memory_bytes(uint32_t count)
 {
@@ -104,18 +104,18 @@ static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
 
 /* ---- transfers ---- */
 
-static uint64_t size_of(const letter *l)
+static uint64_t size_of(const transfer *l)
 {
     return LENGTH_BYTES + (uint64_t)PyBytes_GET_SIZE(l->bytes);
 }
 
-static int finished(const letter *l)
+static int finished(const transfer *l)
 {
     return l->bytes && l->done == size_of(l);
 }
 
 /* Writes as much as the ring has space for; returns the number of bytes. */
-static uint64_t send_some(ring *r, letter *l)
+static uint64_t send_some(ring *r, transfer *l)
 {
     uint64_t before = l->done;
     if (l->done < LENGTH_BYTES)
@@ -130,7 +130,7 @@ static uint64_t send_some(ring *r, letter *l)
 
 /* Reads as many bytes of a message as the ring has, and sets *some to their
  * number; 0, -1. */
-static int take_some(ring *r, letter *l, uint64_t *some)
+static int take_some(ring *r, transfer *l, uint64_t *some)
 {
     uint64_t before = l->done;
     if (l->done < LENGTH_BYTES)
@@ -161,16 +161,16 @@ static void ring_bell(bell *b)
 
 /* Transfers what can be transferred to and from another rank. 1: some bytes;
  * 0: nothing; -1: exception. */
-static int exchange_some(talk *t, uint32_t other)
+static int exchange_some(session *t, uint32_t other)
 {
-    letter *out = &t->out[other], *in = &t->in[other];
+    transfer *out = &t->out[other], *in = &t->in[other];
     uint64_t sent = 0, taken = 0;
     if (!finished(out)) {
-        sent = send_some(&t->rings[t->own * t->count + other], out);
+        sent = send_some(&t->rings[t->rank * t->count + other], out);
         t->open -= finished(out);
     }
     if (!finished(in)) {
-        if (take_some(&t->rings[other * t->count + t->own], in, &taken) < 0)
+        if (take_some(&t->rings[other * t->count + t->rank], in, &taken) < 0)
             return -1;
         t->open -= finished(in);
     }
@@ -195,9 +195,9 @@ static int all_alive(PyObject *fds)
 
 /* Sleeps until the bell differs from `seen`, for SLEEP_NS at most. 0: another
  * rank has ended; -1: exception; else 1. */
-static int wait_for(const talk *t, uint32_t seen)
+static int wait_for(const session *t, uint32_t seen)
 {
-    _Atomic uint32_t *rung = &t->bells[t->own].rung;
+    _Atomic uint32_t *rung = &t->bells[t->rank].rung;
     for (int i = 0; i < POLLS; i++)
         if (atomic_load_explicit(rung, memory_order_acquire) != seen)
             return 1;
@@ -214,17 +214,17 @@ static int wait_for(const talk *t, uint32_t seen)
 }
 
 /* 1: all transfers are complete; 0: another rank has ended; -1: exception. */
-static int run(talk *t)
+static int run(session *t)
 {
     while (t->open) {
-        uint32_t seen = atomic_load_explicit(&t->bells[t->own].rung,
+        uint32_t seen = atomic_load_explicit(&t->bells[t->rank].rung,
                                              memory_order_acquire);
         int some = 0;
         for (uint32_t i = 0; i < t->count; i++) {
-            int went = i == t->own ? 0 : exchange_some(t, i);
-            if (went < 0)
+            int moved = i == t->rank ? 0 : exchange_some(t, i);
+            if (moved < 0)
                 return -1;
-            some |= went;
+            some |= moved;
         }
         if (some || !t->open)
             continue;
@@ -237,7 +237,7 @@ static int run(talk *t)
 
 /* ---- the functions for Python ---- */
 
-static PyObject *exchange(talk *t, PyObject *messages)
+static PyObject *exchange(session *t, PyObject *messages)
 {
     for (uint32_t i = 0; i < t->count; i++) {
         PyObject *bytes = PyList_GET_ITEM(messages, i);
@@ -248,7 +248,7 @@ static PyObject *exchange(talk *t, PyObject *messages)
         memcpy(t->out[i].length, &length, sizeof length);
     }
     t->open = 2 * (t->count - 1);
-    t->in[t->own].bytes = Py_NewRef(t->out[t->own].bytes);
+    t->in[t->rank].bytes = Py_NewRef(t->out[t->rank].bytes);
     int rc = run(t);
     if (rc == 0)
         Py_RETURN_NONE;
@@ -263,8 +263,8 @@ PyObject *tv_shared_exchange(PyObject *module, PyObject *args)
     (void)module;
     Py_buffer memory;
     PyObject *messages, *received = NULL;
-    talk t = {0};
-    if (!PyArg_ParseTuple(args, "w*IIO!O!", &memory, &t.own, &t.count,
+    session t = {0};
+    if (!PyArg_ParseTuple(args, "w*IIO!O!", &memory, &t.rank, &t.count,
                           &PyList_Type, &t.fds, &PyList_Type, &messages))
         return NULL;
     t.out = PyMem_Calloc((size_t)t.count + 1, sizeof *t.out);
@@ -273,7 +273,7 @@ PyObject *tv_shared_exchange(PyObject *module, PyObject *args)
     t.rings = (ring *)(t.bells + t.count);
     if (!t.out || !t.in)
         PyErr_NoMemory();
-    else if (t.own >= t.count || t.count > MOST_RANKS ||
+    else if (t.rank >= t.count || t.count > MOST_RANKS ||
              (size_t)memory.len < memory_bytes(t.count) ||
              PyList_GET_SIZE(messages) != (Py_ssize_t)t.count)
         PyErr_SetString(PyExc_ValueError, "expected a message for each rank");

@@ -1,8 +1,8 @@
 /* The trace hash of a wire: a running 128-bit mix of all it delivers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * It is equal for two runs if the same frames arrived at the same times in the
- * same order. It is not a cryptographic hash: it only detects differences.
+ * The hash is equal for two runs if the same frames arrived at the same times
+ * in the same order. It is not cryptographic: it only detects differences.
  * Loads are little-endian by shifts, so that every machine, compiler and
  * optimisation gives the same numbers.
  */
@@ -29,9 +29,9 @@ static inline uint64_t tv_load_le(const uint8_t *p)
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* The same for fewer than 8 bytes, padded with zeros. It does not copy them to
- * a buffer: a load that needs the bytes of several recent stores would wait
- * until these have reached the cache (no store forwarding). */
+/* The same for fewer than 8 bytes, padded with zeros. The bytes are not copied
+ * to a buffer first: a load that needs the bytes of several recent stores would
+ * wait until these stores have reached the cache (no store forwarding). */
 static inline uint64_t tv_load_few(const uint8_t *p, uint32_t len)
 {
     uint64_t x = 0;

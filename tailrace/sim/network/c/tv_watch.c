@@ -17,8 +17,8 @@ static uint32_t load_be(const uint8_t *p, unsigned bytes)
     return value;
 }
 
-/* Returns the flow's original source port, or -1; sets *psn to the PSN, or to
- * UINT32_MAX. */
+/* Returns the flow's original source port, which a NIC may have replaced in the
+ * UDP header, or -1; sets *psn to the PSN, or to UINT32_MAX. */
 static int32_t flow_port(const tv_formats *f, const uint8_t *ip, uint32_t len,
                          uint32_t *psn)
 {

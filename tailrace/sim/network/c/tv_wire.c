@@ -12,7 +12,7 @@
 typedef struct flight {
     uint64_t arrival_ps;
     uint32_t len, virt;
-    uint32_t cuts;            /* the wire's cuts when it was sent */
+    uint32_t cuts;            /* the wire's cuts when the frame was sent */
     uint32_t size;            /* of header and bytes, in the ring */
 } flight;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of actions: one C function each, one block for each primitive."""
+"""C text of actions: one C function for each action, one C block for each primitive in the action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
 _INLINED_PRIMITIVES = 32
-"""Actions of up to this many primitives are inlined at each call; larger ones only if they have one call."""
+"""Actions of up to this many primitives are inlined at each call; larger actions only if called once."""
 
 
 def action_name(a: Action) -> str:
@@ -25,17 +25,18 @@ def action_name(a: Action) -> str:
 
 
 def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
-    """Emits all actions as functions ``action_N(s, p, h, l, d)``: switch, packet, PHV, locals, action data.
+    """Emits all actions as functions ``action_N(s, p, h, l, d)``: switch, packet, PHV, C locals, action data.
 
-    ``d`` has the action's parameters as 64-bit limbs.
+    The PHV contains the headers and metadata of the packet. ``d`` contains the parameters of the action as
+    limbs: 64-bit words of each parameter, the lowest word first.
     """
-    sites = _sites(model)
+    call_counts = _call_counts(model)
     for a in model.actions:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
-        inlined = sites[a.index] <= 1 or len(a.body) <= _INLINED_PRIMITIVES
-        how = "TR_INLINE" if inlined else "static __attribute__((unused))"
-        code.line(f"{how} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
+        inlined = call_counts[a.index] <= 1 or len(a.body) <= _INLINED_PRIMITIVES
+        qualifiers = "TR_INLINE" if inlined else "static __attribute__((unused))"
+        code.line(f"{qualifiers} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
         for name in ("s", "p", "h", "l", "d"):
             code.line(f"(void){name};")
@@ -45,7 +46,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.count_point("action", a.index)
         body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
-        if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
+        if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _jump_targets(b)):
             code.line("uint32_t jumps = 0;")
             code.line("(void)jumps;")
         for i, primitive in enumerate(a.body):
@@ -64,33 +65,33 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
         code.line("")
 
 
-def _sites(model: Model) -> Counter[int]:
-    """The number of call sites of each action, by its index."""
-    sites: Counter[int] = Counter()
+def _call_counts(model: Model) -> Counter[int]:
+    """The number of calls of each action in the program, by the action's index."""
+    counts: Counter[int] = Counter()
     for pipeline in (model.ingress, model.egress):
-        sites.update(call.action for call in pipeline.calls)
+        counts.update(call.action for call in pipeline.calls)
         for i in pipeline.tables:
             table = model.tables[i]
-            sites.update(table.actions)
+            counts.update(table.actions)
             if table.default_action is not None and table.default_action not in table.actions:
-                sites[table.default_action] += 1
-    return sites
+                counts[table.default_action] += 1
+    return counts
 
 
 def may_exit(a: Action) -> bool:
-    """Whether callers of an action must check for exit, a failed assertion or a loop that was ended."""
+    """Whether an action may end the pipeline: by exit, a failed assertion or an endless loop."""
     return any(
-        b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _targets(b))
+        b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _jump_targets(b))
         for i, b in enumerate(a.body)
     )
 
 
-def _targets(b: Primitive) -> list[Any]:
+def _jump_targets(b: Primitive) -> list[Any]:
     return [b.args[-1]] if b.op in ("_jump", "_jump_if_zero") else []
 
 
 class ActionBody:
-    """Emits primitives. ``end`` is the label after the last one."""
+    """Emits primitives. ``end`` is the C label after the last primitive."""
 
     def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
         self.code = code
@@ -118,20 +119,22 @@ class ActionBody:
         self.values.assign(target, value)
 
     def _do_assign_vl(self, target: FieldRef, source: FieldRef) -> None:
-        tt, st = self.model.type_of(target.header), self.model.type_of(source.header)
-        tf, sf = tt.fields[target.field], st.fields[source.field]
-        if not tf.varbit or not sf.varbit or tf.bits < sf.bits:
-            raise CompilerError(f"{self.model.name}: varbit field {tf.name} cannot hold {sf.name}")
+        to_type, from_type = self.model.type_of(target.header), self.model.type_of(source.header)
+        to_field, from_field = to_type.fields[target.field], from_type.fields[source.field]
+        if not to_field.varbit or not from_field.varbit or to_field.bits < from_field.bits:
+            problem = f"varbit field {to_field.name} cannot hold {from_field.name}"
+            raise CompilerError(f"{self.model.name}: {problem}")
         dst = self.places.header(target.header, self.code, self.values)
         src = self.places.header(source.header, self.code, self.values)
         self.code.line(f"{dst}.vl_bits = {src}.vl_bits;")
-        name, from_name = field_name(tt, target.field), field_name(st, source.field)
-        self.code.line(f"memcpy({dst}.{name}, {src}.{from_name}, {src}.vl_bits / 8);")
+        to_name, from_name = field_name(to_type, target.field), field_name(from_type, source.field)
+        self.code.line(f"memcpy({dst}.{to_name}, {src}.{from_name}, {src}.vl_bits / 8);")
 
     def _do_assign_header(self, target: HeaderRef, source: HeaderRef) -> None:
         t, u = self.model.type_of(target), self.model.type_of(source)
         if t.index != u.index:
-            raise CompilerError(f"{self.model.name}: header of type {u.name} is assigned to one of {t.name}")
+            problem = f"a header of type {u.name} is assigned to a header of type {t.name}"
+            raise CompilerError(f"{self.model.name}: {problem}")
         dst = self.places.header(target, self.code, self.values)
         src = self.places.header(source, self.code, self.values)
         self._copy_header(t, dst, src, self.places.siblings(target, dst))
@@ -148,7 +151,7 @@ class ActionBody:
 
     def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
         if self.model.union_of(target).type != self.model.union_of(source).type:
-            raise CompilerError(f"{self.model.name}: a union is assigned to one of another type")
+            raise CompilerError(f"{self.model.name}: a union is assigned to a union of another type")
         dst = self.places.union(target, self.code, self.values)
         src = self.places.union(source, self.code, self.values)
         self.code.line(f"{dst} = {src};")
@@ -182,6 +185,7 @@ class ActionBody:
     # ---- headers ----
 
     def _length(self, ref: HeaderRef, place: str) -> str:
+        """C text of a header's length in bytes."""
         t = self.model.type_of(ref)
         return f"{t.fixed_bits // 8}u" + (f" + {place}.vl_bits / 8" if t.varbit is not None else "")
 
@@ -208,6 +212,10 @@ class ActionBody:
         self.code.close()
 
     def _stack_shape(self, stack: tuple[int, bool]) -> tuple[str, str, int]:
+        """C text of a stack's array and of its counter, and its number of elements.
+
+        `stack`: the index of the stack, and whether it is a stack of unions.
+        """
         if stack[1]:
             size = len(self.model.union_stacks[stack[0]].unions)
             return self.places.union_stack(stack[0]), self.places.union_stack_next(stack[0]), size
@@ -229,6 +237,7 @@ class ActionBody:
         self._invalidate(stack, array, f"{size} - {n}", str(size))
 
     def _shift_count(self, count: Expr, size: int) -> str:
+        """Emits a C variable with `count`, at most `size`; returns the variable's name."""
         n = self.code.temp()
         self.code.line(f"uint64_t {n}_wanted = {self.values.index(count)};")
         self.code.line(f"uint32_t {n} = {n}_wanted > {size} ? {size} : (uint32_t){n}_wanted;")
@@ -323,7 +332,7 @@ class ActionBody:
         else:
             self.code.line(f"{indent}{place} = ({word}) & tr_mask64({min(64, f.bits)});")
 
-    # ---- forwarding of the packet ----
+    # ---- drop, clone, resubmit, recirculate, digest, truncate, exit ----
 
     def _do_mark_to_drop(self, fields: tuple[FieldRef, ...]) -> None:
         self._store_word(fields[0], "s->cfg.drop_port")
@@ -405,8 +414,9 @@ class ActionBody:
         self.code.close()
 
     def _decimal(self, v: Val) -> str:
+        """Emits the conversion of a number to decimal text; returns the name of the C string."""
         limbs, text = self.code.temp(), self.code.temp()
-        n = v.limbs or 3
+        n = v.limbs or 3  # 3: a number of 128 bits and its sign
         self.code.line(f"uint64_t {limbs}[{n}];")
         if v.limbs:
             self.code.line(f"memcpy({limbs}, {v.code}, sizeof {limbs});")

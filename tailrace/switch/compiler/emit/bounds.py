@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interval arithmetic: lower and upper bounds of the value of an expression, both inclusive.
 
-BMv2 evaluates expressions with integers of unlimited range. Bounds tell which machine word is wide enough
-for the generated C to compute the same values.
+BMv2 evaluates expressions with integers of unlimited range. The bounds determine a C type that is wide enough
+to compute the same values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tailrace.switch.compiler.model import Model, Param
 
 Bounds = tuple[int, int]
 _WIDEST = 8192
-"""Limit of the width of intermediate results, in bits."""
+"""Maximum width of intermediate results, in bits."""
 
 
 def unsigned(bits: int) -> Bounds:
@@ -43,13 +43,13 @@ def union(a: Bounds, b: Bounds) -> Bounds:
 
 
 def width(b: Bounds) -> int:
-    """Bits of the narrowest two's complement number, sign included, that can represent both bounds."""
+    """The smallest width in bits, sign bit included, of a two's complement number that can be any of `b`."""
     low, high = b
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
 
 
 class BoundsOf:
-    """Computes the bounds of expressions in one program; `params` are those of the present action."""
+    """Computes the bounds of expressions in one program; `params` are those of the current action."""
 
     def __init__(self, model: Model, params: tuple[Param, ...] = ()) -> None:
         self.model = model

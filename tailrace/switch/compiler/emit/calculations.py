@@ -10,7 +10,7 @@ from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
 from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
 
-# Algorithms that share another one's function. Custom CRCs have the standard parameters: BMv2's defaults.
+# algorithms that use the function of another algorithm; custom CRCs have the standard parameters, as in BMv2
 _FUNCTION = {
     "crc16_custom": "crc16",
     "crc32_custom": "crc32",
@@ -19,7 +19,7 @@ _FUNCTION = {
 }
 
 
-# header (None: metadata and constants), adjoining inputs from it, sum of their bits
+# a header (None: metadata and constants), consecutive inputs from that header, the sum of their bits
 _Group = tuple[HeaderRef | None, list[CalcInput], int]
 
 
@@ -56,7 +56,7 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
     if groups is not None and _is_csum_of_parts(c, groups):
         _emit_csum16(code, model, groups)
         return
-    # stores of the last part may write up to a word
+    # 8 bytes more, because the last store may write a whole word
     size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8 + 8
     code.line(f"uint8_t buf[{f'{size} + TR_MAX_FRAME' if c.payload else size}];")
     if groups is None:
@@ -72,7 +72,10 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
 
 
 def _groups(model: Model, c: Calculation) -> list[_Group] | None:
-    """Groups adjoining inputs by header; None if a group but the last does not fill whole bytes."""
+    """Groups consecutive inputs by header.
+
+    None if an input is varbit, or if a group before the last does not fill whole bytes: see _emit_bitwise.
+    """
     runs: list[_Group] = []
     for item in c.inputs:
         if _is_varbit(model, item):
@@ -90,7 +93,10 @@ def _groups(model: Model, c: Calculation) -> list[_Group] | None:
 
 
 def _is_csum_of_parts(c: Calculation, groups: list[_Group]) -> bool:
-    """Whether it is an Internet checksum whose groups can be summed one by one: all have even lengths."""
+    """Whether a calculation is an Internet checksum that can be summed group by group.
+
+    This requires that no payload follows and that each group before the last fills whole 16-bit words.
+    """
     return (
         _FUNCTION.get(c.algo, c.algo) == "csum16"
         and not c.payload
@@ -144,7 +150,7 @@ def _group_pieces(model: Model, code: CodeWriter, items: list[CalcInput]) -> lis
 
 
 def _open_valid(model: Model, code: CodeWriter, header: HeaderRef | None) -> None:
-    """Opens a block that is executed only if the header is valid; always for metadata and constants."""
+    """Opens a C block that runs only if `header` is valid; with None (metadata, constants) it always runs."""
     places = Lvalues(model)
     valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
     code.open(f"if ({valid})" if valid else "")
@@ -161,7 +167,7 @@ def _emit_grouped(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
 
 
 def _emit_csum16(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
-    """Emits the Internet checksum, group by group: lengths are constants, so the C compiler unrolls loops."""
+    """Emits the Internet checksum group by group: lengths are constants, so the C compiler unrolls loops."""
     code.line("uint64_t sum = 0;")
     for header, items, bits in groups:
         pieces = _group_pieces(model, code, items)

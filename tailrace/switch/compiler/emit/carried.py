@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the PHV (the headers and metadata of a packet) that need not be carried through queues.
 
-Most metadata of a program are temporary variables of ingress. Packets in queues do not carry a header or a
-field of metadata that is dead after ingress: unused by egress, deparser, checksums, digests and field lists.
+Most metadata of a program are temporary variables of ingress. A packet in a queue does not carry metadata
+that egress, deparser, checksums, digests and field lists do not use.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from tailrace.switch.compiler.model import Model
 
 @dataclass(frozen=True, slots=True)
 class NotCarried:
-    """`headers`: indexes of headers that are not carried at all; `split`: the index of a header some of whose
-    fields are carried; `fields`: positions of its fields that are not.
+    """The metadata that queued packets do not carry.
+
+    headers: indexes of the metadata headers that are not carried at all
+    split: index of a metadata header of which only some fields are carried; None if there is none
+    fields: positions of those fields of header `split` that are not carried
     """
 
     headers: frozenset[int]
@@ -27,7 +30,7 @@ class NotCarried:
 
 
 def not_carried(model: Model, c_locals: Locals) -> NotCarried:
-    """The headers and fields that queued packets do not carry; C locals are not in the PHV at all."""
+    """The metadata that queued packets do not carry, without C locals, which are not in the PHV."""
     headers_used: set[int] = set()
     used: dict[int, set[int]] = {}
     for ref in references((of_pipeline(model, model.egress), used_by_several(model))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of a table with the memory layout of a program's fields, with which trace records are decoded."""
+"""C text of an array with the memory layout of a program's fields, needed to decode trace records."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def emit_places(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     code.line("extern const tr_place tr_program_places[];")
     code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
     split = {header for header, _ in c_locals.fields}
-    # fields that are not members of the struct of their header type, but C locals (by type and position)
-    apart = {(model.headers[header].type, i) for header, i in c_locals.fields}
+    # (header type, position) of the fields that are C locals, not members of the struct of their header type
+    fields_in_locals = {(model.headers[header].type, i) for header, i in c_locals.fields}
     for header in model.headers:
         if not header.metadata and header.index in split:
             raise AssertionError("a field of a packet header is a C local")
-        _header(code, model, places, header, apart)
+        _header(code, model, places, header, fields_in_locals)
     for stack in model.stacks:
         _place(code, "STACK", stack.index, 0, places.stack_next(stack.index))
     for unions in model.union_stacks:
@@ -31,7 +31,7 @@ def emit_places(code: CodeWriter, model: Model, c_locals: Locals) -> None:
 
 
 def _header(
-    code: CodeWriter, model: Model, places: Lvalues, header: Header, apart: set[tuple[int, int]]
+    code: CodeWriter, model: Model, places: Lvalues, header: Header, fields_in_locals: set[tuple[int, int]]
 ) -> None:
     t = model.header_types[header.type]
     inst = places.header_inst(header.index)
@@ -43,7 +43,7 @@ def _header(
         if (header.index, i) in places.c_locals.fields:
             _place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
             continue
-        if (header.type, i) in apart:
+        if (header.type, i) in fields_in_locals:
             continue
         if f.varbit:
             _place(code, "BITS", header.index, i, f"{inst}.vl_bits")

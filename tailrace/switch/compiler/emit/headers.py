@@ -44,18 +44,18 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
     """Emits structs of header types and unions, ``struct tr_phv`` and ``struct tr_locals``. Fields that
     queued packets do not carry come last in ``struct tr_phv``.
     """
-    apart = {(model.headers[h].type, i) for h, i in c_locals.fields}
+    fields_in_locals = {(model.headers[h].type, i) for h, i in c_locals.fields}
     split = None if omitted.split is None else model.headers[omitted.split].type
     for t in model.header_types:
         code.open(type_name(t))
         code.line("uint8_t valid;")
         last = omitted.fields if t.index == split else frozenset[int]()
         for i in sorted(range(len(t.fields)), key=lambda i: i in last):
-            if (t.index, i) not in apart:
+            if (t.index, i) not in fields_in_locals:
                 code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
-    # the first union of each type
+    # one union of each type (u.kind): the first
     for _, union in sorted({u.kind: u for u in reversed(model.unions)}.items()):
         code.open(union_type_name(union))
         for k, member in enumerate(union.members):
@@ -114,7 +114,7 @@ def _member(model: Model, places: Lvalues, index: int) -> str:
 
 
 def carried_bytes(model: Model, omitted: NotCarried) -> str:
-    """A C expression: how many bytes of the PHV queued packets carry."""
+    """A C expression: the number of bytes of the PHV that a queued packet carries."""
     places = Lvalues(model)
     places.pointer = ""
     if omitted.split is not None:
@@ -128,7 +128,7 @@ def carried_bytes(model: Model, omitted: NotCarried) -> str:
 
 
 def emit_standard(code: CodeWriter, model: Model) -> None:
-    """Emits accessors of standard_metadata; a field that the program lacks reads as 0."""
+    """Emits accessors of standard_metadata; a field that the program does not have reads as 0."""
     places = Lvalues(model)
     for name in STANDARD:
         ref = model.standard.get(name)

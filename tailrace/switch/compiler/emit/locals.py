@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata that only one C function uses become local variables there: in a CPU register or optimised away.
+"""Metadata that only one C function uses become local variables of that function ("C locals").
 
 p4c turns each variable and intermediate value into a field of metadata: about a hundred in our programs. Most
-are used by the parser alone, by ingress alone or by egress alone, and are zero when it begins, as are all
-metadata of a new packet. So they need not be in the PHV, which is cleared for each packet and carried through
-queues.
+are used only by the parser, only by ingress, or only by egress, and start as zero there, as all metadata of
+a new packet do. So they need not be in the PHV (the headers and metadata of a packet), which is cleared for
+each packet and carried through queues. The C compiler can keep C locals in CPU registers or remove them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from tailrace.switch.compiler.model import KeyField, Model, Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Locals:
-    """Metadata headers, and fields (header, position) of others, that are C locals."""
+    """The metadata that are C locals.
+
+    headers: indexes of whole metadata headers
+    fields: (index of the header, position) of single fields of other metadata headers
+    """
 
     headers: frozenset[int] = frozenset()
     fields: frozenset[tuple[int, int]] = frozenset()
@@ -65,7 +69,7 @@ def beside_pipelines(model: Model) -> tuple[object, ...]:
 
 
 def used_by_several(model: Model) -> tuple[object, ...]:
-    """The same as `beside_pipelines`, and the fields of standard metadata, which the runtime sets."""
+    """What `beside_pipelines` returns, and the fields of standard metadata, which the runtime sets."""
     return (tuple(model.standard.values()), *beside_pipelines(model))
 
 
@@ -74,6 +78,7 @@ def locals_of(model: Model) -> Locals:
     users: dict[int, set[int]] = {}
     field_users: dict[tuple[int, int], set[int]] = {}
     headers_used: set[int] = set()
+    # a user is the index of a body; user 0 stands for several functions, so its metadata cannot be C locals
     bodies = (
         used_by_several(model),
         model.parser,
@@ -94,5 +99,9 @@ def locals_of(model: Model) -> Locals:
     split = {h.index for h in standalone if types[h.type] == 1} - headers - headers_used
     return Locals(
         frozenset(headers),
-        frozenset(key for key, by in field_users.items() if key[0] in split and len(by) == 1 and 0 not in by),
+        frozenset(
+            (header, position)
+            for (header, position), of_field in field_users.items()
+            if header in split and len(of_field) == 1 and 0 not in of_field
+        ),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C lvalues (called places) of headers and fields, in the generated PHV or among the C locals."""
+"""C lvalues (called places) of headers and fields, in the PHV (tr_core.h) or among the C locals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def union_type_name(union: Union) -> str:
 
 
 def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
-    """A unique C label for each node, by the node's name.
+    """A unique C label for each node (parser state, table, condition or call), by the node's name.
 
     Raises:
         CompilerError: two nodes have the same name.
@@ -65,9 +65,9 @@ def set_valid(code: CodeWriter, t: HeaderType, place: str, valid: int) -> None:
         code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
 
 
-def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") -> str:
-    """The C declaration of a field; `before` is a prefix of the member's name."""
-    name = before + field_name(t, position)
+def declare_field(t: HeaderType, position: int, f: FieldType, prefix: str = "") -> str:
+    """The C declaration of a field; `prefix` precedes the member's name."""
+    name = prefix + field_name(t, position)
     if f.varbit:
         return f"uint32_t vl_bits; uint8_t {name}[{max(1, f.bits // 8)}];"
     if f.bits > 128:
@@ -88,7 +88,7 @@ class Lvalues:
         return f"{self.pointer}->s{index}_{identifier(self.model.stacks[index].name)}"
 
     def stack_next(self, index: int) -> str:
-        """The counter of a header stack: how many elements the parser has filled."""
+        """The counter of a header stack: the number of elements that the parser has filled."""
         return f"{self.pointer}->next_s{index}"
 
     def union_stack(self, index: int) -> str:
@@ -118,7 +118,7 @@ class Lvalues:
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
 
     def union(self, ref: UnionRef, code: CodeWriter, values: Values) -> str:
-        """A union; a stack element by run-time index becomes a pointer, to an empty one if out of range."""
+        """The lvalue of a union. If it is a stack element, code that finds the element is emitted first."""
         if isinstance(ref, UnionInst):
             return self.union_inst(ref.index)
         array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
@@ -130,7 +130,7 @@ class Lvalues:
         return _pick(code, kind, array, count, index)
 
     def header(self, ref: HeaderRef, code: CodeWriter, values: Values) -> str:
-        """A header; a stack element by run-time index becomes a pointer, to an empty one if out of range."""
+        """The lvalue of a header. If it is a stack element, code that finds the element is emitted first."""
         if isinstance(ref, HeaderInst):
             return self.header_inst(ref.index)
         if isinstance(ref, UnionMember):
@@ -145,14 +145,14 @@ class Lvalues:
         return _pick(code, kind, array, count, index)
 
     def field(self, ref: FieldRef, code: CodeWriter, values: Values) -> str:
-        """A field."""
+        """The lvalue of a field."""
         name = field_name(self.model.type_of(ref.header), ref.field)
         if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.c_locals.fields:
             return f"l->h{ref.header.index}_{name}"
         return f"{self.header(ref.header, code, values)}.{name}"
 
     def siblings(self, ref: HeaderRef, place: str) -> list[str]:
-        """The other members of a header's union: they become invalid when this one becomes valid."""
+        """The other members of a header's union: they become invalid when the header becomes valid."""
         if isinstance(ref, UnionMember):
             position, count = ref.member, len(self.model.union_of(ref.union).members)
             base = place.rsplit(".", 1)[0]
@@ -169,6 +169,7 @@ class Lvalues:
 
 
 def _pick(code: CodeWriter, kind: str, array: str, count: int, index: str) -> str:
+    """Emits a pointer to an array element, or to a blank element if out of range; returns its target."""
     blank, i, pointer = code.temp(), code.temp(), code.temp()
     code.line(f"{kind} {blank};")
     code.line(f"uint64_t {i} = {index};")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text that packs values into bytes at offsets known when the program is compiled."""
+"""C text that packs values into bytes position constant bit offsets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import limbs_of
 
 Chunk = tuple[str, int]
-"""C text of a value of at most 64 bits, and its width in bits."""
+"""C text of a value of position most 64 bits, and its width in bits."""
 
 
 def chunks(place: str, bits: int) -> list[Chunk]:
-    """A stored value as chunks of at most 64 bits, the most significant first."""
+    """A stored value as chunks of position most 64 bits, the most significant first."""
     if bits == 0:
         return []
     if bits <= 64:
@@ -27,33 +27,35 @@ def chunks(place: str, bits: int) -> list[Chunk]:
 
 
 def zeros(bits: int) -> list[Chunk]:
+    """Padding of `bits` zero bits."""
     return [("0ULL", bits)] if bits else []
 
 
 def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
-    """Emits stores of adjoining pieces into ``target``, from byte 0, most significant bit first.
+    """Emits stores of consecutive pieces into ``target``, from byte 0, most significant bit first.
 
     The last byte is padded with zero bits. The time is linear in the number of pieces.
 
     Returns:
         the number of bytes written.
     """
-    terms: list[tuple[str, int]] = []  # C text and end bit of each part of the word from bit `start` on
-    start = at = 0
+    # parts of the word that begins position bit `start`: C text, and the bit after the part
+    terms: list[tuple[str, int]] = []
+    start = position = 0
     for text, width in pieces:
-        first, end = at, at + width
-        while at < end:
+        first, end = position, position + width
+        while position < end:
             right = min(end, start + 64)
             if text != "0ULL":
-                keep = right - at if at > first and right - at < 64 else 64
+                keep = right - position if position > first and right - position < 64 else 64
                 terms.append((_part(text, end - right, keep), right))
-            at = right
-            if at == start + 64:
+            position = right
+            if position == start + 64:
                 _store(code, target, start, 64, terms)
-                terms, start = [], at
-    if at > start:
-        _store(code, target, start, (at - start + 7) // 8 * 8, terms)
-    return (at + 7) // 8
+                terms, start = [], position
+    if position > start:
+        _store(code, target, start, (position - start + 7) // 8 * 8, terms)
+    return (position + 7) // 8
 
 
 def _part(text: str, drop: int, keep: int) -> str:
@@ -65,6 +67,6 @@ def _part(text: str, drop: int, keep: int) -> str:
 
 
 def _store(code: CodeWriter, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
-    """Emits the store of a word: 64 bits, or fewer whole bytes if it is the last."""
+    """Emits the store of a word of 64 bits, or of fewer whole bytes for the last word."""
     shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
     code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

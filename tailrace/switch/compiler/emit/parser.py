@@ -24,7 +24,7 @@ from tailrace.switch.compiler.model import (
 )
 from tailrace.switch.compiler.walk import parts
 
-# core.p4's numbering, for programs whose JSON lists no errors
+# error numbers of core.p4, for programs whose JSON lists no errors
 _CORE_ERRORS = {
     "NoError": 0,
     "PacketTooShort": 1,
@@ -223,7 +223,7 @@ class ParserEmitter:
         code.line(self._goto(state.default))
 
     def _packed_key(self, state: ParseState, keys: list[str]) -> str:
-        """The key as bytes, each part padded to whole bytes, for value sets."""
+        """Emits the key as bytes, each part in whole bytes, for value sets; returns the array's name."""
         size = sum((k.bits + 7) // 8 for k in state.key)
         name = self.code.temp()
         self.code.line(f"uint8_t {name}[{size}];")
@@ -237,10 +237,10 @@ class ParserEmitter:
 
     def _matches(self, state: ParseState, case: Transition, keys: list[str], packed: str | None) -> str:
         if case.vset is not None:
-            care = "NULL"
+            mask_bytes = "NULL"
             if case.vset_mask is not None:
-                care = "(const uint8_t[]){" + ", ".join(str(b) for b in case.vset_mask) + "}"
-            return f"tr_vset_match(&s->vsets[{case.vset}], {packed}, {care})"
+                mask_bytes = "(const uint8_t[]){" + ", ".join(str(b) for b in case.vset_mask) + "}"
+            return f"tr_vset_match(&s->vsets[{case.vset}], {packed}, {mask_bytes})"
         assert case.values is not None
         terms = []
         for part, key, (value, mask) in zip(state.key, keys, case.values, strict=True):
@@ -264,7 +264,7 @@ class ParserEmitter:
 
 
 def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
-    """The key of a select as limbs, the lowest of each part first."""
+    """The key of a select as limbs (64-bit words), the lowest limb of each part first."""
     limbs = []
     for part, key in zip(state.key, keys, strict=True):
         if part.bits > 128:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the match-action pipelines: a node is a label, an edge a goto."""
+"""C text of the match-action pipelines: a node (table, condition, call) is a C label, an edge a goto."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def key_words(t: Table) -> int:
 
 
 def data_limbs(model: Model, t: Table) -> int:
-    """Capacity of an entry of this table for action data, in 64-bit limbs."""
+    """Capacity of an entry of this table for action data, in limbs (64-bit words)."""
     return max((model.actions[a].limbs for a in t.actions), default=0)
 
 
@@ -29,11 +29,14 @@ _INLINE_LIMBS = 6
 """Largest action data, in limbs, that is stored in the slots of a table's hash index."""
 
 _SLOT_BYTES = (16, 32, 64, 128)
-"""Sizes of slots that divide a cache line of 64 bytes or are a multiple of it."""
+"""Sizes of slots in bytes: divisors or multiples of a cache line of 64 bytes."""
 
 
 def holds_entries(model: Model, t: Table) -> bool:
-    """Whether slots point to entries, since packets access more of an entry than its action and data."""
+    """Whether a slot (element of a table's hash index) contains a pointer to the entry, not action and data.
+
+    That is so if packets access more of an entry than its action and data, or if the data is long.
+    """
     return (
         t.kind != "simple"
         or t.with_counters
@@ -45,7 +48,7 @@ def holds_entries(model: Model, t: Table) -> bool:
 
 
 def slot_bytes(model: Model, t: Table) -> int:
-    """Size of a slot (``tr_slot``) of a table in bytes: a word, the key, then an entry's pointer or data."""
+    """Size of a slot (``tr_slot``) in bytes: a word with state, the key, then the entry's pointer or data."""
     last_words = 1 if holds_entries(model, t) else data_limbs(model, t)
     size = 8 * (1 + key_words(t) + last_words)
     return next((slot_size for slot_size in _SLOT_BYTES if size <= slot_size), size)
@@ -106,7 +109,7 @@ class PipelineEmitter:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
     def _leave(self, action: Action, node: str | None) -> None:
-        """Emits the jump to the node after an action, or to the end of the pipeline if it executed exit."""
+        """Emits the jump to the node after an action, or to the pipeline's end if it called exit."""
         if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
@@ -141,7 +144,7 @@ class PipelineEmitter:
         self._leave(action, t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
 
     def _lookup_slot(self, t: Table) -> None:
-        """Emits lookup and action for a table whose slots contain action and data."""
+        """Emits lookup and action of a table whose slots contain action and data."""
         code = self.code
         words = self._key(t)
         code.line("const tr_slot *slot =")
@@ -238,7 +241,7 @@ class PipelineEmitter:
         self._run_action(t, "e->id", "e->data")
 
     def _run_action(self, t: Table, action_id: str, data: str) -> None:
-        """Emits an action call, given C text of its id and data, and the jump to the next node."""
+        """Emits an action call and the jump to the next node; `action_id` and `data` are C text."""
         code = self.code
         code.open(f"switch ({action_id})")
         for a in t.actions:
@@ -268,7 +271,7 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """In a tracing build, traces a lookup. `handle`: C text of the entry's handle + 1, or 0 (miss)."""
+        """In a tracing build, records a lookup. `handle`: C text of the entry's handle + 1; 0: miss."""
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
@@ -279,15 +282,15 @@ class PipelineEmitter:
                 self.code.count_point("table", t.index)
 
     def _if_saved(self) -> None:
-        """Emits an `if` before a change of the entry `e`: a dry run saves the entry, to restore it later."""
+        """In a tracing build, emits an `if` before a change of entry `e`: a dry run saves the entry first."""
         if self.code.tracing:
             self.code.line("if (tr_undo_save_entry(s, p, e))")
 
     def _direct_meter(self, t: Table) -> None:
         """Emits the execution of the direct meter of the entry, or of the default entry after a miss.
 
-        In BMv2 default entries have no meter, so a miss does not write the field. Here this is so until the
-        control plane sets rates of the default entry.
+        In BMv2, default entries have no meter, so a miss does not write the field. Here, a miss writes the
+        field only if the control plane has set rates of the default entry.
         """
         assert t.meter is not None and isinstance(t.meter_target, FieldRef)
         amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
@@ -305,7 +308,7 @@ class PipelineEmitter:
         code.trace_changes()
 
     def _group_action(self, t: Table) -> None:
-        """Emits the call of the action that the group itself may have, before that of the selected member."""
+        """Emits the call of the group's action, if there is one, before that of the selected member."""
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -322,7 +325,7 @@ class PipelineEmitter:
         code.close()
 
     def _resolve(self, t: Table) -> None:
-        """Emits the replacement of an indirect entry by the member of the action profile that it selects."""
+        """Emits the replacement of an entry that names a member or group by the selected profile member."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector
         code = self.code

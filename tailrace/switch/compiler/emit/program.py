@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole C file of a program: a pure function of its model."""
+"""The whole C file of a program; it depends only on the program's model."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def emit(model: Model, *, tracing: bool = False) -> str:
 
     Args:
         tracing: makes the tracing build (tr_tracer.h), which is compiled with TR_TRACING and also exports
-            ``tr_program_places``, the layout of its fields.
+            ``tr_program_places``, the layout of the program's fields.
 
     Raises:
-        CompilerError: the program uses something that has no translation.
+        CompilerError: the program uses a construct that is not supported.
     """
     code = CodeWriter(CoveragePoints(model) if tracing else None)
     c_locals = locals_of(model)
@@ -85,11 +85,11 @@ def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
         of_pipeline(model, model.egress),
         beside_pipelines(model),
     )
-    mentioned = set(references(bodies))
+    referenced = set(references(bodies))
 
     def uses(*names: str) -> int:
         refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
-        return int(tracing or any(ref in mentioned or ref.header in mentioned for ref in refs))
+        return int(tracing or any(ref in referenced or ref.header in referenced for ref in refs))
 
     code.line(f"enum {{ TRP_ASKS_INGRESS = {uses('ingress_global_timestamp')} }};")
     code.line(f"enum {{ TRP_ASKS_ENQUEUED = {uses('enq_timestamp', 'deq_timedelta')} }};")
@@ -142,10 +142,10 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
         code.open("")
         n = digest_limbs(d)
         code.line(f"uint64_t record[{max(n, 1)}];")
-        values, at = Values(model, Lvalues(model), code), 0
+        values, offset = Values(model, Lvalues(model), code), 0
         for e, bits in d.values:
-            values.store_limbs(e, bits, "record", at)
-            at += limbs_of(bits)
+            values.store_limbs(e, bits, "record", offset)
+            offset += limbs_of(bits)
         code.line(f"tr_digest_push(s, {d.index}, s->now_ps, record, {n});")
         code.line("break;")
         code.close()
@@ -158,7 +158,7 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
 
 
 def digest_limbs(d: Digest) -> int:
-    """Number of 64-bit limbs of one message of a digest."""
+    """Number of limbs (64-bit words) of one message of a digest."""
     return sum(limbs_of(bits) for bits in d.field_bits)
 
 

@@ -2,8 +2,8 @@
 """Memory layout of registers, and C text of their reads and writes.
 
 Programs store the state of a flow or a port in several registers, at the same index. So registers of the same
-size share a block of memory, in which the cells with the same index adjoin (a record): access to all of them
-costs one or two cache lines instead of one for each register.
+size share a block of memory, in which cells with the same index are adjacent and form a record. Access to a
+record costs one or two cache lines, instead of one for each register.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CellLayout:
 
 @dataclass(frozen=True, slots=True)
 class RegisterBlock:
-    """Interleaved registers: ``size`` records of ``stride`` bytes."""
+    """Memory of registers of the same size: ``size`` records of ``stride`` bytes."""
 
     size: int
     stride: int
@@ -43,7 +43,7 @@ class RegisterLayout:
 
 
 def cell_bytes(bits: int) -> int:
-    """Size of a register cell in bytes: the smallest sufficient one of 1, 2, 4, 8 and 16, or whole limbs."""
+    """Size of a register cell in bytes: the first of 1, 2, 4, 8 and 16 that suffices, else whole limbs."""
     for size in (1, 2, 4, 8, 16):
         if bits <= 8 * size:
             return size
@@ -118,7 +118,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
 
 
 def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
-    """In a tracing build, emits the record that the packet in this stage accesses a cell."""
+    """In a tracing build, emits the trace record of a packet's access to a cell."""
     if not code.tracing:
         return
     if r.bits <= 128:

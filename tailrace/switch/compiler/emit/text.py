@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text: identifiers, literals, and a buffer of indented lines with fresh temporaries.
+"""C text: identifiers, literals, and a buffer of indented lines that also numbers temporary variables.
 
-Names and strings of a program are untrusted. They get into the C text in two ways only: `identifier` makes a
-suffix of a C name that begins with an index, `string` makes a string literal. `CodeWriter` rejects lines with
-comments, directives, escapes outside of literals, or characters that the compiler itself never emits.
+Names and strings of a program are untrusted. They enter the C text only as the result of two functions:
+`identifier` returns a suffix for a C name that begins with an index, `string` returns a string literal.
+`CodeWriter` rejects lines with comments, directives, escapes outside of literals, or characters that the
+compiler never emits.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.errors import CompilerError
 
 MOST_BYTES = 64 << 20
-"""Limit of a program's C text, which for some constructs has a line for each element of a stack or list."""
+"""Maximum size of a program's C text. Some constructs need a line for each element of a stack or list."""
 
 _STEPS = 64
-"""A pass through a loop counts as one for each 64 steps in it; loops are ended after a limit of passes."""
+"""A pass through a loop counts once for each 64 steps in it; a loop ends when its count exceeds a limit."""
 
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
-"""Most bytes of a string literal, and of a line of the log; longer strings are truncated."""
+"""Maximum length of a string literal and of a log line; longer strings are truncated."""
 
 # the characters of emitted C outside of string literals: no backslash, no quote, no #
 _CODE_CHARS = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
@@ -56,7 +57,7 @@ def string(text: str) -> str:
 
 
 def literal(value: int, bits: int) -> str:
-    """An unsigned C literal of 64 bits (if bits <= 64) or 128, of the value modulo 2^64 or 2^128."""
+    """An unsigned C literal: the value modulo 2^64 if bits <= 64, else modulo 2^128."""
     if bits <= 64:
         return f"{hex(value & (2**64 - 1))}ULL"
     value &= 2**128 - 1
@@ -74,7 +75,7 @@ def storage(bits: int) -> str:
 
 
 def counted(counter: str, steps: int) -> str:
-    """C text that counts a pass through a loop: one for each 64 steps, so long passes end the loop sooner."""
+    """C text that adds a pass through a loop to a counter: 1 for each 64 steps, so long passes count more."""
     return f"++{counter}" if steps <= _STEPS else f"({counter} += {-(-steps // _STEPS)})"
 
 
@@ -107,7 +108,7 @@ class CodeWriter:
         self.lines.append("    " * self.depth + text if text else "")
 
     def comment(self, *parts: str | int) -> None:
-        """Adds a comment; names of the program are made identifiers."""
+        """Adds a comment; each part is reduced to the characters of identifiers."""
         self.lines.append("    " * self.depth + f"/* {' '.join(identifier(str(part)) for part in parts)} */")
 
     def include(self, header: str) -> None:
@@ -121,6 +122,7 @@ class CodeWriter:
         self.depth += 1
 
     def close(self, suffix: str = "") -> None:
+        """Adds a line that closes a block."""
         self.depth -= 1
         self.line("}" + suffix)
 
@@ -131,14 +133,14 @@ class CodeWriter:
         self.depth += 1
 
     def trace(self, *fields: str | int) -> None:
-        """In a tracing build, adds code that records an event: `fields` are C text of its kind and fields."""
+        """In a tracing build, adds code that records an event; `fields`: C text of kind and fields."""
         if self.tracing:
             self.line(f"TR_TRACE(s, p, {', '.join(map(str, fields))});")
 
     def count_point(self, kind: str, index: int, part: int = 0, branch: str = "") -> None:
         """In a tracing build, adds code that counts a coverage point.
 
-        With `branch`, C text of a number, it counts the next point instead if the number is not zero.
+        `branch`: C text of a number; if the number is not zero, the next point is counted instead.
         """
         if self.points is not None:
             point = self.points.index(kind, index, part)
@@ -147,13 +149,13 @@ class CodeWriter:
     def trace_changes(self, space: str = "l") -> None:
         """In a tracing build, adds code that records changes of fields since the last such record.
 
-        `space`: C text of a pointer to the locals; "NULL" where there are none.
+        `space`: C text of a pointer to the C locals; "NULL" in functions without C locals.
         """
         if self.tracing:
             self.line(f"tr_trace_changes(s, p, h, {space});")
 
     def trace_begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
-        """In a tracing build, adds code that records the begin of a stage."""
+        """In a tracing build, adds code that records the start of a stage, such as ingress."""
         if self.tracing:
             self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 

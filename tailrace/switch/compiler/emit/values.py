@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """C text for expressions, with exactly the values that BMv2 computes with its integers of unlimited range.
 
-There are two ways of computing a value, chosen by its use:
+There are two methods of computing a value, chosen by its use:
 
-* ``raw(e, n)`` - the value modulo 2^n, for masks and assignments. Sums, products and bit
+* raw (``_raw_word``, ``_raw_limbs``): the value modulo 2^n, for masks and assignments. Sums, products and bit
   operations need only the low n bits of their operands, so no intermediate result grows.
-* ``exact(e)`` - the value itself, for comparisons, right shifts, division and saturation, in the
-  first of uint64, int64, uint128, int128 and arrays of 64-bit limbs that can represent its bounds.
+* ``exact``: the value itself, for comparisons, right shifts, division and saturation, in the first of uint64,
+  int64, uint128, int128 and arrays of limbs (64-bit words, the lowest first) that can represent its bounds.
 
-Some expressions need C statements (limb arithmetic, stack elements by run-time index). These are emitted
-before the statement that uses the expression; no expression has a side effect.
+Some expressions need C statements: arithmetic on limbs, and stack elements whose index is known only at run
+time. These statements are emitted before the statement that uses the expression. No expression has a side
+effect.
 """
 
 from __future__ import annotations
@@ -82,11 +83,12 @@ class Values:
         self.code = code
         self.params = params
         self.bounds = BoundsOf(model, params)
-        offsets, at = [], 0
+        # of each parameter in the action data, in limbs
+        self.offsets: list[int] = []
+        offset = 0
         for p in params:
-            offsets.append(at)
-            at += limbs_of(p.bits)
-        self.offsets = offsets
+            self.offsets.append(offset)
+            offset += limbs_of(p.bits)
 
     # ---- booleans ----
 
@@ -133,7 +135,7 @@ class Values:
         return f"(({_CTYPE[kind]}){a.code} {e.name} ({_CTYPE[kind]}){b.code})"
 
     def _same_varbit(self, left: FieldRef, right: FieldRef, op: str) -> str:
-        """C text that compares varbit fields: they are equal if their lengths and their bits are."""
+        """C text that compares varbit fields: they are equal if their lengths and their bits are equal."""
         a = self.places.header(left.header, self.code, self)
         b = self.places.header(right.header, self.code, self)
         x = field_name(self.model.type_of(left.header), left.field)
@@ -164,7 +166,7 @@ class Values:
     # ---- exact numbers ----
 
     def exact(self, e: Expr) -> Val:
-        """The value itself."""
+        """C text of the value itself, not modulo a power of two."""
         b = self.bounds(e)
         kind = kind_of(b)
         if isinstance(e, Const):
@@ -187,7 +189,7 @@ class Values:
         return Val(f"(({_CTYPE[kind]}){literal(value, bits)})", b)
 
     def _leaf(self, e: Expr) -> str:
-        """An operand without operator (field, parameter ...), at most 128 bits, in the type of its bounds."""
+        """A field, parameter or other operand of at most 128 bits, in the C type of its bounds."""
         if isinstance(e, FieldRef):
             f = self.model.field_type(e)
             if f.varbit:
@@ -241,7 +243,7 @@ class Values:
     def _sign_extended(self, e: Op, b: Bounds) -> Val:
         bits = self.bounds(e.args[1])[1]
         if b == self.bounds(e.args[0]) and kind_of(b) != "wide":
-            return self.exact(e.args[0])  # fits already
+            return self.exact(e.args[0])  # all its values fit the width
         if bits <= 64:
             return Val(f"tr_sext64({self._raw_word(e.args[0], bits)}, {bits})", b)
         if bits <= 128:
@@ -273,7 +275,7 @@ class Values:
         return self._narrowed(Val(t, b, n))
 
     def _narrowed(self, v: Val) -> Val:
-        """Limbs converted to a machine word, if the bounds of the value fit one."""
+        """Limbs converted to a C integer type, if one can represent the bounds of the value."""
         kind = kind_of(v.bounds)
         if kind == "wide":
             return v
@@ -314,7 +316,7 @@ class Values:
         return f"({word} & {literal((1 << bits) - 1, bits)})"
 
     def _is_clean(self, e: Expr, bits: int) -> bool:
-        """Whether the C text of ``_raw_word`` has no bit set from ``bits`` upwards."""
+        """Whether all bits of ``_raw_word`` from bit ``bits`` upwards are zero."""
         b = self.bounds(e)
         if not isinstance(e, Op) or e.name in ("b2d", ">>", "/", "%", "usat_cast"):
             return b[0] >= 0 and b[1] < (1 << bits)
@@ -487,7 +489,7 @@ class Values:
         self.code.line(f"{self._field(target)} = {word};")
 
     def store_limbs(self, e: Expr, bits: int, array: str, at: int) -> None:
-        """Emits the store of a value modulo 2^bits into ``array[at...]``."""
+        """Emits the store of a value modulo 2^bits as limbs into ``array``, from index ``at`` on."""
         if bits <= 64:
             self.code.line(f"{array}[{at}] = {self.clean(e, max(bits, 1))};")
         elif bits <= 128:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of BMv2 JSON: checks it and makes the model of the program."""
+"""The reader of BMv2 JSON: checks a program and creates its model."""

@@ -27,7 +27,7 @@ class ActionScope:
 
 
 def source_of(node: JsonNode) -> Source | None:
-    """The file and line in the P4 source that a JSON object gives, if it does."""
+    """The file and line in the P4 source, if the JSON object contains them."""
     info = node.get("source_info")
     if info is None:
         return None
@@ -41,7 +41,7 @@ _SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
 
 _IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
 
-# P4_14 arithmetic primitives, as operators
+# operators of the arithmetic primitives of P4_14
 _BINARY = {
     "add": "+",
     "subtract": "-",
@@ -102,6 +102,7 @@ class ActionReader:
         }
 
     def action(self, index: int, node: JsonNode) -> Action:
+        """Reads an action."""
         params = []
         for p in node.optional_elements("runtime_data"):
             params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))
@@ -133,7 +134,7 @@ class ActionReader:
         readers = self._simple.get(op)
         if readers is None:
             node["op"].fail(f'primitive "{op}" is not supported')
-        # as in BMv2, primitives without parameters ignore any that are given
+        # as in BMv2, primitives that take no parameters ignore the parameters in the JSON
         if len(args) != len(readers) and readers:
             node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
         pairs = zip(readers, args, strict=False)
@@ -173,7 +174,7 @@ class ActionReader:
         return e
 
     def _truncated_field(self, node: JsonNode) -> FieldRef:
-        """A field that is written by a primitive other than an assignment: the value is truncated."""
+        """A field that a primitive other than an assignment writes; such primitives truncate the value."""
         ref = self._field(node)
         headers = self.exprs.headers
         if headers.types[headers.type_of(ref.header)].fields[ref.field].saturating:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the BMv2 JSON that p4c writes for v1model into a checked model.
 
-The format is that of behavioral-model docs/JSON_format.md, versions 2.0 to 2.24. As simple_switch does, this
+The format is defined in behavioral-model docs/JSON_format.md, versions 2.0 to 2.24. Like simple_switch, this
 reader also accepts files without keys that have a default, and the forms of the first versions (p4c-bm, and
-p4c until 2020). Unsupported constructs are errors that name them; `Model.unread` lists unknown keys.
+p4c until 2020). Errors name unsupported constructs; `Model.unread` lists unknown keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, re
 from tailrace.switch.compiler.read.tables import TableParser
 
 JSON_MAJOR, JSON_MINOR = 2, 24
-"""The newest version of the format that can be read: that of BMv2 1.15.5."""
+"""The newest version of the format that can be read: the version of BMv2 1.15.5."""
 
 _CORE_ERRORS = [
     "NoError",
@@ -49,10 +49,10 @@ _CORE_ERRORS = [
     "ParserTimeout",
     "ParserInvalidArgument",
 ]
-"""The parser errors of core.p4, in the order in which BMv2 numbers those that a program does not list."""
+"""The parser errors of core.p4. BMv2 numbers those that a program does not list, in this order."""
 
 _IPV4_CHECKSUM_BITS = (80, 96)
-"""First bit, and the bit after the last, of a checksum of type "ipv4" in its header."""
+"""First bit of a checksum of type "ipv4" in its header, and the bit after its last bit."""
 
 ALGORITHMS = frozenset(
     [
@@ -76,7 +76,7 @@ ALGORITHMS = frozenset(
 )
 
 _IGNORED_KEYS = {
-    # ids and source lines are for people; the control plane takes the rest from P4Info
+    # ids and source lines are for people; the control plane reads the other keys from P4Info
     "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
     # values of enums for the control plane; an option of P4_14 compilers about arithmetic
     "": frozenset({"enums", "force_arith"}),
@@ -100,16 +100,16 @@ _IGNORED_KEYS = {
 """Keys that BMv2 ignores, by the key of the object or array that contains them ("*": anywhere)."""
 
 _MOST_NAMED = 4
-"""How many names a message lists."""
+"""Maximum number of names that a message lists."""
 _PARSER = "parser"
 _OTHER_PARSERS = {
     "ingress_parser": "PSA (Portable Switch Architecture)",
     "egress_parser": "PSA (Portable Switch Architecture)",
     "main_parser": "PNA (Portable NIC Architecture)",
 }
-"""Other architectures than v1model, by the names that p4c gives their parsers (backends/bmv2 in p4c)."""
+"""Architectures other than v1model, by the names of their parsers in JSON (backends/bmv2 in p4c)."""
 _PATH_CHARS = 60
-"""Longer paths of unknown keys are shortened to their ends."""
+"""Of longer paths of unknown keys, only this many characters at the end are shown."""
 
 _BMV2_FIELDS = {
     "queueing_metadata": ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"],
@@ -117,7 +117,7 @@ _BMV2_FIELDS = {
         ["ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority"]
     ),
 }
-"""Fields that simple_switch accesses in P4_14 programs, by header; P4_16 programs have aliases for them."""
+"""Fields that simple_switch accesses, by their headers in P4_14; P4_16 programs have aliases for them."""
 
 _REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
@@ -130,7 +130,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
         source: name of the file, for messages.
 
     Raises:
-        CompilerError: the text is not JSON, is inconsistent, or uses something unsupported.
+        CompilerError: the text is not JSON, is inconsistent, or uses an unsupported construct.
     """
     value = decode_json(text, source)
     root = JsonNode(value, source)
@@ -144,7 +144,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
 
 
 def _check_architecture(root: JsonNode) -> None:
-    """Raises an error for programs of other architectures, which are known by the names of their parsers."""
+    """Raises an error for programs of other architectures, which have other names of parsers."""
     names = [node["name"].text() for node in root.optional_elements("parsers")]
     if _PARSER in names:
         return
@@ -247,7 +247,7 @@ class _Bmv2Parser:
         return by_name
 
     def _named_by_bmv2(self, by_name: dict[str, FieldRef]) -> None:
-        """Adds the fields of `_BMV2_FIELDS`: by their aliases, or in headers of those names (P4_14)."""
+        """Adds the fields of `_BMV2_FIELDS`, which are aliases (P4_16) or fields of these headers (P4_14)."""
         for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
             positions = {} if index is None else self.headers.positions[self.headers.headers[index].type]
@@ -335,7 +335,7 @@ class _Bmv2Parser:
         return tuple(sums)
 
     def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
-        """BMv2's checksum of type "ipv4": over the whole header of the target, which counts as zero."""
+        """BMv2's checksum of type "ipv4": over the whole header of `target`, which counts as zero."""
         fields = self.headers.types[self.headers.type_of(target.header)].wire
         start = sum(f.bits for f in fields[: target.field])
         if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
@@ -415,7 +415,7 @@ class _Bmv2Parser:
 
 
 def _unread(root: JsonNode) -> str:
-    """A warning that names keys that were not read, "" if there are none."""
+    """A warning that names the keys that were not read; "" if there are none."""
     count, paths = 0, []
     for count, node in enumerate(root.unread(_IGNORED_KEYS), 1):
         if count <= _MOST_NAMED:
@@ -437,12 +437,13 @@ def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
 
 
 def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
-    """The table of a direct counter or meter, if it names one; BMv2 uses what the table declares."""
+    """The table that a direct counter or meter names; None if it names no table, which BMv2 accepts."""
     name = node.name_at("binding") if node.flag_at("is_direct") else None
     return None if name is None else lookup(tables, node["binding"], "table")
 
 
 def _names(root: JsonNode, key: str) -> dict[str, int]:
+    """The index of each element of an array, by the element's name."""
     names: dict[str, int] = {}
     for i, node in enumerate(root.optional_elements(key)):
         add_name(names, node, i, key.rstrip("s").replace("_", " "))
@@ -450,7 +451,7 @@ def _names(root: JsonNode, key: str) -> dict[str, int]:
 
 
 def _only(root: JsonNode, key: str, name: str) -> JsonNode:
-    """The element of that name in an array; v1model programs have exactly one."""
+    """The element of that name in an array; v1model programs have exactly one such element."""
     nodes = [n for n in root[key].elements() if n["name"].text() == name]
     if len(nodes) != 1:
         root[key].fail(f'expected one element named "{name}"')

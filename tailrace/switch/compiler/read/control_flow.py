@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the control flow of a pipeline: all successors exist, and there is no cycle.
 
-P4's controls have no loops. In the generated C, a node is a label and an edge a goto, so a cycle would loop
-for ever.
+P4's controls have no loops. In the generated C, a node is a label and an edge is a goto, so a cycle would be
+an endless loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tailrace.switch.compiler.model import Pipeline, Table
 from tailrace.switch.compiler.read.node import JsonNode
 
 _MOST_NAMED = 6
-"""How many nodes of a cycle the message names."""
+"""Maximum number of nodes of a cycle that the message names."""
 _NAME_CHARS = 60
 
 
@@ -23,6 +23,7 @@ def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> N
 
     Args:
         node: the pipeline's JSON, for messages.
+        pipeline: the pipeline to check.
         tables: the tables of all pipelines.
 
     Raises:
@@ -55,11 +56,11 @@ def _successors(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[s
 def _cycle(successors: Mapping[str, Sequence[str]]) -> list[str]:
     """The nodes of a cycle in order; empty if there is no cycle.
 
-    A depth-first search without recursion: pipelines may have more nodes than Python's stack has frames.
+    The depth-first search is not recursive: pipelines may have more nodes than Python's recursion limit.
     """
     finished: set[str] = set()
     for first in successors:
-        # the path from the first node to the present one; each node with its unvisited successors
+        # the nodes on the path from `first` to the current node, each with its successors not yet visited
         path = {} if first in finished else {first: iter(successors[first])}
         while path:
             last = next(reversed(path))

@@ -42,7 +42,7 @@ Any_ = Expr | HeaderRef | UnionRef | Stack
 
 
 class ExprReader:
-    """Turns JSON expressions into trees of ``compiler.expr``; resolves names of headers and registers."""
+    """Converts JSON expressions to trees of ``compiler.expr``; resolves names of headers and registers."""
 
     def __init__(self, headers: Headers, registers: dict[str, int]) -> None:
         self.headers = headers
@@ -100,7 +100,7 @@ class ExprReader:
         return e
 
     def any(self, node: JsonNode) -> Any_:
-        """Whatever a type-value object or an operator object denotes: value, header, union or stack."""
+        """The value, header, union or stack that a type-value object or an operator object denotes."""
         if node.get("op") is not None:
             return self._op(node)
         kind = node["type"].text()
@@ -138,8 +138,8 @@ class ExprReader:
             offset, bits = value.elements_of_length(2)
             return Lookahead(offset.integer(), bits.integer(1, 4096))
         if kind == "register":
-            array, at = value.elements_of_length(2)
-            return RegisterCell(lookup(self.registers, array, "register"), self.number(at))
+            array, index_node = value.elements_of_length(2)
+            return RegisterCell(lookup(self.registers, array, "register"), self.number(index_node))
         return node["type"].fail(f'type "{kind}" is not supported')
 
     def _op(self, node: JsonNode) -> Any_:
@@ -217,7 +217,7 @@ class ExprReader:
         elif isinstance(left, _UNION) and isinstance(right, _UNION):
             e = SameUnion(left, right)
         else:
-            # reuses `left` and `right`: reading operands twice would cost 2^n for n nested comparisons
+            # uses `left` and `right`: reading operands again would take 2^n time for n nested comparisons
             pair = (self._value(node["left"], left), self._value(node["right"], right))
             if is_boolean(pair[0]) != is_boolean(pair[1]):
                 node.fail("a number is compared with a boolean")

@@ -23,16 +23,16 @@ from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 _MAX_WIDTH = 4096
 
 _MAX_VARBIT_BYTES = 1024
-"""Maximum length of a varbit field whose header type gives no max_length."""
+"""Maximum length of a varbit field whose header type has no max_length."""
 
 MAX_HEADER_BYTES = MAX_FRAME_BYTES
-"""Limit of a header's fixed-width fields: no frame is longer."""
+"""Maximum length of a header's fixed-width fields: no frame is longer."""
 
 MAX_PHV_BYTES = 256 << 10
-"""Limit of all headers and metadata of a packet (PHV): each stage clears or copies all of them."""
+"""Maximum size of all headers and metadata of a packet (PHV): each stage clears or copies all of them."""
 
 VALID = "$valid$"
-"""BMv2's name for the hidden field that says whether a header is valid."""
+"""BMv2's name of the hidden field that is 1 if a header is valid."""
 
 
 @dataclass(slots=True)
@@ -76,10 +76,10 @@ class Headers:
     def position(self, type_index: int, node: JsonNode) -> int:
         """The position of the field that a node names in a header type."""
         name = node.text()
-        at = self.positions[type_index].get(name)
-        if at is None:
+        position = self.positions[type_index].get(name)
+        if position is None:
             node.fail(f'header type "{self.types[type_index].name}" has no field "{name}"')
-        return at
+        return position
 
     def type_of_inst(self, ref: HeaderInst) -> int:
         """The type of a header instance."""
@@ -97,20 +97,20 @@ class Headers:
         return FieldRef(ref, self.position(self.type_of_inst(ref), name))
 
     def target(self, node: JsonNode) -> FieldRef:
-        """A field as the target of a write, which ``$valid$`` of most headers cannot be."""
+        """A field that can be written; ``$valid$`` is not, unless it is a hidden field of its header type."""
         ref = self.field_ref(node)
         if isinstance(ref, ValidBit):
             node.fail("$valid$ is read-only here")
         return ref
 
     def stack_field(self, node: JsonNode) -> FieldRef:
-        """The field of ``["stack", "field"]``, which is that of the stack's last element."""
+        """The field of ``["stack", "field"]``: a field of the stack's last element."""
         stack, name = node.elements_of_length(2)
         index = lookup(self.stack_names, stack, "header stack")
         return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
 
     def union_stack_field(self, node: JsonNode) -> FieldRef:
-        """The field of ``["union stack", "member", "field"]``, which is that of the last element."""
+        """The field of ``["union stack", "member", "field"]``: a field of the stack's last element."""
         stack, member, name = node.elements_of_length(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
         ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
@@ -147,7 +147,7 @@ def read_headers(root: JsonNode) -> Headers:
     """Reads all header declarations.
 
     Raises:
-        CompilerError: something is missing, inconsistent or not supported.
+        CompilerError: a declaration is incomplete, inconsistent or not supported.
     """
     h = Headers()
     for node in root["header_types"].elements():
@@ -180,7 +180,7 @@ def read_headers(root: JsonNode) -> Headers:
 
 
 def _read_hidden(h: Headers, root: JsonNode) -> None:
-    """Adds ``$valid$`` to the types of the headers where the program writes it (as p4c of 2017 did)."""
+    """Adds the hidden field to the types of headers whose ``$valid$`` the program writes (p4c of 2017)."""
     of_unions = {header.type for header in h.headers if header.union is not None}
     for name in sorted(_written_valid(root)):
         if name not in h.header_names:

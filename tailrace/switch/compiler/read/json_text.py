@@ -11,10 +11,10 @@ from tailrace.spec.files import json_object
 from tailrace.switch.compiler.errors import CompilerError, located
 
 MAX_BYTES = 64 << 20
-"""Largest size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
+"""Maximum size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
 
 MAX_DIGITS = 20
-"""Largest number of digits of a decimal: 64 bits. BMv2's format has hexadecimal strings for wider numbers."""
+"""Maximum number of decimal digits: 64 bits. BMv2's format has hexadecimal strings for wider numbers."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -50,7 +50,7 @@ def decode_json(text: bytes, source: str) -> Any:
         refuse(str(e))
     if _SURROGATE.search(characters):
         try:
-            # the decoder has joined surrogate pairs to characters; an unpaired surrogate has no UTF-8
+            # the decoder has joined surrogate pairs; an unpaired surrogate cannot be encoded in UTF-8
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             refuse("a string contains half of a surrogate pair")

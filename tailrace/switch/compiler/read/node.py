@@ -11,7 +11,7 @@ from tailrace.switch.compiler.errors import CompilerError, located
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
-"""Most characters of a hexadecimal number. Fields have up to 4096 bits, transition keys several fields."""
+"""Maximum length of a hexadecimal number. Fields have up to 4096 bits, transition keys several fields."""
 
 
 class JsonNode:
@@ -27,7 +27,7 @@ class JsonNode:
         self.parent = parent
         self.step = step
         self.read_keys: set[tuple[int, str]] = set() if parent is None else parent.read_keys
-        """(identity of an object, key) of each key that was asked for, present or not."""
+        """(identity of an object, key) of each key that was looked up, present or not."""
 
     @property
     def path(self) -> str:
@@ -63,7 +63,7 @@ class JsonNode:
         return key in self.value
 
     def unread(self, ignored_keys: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
-        """The values in this object, at any depth, whose keys were not read; null counts as absent.
+        """The values in this object, at any depth, whose keys were not read; null values are skipped.
 
         Args:
             ignored_keys: keys to ignore, by the key of the object or array that contains them; "*": anywhere.
@@ -149,7 +149,7 @@ class JsonNode:
         return bool(self.value)
 
     def hex_number(self) -> int:
-        """The integer that a hexadecimal string denotes; it may be negative."""
+        """The integer, which may be negative, that a hexadecimal string denotes."""
         text = self.text()
         match = _HEX.fullmatch(text)
         if match is None:

@@ -94,7 +94,7 @@ class ParserReader:
         return KeyPart(e, ftype.bits)
 
     def _case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
-        """A case, or none if no key can match: BMv2 compares whole bytes, and a key may have fewer bits."""
+        """A case, or none if no key can match: BMv2 compares whole bytes, a key part may have fewer bits."""
         value = node["value"].hex_number()
         mask_node = node.get("mask")
         total = sum((k.bits + 7) // 8 for k in key) * 8
@@ -163,7 +163,8 @@ class ParserReader:
     def _length_of_type(self, htype: HeaderType) -> Expr | None:
         """The width of a varbit field if its header type computes it from other fields, as in P4_14.
 
-        These fields are before the varbit field, at known offsets, so lookaheads read them.
+        The expression may use only fields before the varbit field. Their offsets are constant, so lookaheads
+        read them.
         """
         node = self.headers.lengths.get(htype.index)
         if node is None:
@@ -209,7 +210,7 @@ class ParserReader:
 
 
 def _next(node: JsonNode, key: str, names: dict[str, int]) -> str | None:
-    """The name of the next state, under a key; None is the end."""
+    """The name of the next state, under a key; None means the end of the parser."""
     name = node.name_at(key)
     if name is not None and name not in names:
         node[key].fail(f'no state is named "{name}"')

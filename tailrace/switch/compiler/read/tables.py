@@ -23,7 +23,7 @@ from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
-# "optional" matches one value or any: a ternary match whose mask is all ones or all zeros
+# "optional" matches one value or every value: a ternary match whose mask is all ones or all zeros
 _MATCH_KINDS: dict[str, MatchKind] = {
     "exact": "exact",
     "lpm": "lpm",
@@ -37,18 +37,21 @@ _TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
     "indirect_ws": "indirect_ws",
 }
 
-# A larger priority wins in P4Runtime, a smaller one in BMv2: one is this constant minus the other (as in PI).
+# P4Runtime prefers larger priorities, BMv2 smaller ones: the sum of both is this constant (as in PI)
 BMV2_TOP_PRIORITY = 0xFFFFFF
 
-# Limit of a table's key, each field in whole bytes: a hash slot contains a key, with offsets of 16 bits.
+# maximum length of a table's key, each field in whole bytes: a hash slot contains the key, and offsets in a
+# slot have 16 bits
 _MAX_KEY_BYTES = 4096
 
 
 @dataclass(slots=True)
 class TableParser:
-    """Reads the tables of all pipelines; indexes count the tables of ingress, then those of egress.
+    """Reads the tables of all pipelines; the tables of ingress have the first indexes, then those of egress.
 
-    meters: index and target of each direct meter; selectors: calculations of action profiles, in JSON
+    meters: index and target field of each direct meter, by name
+    selectors: the JSON of the calculations of action profiles
+    first_selector: the calculation index of the first of `selectors`
     """
 
     exprs: ExprReader
@@ -67,6 +70,7 @@ class TableParser:
         self.action_names = {action.name: action.index for action in self.actions}
 
     def pipeline(self, node: JsonNode) -> Pipeline:
+        """Reads and checks a pipeline."""
         for p in node.optional_elements("action_profiles"):
             self._profile(p, p["name"].text(), p.integer_at("max_size"))
         first = len(self.tables)
@@ -223,7 +227,7 @@ class TableParser:
         if node.get("action_profile") is not None:
             profile = lookup(self.profile_names, node["action_profile"], "action profile")
         else:
-            # BMv2 does not limit profiles, and p4c-bm wrote no size: the table's size is used
+            # BMv2 does not limit profiles, and p4c-bm wrote no size, so the table's size is used
             size = node.integer_at("max_size")
             profile = self._profile(node, node["act_prof_name"].text(), size)
         if with_groups and not self.profiles[profile].with_selector:
@@ -231,7 +235,7 @@ class TableParser:
         return profile
 
     def _actions(self, node: JsonNode) -> tuple[int, ...]:
-        """The table's actions, given by id or, in the first versions of the format, by unique names."""
+        """The table's actions, listed by id or, in the first versions of the format, by unique names."""
         if node.has("action_ids"):
             actions = tuple(self._action(n) for n in node.optional_elements("action_ids"))
         else:

@@ -1,15 +1,16 @@
 /* Bit fields of packet bytes and of 64/128-bit integers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * All knowledge of byte order is here. Packet bytes are big-endian and
- * fields are packed from the most significant bit of the first byte:
+ * The processor is little-endian. Packet bytes are big-endian, and fields are
+ * packed from the most significant bit of the first byte:
  *
  *      byte 0          byte 1
  *      7 6 5 4 3 2 1 0 7 6 5 4 3 2 1 0
  *      |-- a:4 -|-- b:8 ------|-- c:4 -|
  *
- * In the PHV a field of w <= 128 bits is an unsigned C integer; a wider one is
- * an array of 64-bit limbs, least significant limb first.
+ * In the PHV (headers and metadata of a packet) a field of up to 128 bits is an
+ * unsigned C integer. A wider field is an array of 64-bit limbs, least
+ * significant limb first.
  */
 #ifndef TR_BITS_H
 #define TR_BITS_H
@@ -152,8 +153,8 @@ TR_INLINE void tr_store_be(uint8_t *p, unsigned n, uint64_t v)
         p[i] = (uint8_t)v;
 }
 
-/* The `bits` (1..64) bits at bit offset `off` of p. Reads no byte without such
- * bits. */
+/* The `bits` (1..64) bits at bit offset `off` of p. Reads only bytes that
+ * contain such bits. */
 TR_INLINE uint64_t tr_get64(const uint8_t *p, unsigned off, unsigned bits)
 {
     unsigned first = off / 8, shift = off % 8;
@@ -186,7 +187,8 @@ TR_INLINE void tr_put64(uint8_t *p, unsigned off, unsigned bits, uint64_t v)
         return;
     }
     while (bits > 0) {
-        unsigned left = 8 - off % 8; /* bits of this byte from off on */
+        unsigned left = 8 - off % 8; /* number of bits from off to the end of
+                                      * the byte */
         unsigned n = bits < left ? bits : left;
         unsigned shift = left - n;
         uint8_t m = (uint8_t)(((1u << n) - 1) << shift);

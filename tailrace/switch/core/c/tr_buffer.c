@@ -1,23 +1,24 @@
 /* The packet buffer of the switch: admission of packets, bytes by ingress port.
  * SPDX-License-Identifier: Apache-2.0
  *
- * All ports share one pool of memory, except for headrooms, of which each
- * lossless ingress port and priority has its own (RLB §II-A), and except for a
- * reserve of each port for packets that are not lossless, so that waiting data
- * do not block control packets:
+ * A part of the buffer is shared by all ports. The rest is reserved: a headroom
+ * for each lossless ingress port and priority (RLB §II-A), and a reserve of
+ * each port for packets that are not lossless, so that waiting data do not
+ * block control packets:
  *
  *   |<------------------------- bytes ------------------------->|
  *   |  shared: all ports, all priorities   | headrooms  | ports |
  *
  * A lossless packet occupies shared bytes, limited by the threshold of its
- * ingress port and priority and by the free bytes. Its other bytes occupy
- * headroom, whose first byte pauses the sender; so a full pool pauses it, too.
- * A packet that fits into neither part is dropped. Departures free the headroom
- * first. A packet that is not lossless occupies its port's reserve, or if it
- * does not fit there, shared bytes.
+ * ingress port and priority and by the free bytes. The other bytes of the
+ * packet occupy headroom. The first byte in a headroom pauses the sender; so a
+ * full shared part pauses the sender, too. A packet that does not fit is
+ * dropped. Departures free the headroom first. A packet that is not lossless
+ * occupies the reserve of its ingress port, or shared bytes if it does not fit
+ * into the reserve.
  *
  * With a dynamic threshold (Choudhury and Hahne, 1998) a port and priority may
- * use alpha times the free bytes, but never more than its xoff.
+ * use alpha times the free bytes, but at most xoff_bytes.
  *
  * A packet occupies its space from the time when it is queued until it is sent
  * or dropped, also while it is recirculated.
@@ -62,8 +63,8 @@ static void occupy(tr_buffer *b, uint64_t shared, uint64_t head)
         b->head_most = b->head;
 }
 
-/* Charges bytes of a lossless packet. Returns TR_DROP_COUNT, or why they do not
- * fit. */
+/* Charges bytes of a lossless packet. Returns TR_DROP_COUNT if they fit, else
+ * the reason for a drop. */
 static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
                            const tr_pfc_limits *limits, uint64_t bytes)
 {
@@ -94,8 +95,8 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
     return &s->ports[p->pfc_port]->pfc_state[p->pfc_class];
 }
 
-/* Frees bytes of a lossless packet; returns those in the headroom. Does not
- * resume the sender. */
+/* Frees bytes of a lossless packet; returns how many of them were in the
+ * headroom. Does not resume the sender. */
 static uint64_t release(tr_pfc_state *st, uint64_t bytes)
 {
     uint64_t head = smaller(st->head, bytes);
@@ -123,9 +124,9 @@ static void discharge(tr_switch *s, tr_pkt *p)
     p->charge = TR_CHARGE_NONE;
 }
 
-/* Resumes the sender when the headroom is empty and its shared bytes are at
- * least xoff - xon below the threshold; or when none of its bytes are left,
- * since then no later departure could resume it. */
+/* Resumes the sender of a port and priority when its headroom is empty and its
+ * shared bytes are at least xoff - xon below the threshold; or when it occupies
+ * no bytes, since then no later departure could resume the sender. */
 static void resume(tr_switch *s, uint32_t port, uint32_t priority)
 {
     const tr_port *t = s->ports[port];
@@ -171,10 +172,10 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
         if (st->head && !st->paused)
             tr_pfc_notify(s, p->pfc_port, p->pfc_class, 1);
     } else if (bytes < p->charged_bytes) {
-        uint64_t gone = p->charged_bytes - bytes;
-        uint64_t head = release(st, gone);
+        uint64_t freed = p->charged_bytes - bytes;
+        uint64_t head = release(st, freed);
         s->buffer.head -= head;
-        s->buffer.shared -= gone - head;
+        s->buffer.shared -= freed - head;
         resume(s, p->pfc_port, p->pfc_class);
     }
     p->charged_bytes = bytes;
@@ -184,7 +185,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
 {
     const tr_port *t = s->ports[p->pfc_port];
     uint32_t class = tr_pfc_class(t, priority);
-    uint32_t bytes = tr_pkt_bytes(p), before = TR_MAX_PRIORITIES;
+    uint32_t bytes = tr_pkt_bytes(p), old_class = TR_MAX_PRIORITIES;
     enum tr_drop refusal = TR_DROP_COUNT;
     if (p->charge == TR_CHARGE_LOSSLESS && p->pfc_class == class &&
         t->pfc.enabled >> class & 1) {
@@ -193,7 +194,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     }
     if (p->charge) {
         if (p->charge == TR_CHARGE_LOSSLESS)
-            before = p->pfc_class;
+            old_class = p->pfc_class;
         discharge(s, p);
     }
     if (t && t->pfc.enabled >> class & 1) {
@@ -203,8 +204,8 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
             p->charge = TR_CHARGE_LOSSLESS;
             p->pfc_class = (uint8_t)class;
         }
-        /* a rejected packet pauses the sender, too, if earlier packets of this
-         * sender are here: their departure will resume it */
+        /* a rejected packet pauses the sender, too, if earlier packets of the
+         * sender are in the buffer: their departure resumes the sender */
         if (!st->paused &&
             (st->head || (refusal != TR_DROP_COUNT && st->shared)))
             tr_pfc_notify(s, p->pfc_port, class, 1);
@@ -214,9 +215,9 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
         refusal = charge_lossy(s, p, bytes);
     }
     p->charged_bytes = bytes;
-    if (before < TR_MAX_PRIORITIES &&
-        (before != class || refusal != TR_DROP_COUNT))
-        resume(s, p->pfc_port, before);
+    if (old_class < TR_MAX_PRIORITIES &&
+        (old_class != class || refusal != TR_DROP_COUNT))
+        resume(s, p->pfc_port, old_class);
     return refusal;
 }
 

@@ -1,4 +1,4 @@
-/* Control calls: each takes the lock, checks its indices and does its work.
+/* Control calls: each takes the lock, checks its indices and calls a function.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
@@ -276,7 +276,7 @@ int tr_group_delete(tr_switch *s, uint32_t profile, int handle)
 
 /* ---- externs ---- */
 
-/* Whether an array of this size has the cells first .. first + n - 1. */
+/* Whether the cells first .. first + n - 1 exist in an array of this size. */
 static int in_range(uint64_t first, uint64_t n, uint64_t size)
 {
     return first <= size && n <= size - first;
@@ -320,8 +320,8 @@ int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
            set_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
-/* Bytes of a cell that are copied to limbs. Cells are stored little-endian in
- * 1, 2, 4, 8, 16 or 8 n bytes. */
+/* Number of bytes of a cell that are copied to or from limbs. Cells are stored
+ * little-endian in 1, 2, 4, 8, 16 or 8 n bytes. */
 static uint32_t bytes_in_use(const tr_array_desc *d)
 {
     uint32_t limbs = (d->bits + 63) / 64 * 8;
@@ -392,6 +392,7 @@ int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
            load_meters(s->meters[meter] + first, n, rates, configured));
 }
 
+/* Whether a meter has these rates; rates NULL: none. */
 static int has_rates(const tr_meter *m, const tr_meter_rates *rates)
 {
     if (!rates || m->mode == TR_METER_UNSET)
@@ -434,13 +435,13 @@ int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
                   const uint8_t *masks, uint32_t n)
 {
-    /* n is not limited here: the server checks the size, in members of P4Info;
-     * a member with ranges has become several */
+    /* n is not limited here. The P4Runtime server limits the number of members;
+     * a member with ranges is several values here. */
     LOCKED(s, vset < s->prog->n_vsets,
            tr_vset_config(&s->vsets[vset], values, masks, n));
 }
 
-/* ---- ports and queues: work without a program, too ---- */
+/* ---- ports and queues: these calls work without a program, too ---- */
 
 #define LOCKED_PORT(s, port, t, statement)                                    \
     do {                                                                      \

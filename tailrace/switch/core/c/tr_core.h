@@ -1,10 +1,11 @@
 /* Internals of the switch core that generated programs and the runtime share.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A P4 program is compiled to C code with a constant `tr_program`: sizes of
- * all that it declares, and two functions, ingress and egress, which contain
- * its parser, tables and actions and the v1model steps of tr_v1model.h. All
- * state is in tr_switch, so that many switches can share one program's code.
+ * A P4 program is compiled to C code with a constant `tr_program`. This has the
+ * sizes of the program's tables and externs, and the functions ingress and
+ * egress, which contain its parser, tables and actions and the v1model steps of
+ * tr_v1model.h. All state is in tr_switch, so that many switches can share the
+ * code of a program.
  *
  * PHV (packet header vector): the parsed headers and metadata of a packet.
  * Limbs: 64-bit words of a wide integer, least significant first.
@@ -20,15 +21,15 @@
 #include "tr_bits.h"
 #include "tr_switch.h"
 
-/* Most bytes of headers that a program may add to a packet (v1model). */
+/* Maximum number of header bytes that a program may add to a packet. */
 #define TR_HEADROOM 512u
 /* Backward jumps an action may take before its packet is dropped. */
 #define TR_LOOP_LIMIT 1048576u
-/* Parser states one packet may visit: far more than any real chain has. */
+/* Parser states that a packet may visit: far more than real packets need. */
 #define TR_PARSER_LIMIT 16384u
 /* Bytes of a cache line. */
 #define TR_LINE 64u
-/* Bytes: the space for a packet's PHV is a multiple of this. */
+/* The size of the memory for a packet's PHV is a multiple of this (bytes). */
 #define TR_PHV_ALIGN 32u
 /* Depth of the resubmit and recirculate queues (simple_switch: 1024). */
 #define TR_REENTRY_DEPTH 1024u
@@ -91,13 +92,13 @@ typedef struct tr_pkt {
     uint8_t charge;          /* enum tr_charge: where charged_bytes are */
     uint8_t pfc_class;       /* TR_CHARGE_LOSSLESS: the priority whose bytes
                               * PFC counts */
-    uint8_t copy;            /* it is a clone or a multicast copy */
-    uint32_t mark;           /* its number while a tracer records it
+    uint8_t copy;            /* the packet is a clone or a multicast copy */
+    uint32_t mark;           /* the packet's number if a tracer records it
                               * (tr_tracer.h), else 0 */
     uint32_t origin;         /* the caller's id of the received frame from
                               * which this packet comes (tr_origin); 0: none */
     uint64_t ready_ps;       /* in a re-entry queue: when ingress may start */
-    uint64_t order;          /* number of its arrival, counted over both
+    uint64_t order;          /* position in the order of arrival at both
                               * re-entry queues */
     alignas(16) uint8_t phv[];
 } tr_pkt;
@@ -127,14 +128,16 @@ typedef struct tr_meter {
     uint64_t pburst;          /* TR_METER_ONE_RATE: the excess burst */
 } tr_meter;
 
-/* A table entry. Its hash table's slot has a copy of what packets need, if that
- * fits. Rarely used fields are in front of it in memory (tr_entry_rest). */
+/* A table entry. The slot of the entry in a hash table has a copy of action and
+ * data, if they fit. Rarely used fields (tr_entry_rest) precede the entry in
+ * memory. */
 typedef struct tr_entry {
     uint32_t kind, id;        /* TR_TARGET_*; index or handle of the target */
     uint64_t last_hit_ps;
     uint64_t *data;           /* action data limbs */
     int32_t priority;
-    uint32_t seq;             /* insertion order; earlier wins a tie */
+    uint32_t seq;             /* insertion order: of entries with the same
+                               * priority, the earliest is used */
     /* first the masked key (range fields: the low bounds), key_words long; then
      * the action data; then the mask (range fields: the high bounds) */
     uint64_t limbs[];
@@ -161,7 +164,7 @@ TR_INLINE tr_entry_rest *tr_rest(const tr_entry *e)
     return (tr_entry_rest *)(uintptr_t)e - 1;
 }
 
-/* Whether e wins over another entry that matches, too. */
+/* Whether e is used, not `other`, if both match. */
 TR_INLINE int tr_entry_wins(const tr_entry *e, const tr_entry *other)
 {
     return e->priority > other->priority ||
@@ -169,8 +172,8 @@ TR_INLINE int tr_entry_wins(const tr_entry *e, const tr_entry *other)
 }
 
 /* A slot of a hash table with linear probing; at most half of the slots are
- * used. A hit reads one cache line if key and action data are short: a large
- * network has more entries than fit into the processor's caches.
+ * used. A hit reads one cache line if key and action data are short. This
+ * matters since the entries of a large network do not fit into CPU caches.
  *
  *   words: the masked key (key_words long), then the action data. If packets
  *          need more of the entry (desc->entries), a pointer to the entry
@@ -181,8 +184,8 @@ typedef struct tr_slot {
     uint64_t words[];
 } tr_slot;
 
-/* Hash table of the entries with one mask, by masked key (a "tuple" of tuple
- * space search). */
+/* Hash table of the entries with the same mask, by masked key (a "tuple" of
+ * tuple space search). */
 typedef struct tr_tuple {
     uint8_t *slots;
     uint64_t seed;            /* seed of the hash, from tr_seed */
@@ -194,7 +197,7 @@ typedef struct tr_tuple {
                                * key's best entry */
 } tr_tuple;
 
-/* Allocator of handles: it gives out the smallest free one. */
+/* Allocator of handles: a new handle is the smallest free number. */
 typedef struct tr_handle_pool {
     uint32_t *freed;          /* free handles below top, as a heap */
     uint32_t n_freed;
@@ -215,8 +218,8 @@ typedef struct tr_table_desc {
     uint16_t key_words;       /* 8-byte words of the key, padded with zeros */
     uint32_t max_size;
     uint32_t data_limbs;
-    uint8_t indirect;         /* entries refer to members or groups ... */
-    int32_t profile;          /* ... of this action profile; -1: none */
+    uint8_t indirect;         /* entries refer to members or groups */
+    int32_t profile;          /* their action profile; -1: none */
     uint8_t entries;          /* slots have pointers to entries, not data */
     uint8_t metered;          /* entries have direct meters */
     uint16_t slot_bytes;
@@ -232,7 +235,8 @@ typedef struct tr_table {
     uint32_t n_tuples;
     tr_vectors *vectors;      /* bit vectors, for range fields and for many
                                * masks (tr_vectors.c); NULL: not used */
-    uint32_t vectored;        /* vectors have the entries below this handle */
+    uint32_t vectored;        /* vectors contain the entries with handles below
+                               * this */
     int by_vectors;           /* lookups use vectors; there are no tuples */
     tr_entry **index;         /* ternary and range tables: a hash table of
                                * the best entry of each key and mask
@@ -311,7 +315,7 @@ struct tr_program {
     /* Runs egress and deparser. Nonzero: the caller sends p from its
      * egress_port; zero: p was dropped or recirculated. */
     int (*egress)(tr_switch *s, tr_pkt *p, uint64_t now_ps);
-    /* What tr_rx_virtual and tr_run call while this program is loaded. */
+    /* tr_rx_virtual and tr_run call these while this program is loaded. */
     int (*rx)(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
               uint32_t virt, uint64_t now_ps);
     uint64_t (*run)(tr_switch *s, uint64_t now_ps);
@@ -335,21 +339,21 @@ typedef struct tr_queue {
                                * requested */
 } tr_queue;
 
-/* PFC of one port and priority. As ingress it pauses the sender; as egress its
- * queue is paused by the receiver. */
+/* PFC state of one port and priority. Ingress: the switch pauses the sender at
+ * the other end of the link. Egress: the other end pauses the queue. */
 typedef struct tr_pfc_state {
     uint64_t shared, head;    /* ingress: bytes received here that wait in the
                                * shared part, and those in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause frame; or TR_NEVER */
     uint64_t insist_ps;       /* when to repeat a pause that is not obeyed */
-    uint64_t pausing_from_ps; /* since when the sender is paused */
-    uint64_t paused_from_ps;  /* egress: when its last pause began */
+    uint64_t pausing_from_ps; /* ingress: when the sender was paused */
+    uint64_t paused_from_ps;  /* egress: when the queue's last pause began */
     uint64_t asked_until_ps;  /* when the requested pause ends, even if it is
                                * ignored in a storm */
     uint64_t paused_ps;       /* level of the watchdog's leaky bucket, which
                                * fills during pauses (tr_watch.c) */
     uint64_t updated_ps;      /* when paused_ps was computed */
-    uint64_t storm_from_ps;   /* when the present storm began */
+    uint64_t storm_from_ps;   /* when the current storm began */
     uint8_t blocked;          /* 1: at updated_ps packets waited for the end of
                                * a pause */
     uint8_t paused;           /* ingress: the sender is paused */
@@ -371,15 +375,15 @@ typedef struct tr_port {
     uint8_t down;
     uint8_t blocked;          /* the caller takes no more frames of this port
                                * for now (tr_port_block) */
-    /* a bit per priority, which is set if its queue ... */
-    uint8_t waiting;          /* ... is not empty */
-    uint8_t watched;          /* ... has to be checked by the watchdog */
-    uint8_t dropping;         /* ... has a PFC storm and drops its packets */
+    /* bit sets of priorities */
+    uint8_t waiting;          /* their queues are not empty */
+    uint8_t watched;          /* the watchdog must check their queues */
+    uint8_t dropping;         /* PFC storm: their queues drop all packets */
     uint16_t heap_at;         /* index in tr_switch.heap, or TR_NO_PLACE */
     uint64_t rate_bps, delay_ps;
     uint64_t busy_until_ps;   /* end of the serialisation of the last frame */
-    uint64_t frac;            /* remainder of that time's division by the rate,
-                               * in bits * 1e12 */
+    uint64_t frac;            /* remainder of the division that computed
+                               * busy_until_ps, in bits * 1e12 */
     tr_pfc_state *pfc_state;  /* per priority; NULL: PFC off */
     alignas(64) tr_port_stats stats;
     tr_queue queue[TR_MAX_PRIORITIES];
@@ -438,14 +442,15 @@ struct tr_switch {
     tr_wait heap[TR_MAX_PORTS];  /* ports with a later event, a binary heap */
     tr_reentry resubmitted, recirculated;
     uint64_t reentries;       /* packets resubmitted or recirculated so far */
-    uint64_t recirc_busy_ps;  /* until when the recirculation port sends */
+    uint64_t recirc_busy_ps;  /* when the recirculation port becomes idle */
     uint8_t refusing;         /* egress runs for a lossless packet that will
                                * be dropped, only so that the program can
                                * subtract its bytes (tr_tm.c) */
     tr_pkt *out_head, *out_tail;  /* sent frames, for tr_pop */
     uint64_t out_bytes;       /* memory of the sent frames */
     uint64_t now_ps, next_event_ps;
-    uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
+    uint64_t ticks_at_ps, ticks;  /* a time, and the same time in ticks
+                                   * of cfg.tick_ps */
     tr_clock_fn clock;        /* tr_set_clock; NULL: time is now_ps */
     void *clock_arg;
     uint64_t rng;
@@ -470,11 +475,11 @@ struct tr_switch {
     void *lost_arg;
     uint32_t origin;          /* the id that received frames get (tr_origin) */
     struct tr_tracer *tracer; /* records what happens to marked packets */
-    uint32_t marked;          /* last number given by earlier tracers, whose
+    uint32_t marked;          /* last mark that earlier tracers used; their
                                * packets may still be in the switch */
     const tr_program *regular; /* the regular build, while prog is the tracing
                                 * build of the program */
-    const tr_pkt *traced_pkt; /* the packet in the present stage */
+    const tr_pkt *traced_pkt; /* the packet in the current stage */
     uint64_t *coverage;       /* coverage counts, while prog is the tracing
                                * build */
     pthread_mutex_t lock;
@@ -490,22 +495,22 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
 
 /* Drops a packet: counts the reason and frees its buffer. */
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
-/* Counts the drop of a frame that is no packet (yet), and reports it. */
+/* Counts and reports the drop of a frame that has no tr_pkt (yet). */
 void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame);
 /* Describes a dropped packet for tr_lose. */
 tr_lost tr_pkt_lost(const tr_pkt *p);
-/* A buffer for a frame of len bytes. inside: it replaces a packet that is in
- * the switch already, so it may use all of tr_switch_config.packet_bytes. */
+/* A buffer for a frame of len bytes. inside: the buffer is for a packet that is
+ * already in the switch, so it may use all of tr_switch_config.packet_bytes. */
 tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len, int inside);
 /* Allocates a packet within the limit; if necessary frees unused buffers of
  * other sizes first. NULL: no memory. */
 tr_pkt *tr_pkt_memory(tr_switch *s, size_t size, int inside);
 void tr_pkt_memory_free(tr_switch *s, tr_pkt *p);
-/* Makes a packet of a received frame, with a PHV of zeros; NULL: no memory. */
+/* Creates a packet from a received frame, with a zero PHV; NULL: no memory. */
 tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt);
 void tr_pkt_free(tr_switch *s, tr_pkt *p);
-/* Copies the frame's bytes and the bookkeeping, with_phv also the PHV. NULL:
+/* Copies the frame's bytes and the bookkeeping, and the PHV if with_phv. NULL:
  * no memory. */
 tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv);
 /* Puts p into the queue of (port, priority) or drops it. */
@@ -550,10 +555,10 @@ TR_INLINE void tr_count(tr_counter_cell *cells, uint64_t size, uint64_t index,
     }
 }
 
-/* Hash of a masked key. The seed is a secret of the process, so that no client
- * can choose keys that collide. As in wyhash, the halves of a product are
- * folded. A second multiplication mixes the result: without it, for one seed in
- * a hundred, consecutive keys would get adjacent slots. */
+/* Hash of a masked key. The seed is secret, so that clients cannot choose keys
+ * that collide. As in wyhash, the halves of a product are combined by XOR. The
+ * last multiplication mixes the result: without it, for one seed in a hundred,
+ * consecutive keys would get adjacent slots. */
 TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
                                  const uint8_t *mask, uint64_t seed)
 {
@@ -585,7 +590,7 @@ TR_INLINE int tr_words_equal(const uint8_t *a, const uint8_t *key,
     return 1;
 }
 
-/* The slot of a tuple that has a masked key, or else the free slot for it. */
+/* The slot of a tuple with this key after masking, or the free slot for it. */
 TR_INLINE tr_slot *tr_slot_of(const tr_tuple *u, const uint8_t *key,
                               const uint8_t *mask, unsigned words,
                               uint32_t slot_bytes)

@@ -1,6 +1,7 @@
-/* The data plane, compiled into each program: so the program's sizes are
- * constants and the compiler optimises the whole packet path in one unit. Rare
- * paths, and state shared by all switches of a process, are in the runtime.
+/* The data plane, which is compiled into each program. So the program's sizes
+ * are constants, and the compiler optimises all packet processing in one unit.
+ * Rarely used code, and state shared by all switches of a process, are in the
+ * runtime.
  * SPDX-License-Identifier: Apache-2.0
  *
  * tr_v1model.h includes this at its end.

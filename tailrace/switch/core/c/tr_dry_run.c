@@ -8,11 +8,11 @@
  */
 #include "tr_tracer_internal.h"
 
-/* Most passes of a dry run's packets through ingress or egress. */
+/* Maximum number of passes of a dry run's packets through ingress or egress. */
 #define MOST_STEPS 4096u
-/* Most memory of the packets that wait in a dry run. */
+/* Maximum memory of the packets that wait in a dry run. */
 #define MOST_PKT_BYTES (8u << 20)
-/* Most bytes of state that one dry run may write. */
+/* Maximum number of bytes of state that one dry run may write. */
 #define MOST_UNDO_BYTES (64u << 20)
 #define MOST_CHOICES 4096u
 
@@ -50,8 +50,8 @@ int tr_undo_save_entry(tr_switch *s, const tr_pkt *p, tr_entry *e)
 static void undo(tr_tracer *g)
 {
     while (g->n_undo) {
-        const undo_entry *k = &g->undo[--g->n_undo];
-        memcpy(k->address, g->bytes + k->at, k->len);
+        const undo_entry *saved = &g->undo[--g->n_undo];
+        memcpy(saved->address, g->bytes + saved->at, saved->len);
     }
     g->n_bytes = 0;
 }
@@ -74,8 +74,8 @@ uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
     tr_tracer *g = s->tracer;
     if (!g || !p->mark || n < 2)
         return natural;
-    uint64_t asked = requested(s, p);
-    uint32_t taken = asked < n ? (uint32_t)asked : natural;
+    uint64_t wanted = requested(s, p);
+    uint32_t taken = wanted < n ? (uint32_t)wanted : natural;
     g->chosen++;
     TR_TRACE_ALWAYS(s, p, TR_RECORD_CHOICE, what, n, taken);
     return taken;
@@ -95,7 +95,7 @@ tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
         group = e->id + 1ULL;
         size = g ? g->n : 0;
         if (size) {
-            /* repeats the random draw to learn the member's position */
+            /* repeats the random draw to compute the member's position */
             uint64_t after = s->rng;
             s->rng = rng;
             position = g->drawn ? tr_random(s, 0, size - 1) : hash % size;
@@ -136,15 +136,15 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
         value = lo + tr_choose(s, p, TR_CHOICE_RANDOM, (uint32_t)span + 1,
                                (uint32_t)(value - lo));
     else if (span) {
-        /* a wide range: outcomes are a sample of evenly spaced values, and last
-         * the natural value */
-        uint64_t asked = requested(s, p);
-        uint32_t at = tr_choose(s, p, TR_CHOICE_RANDOM, TR_DRY_RUN_SPAN + 1,
-                                TR_DRY_RUN_SPAN);
-        if (asked > TR_DRY_RUN_SPAN && asked - TR_DRY_RUN_SPAN - 1 <= span)
-            value = lo + (asked - TR_DRY_RUN_SPAN - 1);
-        else if (at < TR_DRY_RUN_SPAN)
-            value = lo + (uint64_t)((tr_u128)span * at / (TR_DRY_RUN_SPAN - 1));
+        /* a wide range: the outcomes are evenly spaced values, and then the
+         * value that is drawn without a dry run */
+        uint64_t wanted = requested(s, p);
+        uint32_t i = tr_choose(s, p, TR_CHOICE_RANDOM, TR_DRY_RUN_SPAN + 1,
+                               TR_DRY_RUN_SPAN);
+        if (wanted > TR_DRY_RUN_SPAN && wanted - TR_DRY_RUN_SPAN - 1 <= span)
+            value = lo + (wanted - TR_DRY_RUN_SPAN - 1);
+        else if (i < TR_DRY_RUN_SPAN)
+            value = lo + (uint64_t)((tr_u128)span * i / (TR_DRY_RUN_SPAN - 1));
     }
     const uint64_t fields[] = {TR_RECORD_RANDOM, lo, hi, value};
     tr_trace(s, p, fields, 4);
@@ -163,10 +163,10 @@ int tr_trace_may_copy(tr_switch *s, const tr_pkt *p)
     return !g->full;
 }
 
-static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind how)
+static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind kind)
 {
     g->pkt_bytes += p->size;
-    p->order = how; /* reused: why it waits, as nothing is reordered here */
+    p->order = kind; /* reused for the reason why the packet waits */
     p->next = NULL;
     if (g->tail)
         g->tail->next = p;
@@ -176,7 +176,8 @@ static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind how)
     return 1;
 }
 
-/* Why the switch would not queue a packet; TR_DROP_COUNT: it would. */
+/* The reason for which the switch would drop a packet instead of queueing it;
+ * TR_DROP_COUNT: none. */
 static enum tr_drop refused(tr_switch *s, uint32_t port, uint32_t priority,
                             const tr_queue *q, uint64_t bytes)
 {
@@ -212,14 +213,14 @@ int tr_trace_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     return enqueue(g, p, TR_RECORD_QUEUE);
 }
 
-int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how)
+int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind)
 {
     tr_tracer *g = s->tracer;
-    TR_TRACE_ALWAYS(s, p, how);
+    TR_TRACE_ALWAYS(s, p, kind);
     if (!g || !g->dry_run)
         return 0;
     p->resubmit = 0;
-    return enqueue(g, p, how);
+    return enqueue(g, p, kind);
 }
 
 /* ---- dry runs ---- */
@@ -266,7 +267,7 @@ static void run_packets(tr_switch *s, tr_tracer *g, const tr_program *tracing,
     }
 }
 
-/* The switch's state that a packet may change, apart from the program's. */
+/* State of the switch that a packet may change, except the program's state. */
 typedef struct saved_state {
     const tr_program *prog;
     uint64_t drops[TR_DROP_COUNT];
@@ -326,7 +327,7 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
         return TR_ENOMEM;
     p->mark = g->packets = 1;
     saved_state a = save_state(s, tracing, now_ps);
-    tr_tracer *before = s->tracer;
+    tr_tracer *other_tracer = s->tracer;
     uint64_t *counts = s->coverage;
     s->tracer = g;
     s->coverage = g->coverage;
@@ -334,7 +335,7 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
     run_packets(s, g, tracing, p);
     g->dry_run = 0;
     undo(g);
-    s->tracer = before;
+    s->tracer = other_tracer;
     s->coverage = counts;
     s->traced_pkt = NULL;
     restore_state(s, &a);

@@ -13,7 +13,7 @@ static tr_u128 new_tokens(uint64_t rate, uint64_t ps, uint64_t *frac)
     uint64_t narrow;
     if (!__builtin_mul_overflow(rate, ps, &narrow) &&
         !__builtin_add_overflow(narrow, *frac, &narrow)) {
-        /* a division of 64 bits is several times faster than one of 128 */
+        /* a 64-bit division is several times faster than a 128-bit division */
         *frac = narrow % TR_PS_PER_S;
         return narrow / TR_PS_PER_S;
     }
@@ -97,7 +97,7 @@ uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
     return colour;
 }
 
-/* Buckets start full; the counts keep their values. */
+/* The buckets are full afterwards; the counts keep their values. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ps)
 {
     if (rates && (rates->cir > rates->pir ||
@@ -131,10 +131,10 @@ int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask)
 {
     for (uint32_t i = 0; i < v->n; i++) {
         const uint8_t *value = v->values + i * v->key_bytes;
-        const uint8_t *care = v->masks + i * v->key_bytes;
+        const uint8_t *value_mask = v->masks + i * v->key_bytes;
         uint32_t b = 0;
         while (b < v->key_bytes &&
-               !((key[b] ^ value[b]) & care[b] & (mask ? mask[b] : 0xff)))
+               !((key[b] ^ value[b]) & value_mask[b] & (mask ? mask[b] : 0xff)))
             b++;
         if (b == v->key_bytes)
             return 1;
@@ -158,7 +158,7 @@ int tr_vset_config(tr_vset *v, const uint8_t *values, const uint8_t *masks,
     return TR_OK;
 }
 
-/* splitmix64 is random enough for load balancing; xoshiro would be overkill. */
+/* splitmix64 (Steele et al., OOPSLA 2014): random enough for load balancing. */
 static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);

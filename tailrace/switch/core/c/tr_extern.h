@@ -6,8 +6,8 @@
 
 #include "tr_core.h"
 
-/* rates NULL: every packet is green. TR_EINVAL when cir > pir, or when there is
- * an excess burst and pir or pburst differ from cir and cburst. */
+/* rates NULL: every packet is green. Returns TR_EINVAL if cir > pir, or if
+ * there is an excess burst and pir or pburst differ from cir and cburst. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates,
                     uint64_t now_ps);
 tr_meter_rates tr_meter_rates_of(const tr_meter *m);

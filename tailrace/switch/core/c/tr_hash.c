@@ -11,7 +11,8 @@ static uint16_t table16[256], table_ccitt[256];
 static uint32_t table32[8][256];
 static uint64_t table64[256];
 
-/* Table entry of a reflected CRC: eight steps; poly is bit-reversed. */
+/* Table entry of a reflected CRC, after its eight bit steps; poly is
+ * bit-reversed. */
 static uint64_t reflected_entry(uint64_t v, uint64_t poly)
 {
     for (int bit = 0; bit < 8; bit++)

@@ -1,9 +1,9 @@
 /* Hash and checksum algorithms of v1model and simple_switch.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Each takes the packed bytes of a calculation's input and returns an unsigned
- * integer. CRC parameters are those of the Rocksoft model; "custom" CRCs have
- * simple_switch's default parameters.
+ * Each function takes the packed bytes of a calculation's input and returns an
+ * unsigned integer. CRCs are defined by the parameters of the Rocksoft model;
+ * "custom" CRCs have simple_switch's default parameters.
  */
 #ifndef TR_HASH_H
 #define TR_HASH_H
@@ -19,9 +19,9 @@ uint64_t tr_hash_crc32(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crc64_custom(const uint8_t *buf, size_t len);
 /* Internet checksum (RFC 1071); an odd last byte is padded with zero. */
 uint64_t tr_hash_csum16(const uint8_t *buf, size_t len);
-/* The same in steps: tr_csum_add for each part of the input, starting with sum
- * 0, then tr_csum_end. All parts but the last have an even length. The sum is
- * kept modulo 2^64 - 1, a multiple of 2^16 - 1. */
+/* The Internet checksum in steps: tr_csum_add for each part of the input,
+ * starting with sum 0, then tr_csum_end. All parts but the last have an even
+ * length. The sum is kept modulo 2^64 - 1, a multiple of 2^16 - 1. */
 TR_INLINE uint64_t tr_csum_add(uint64_t sum, const uint8_t *buf, size_t len)
 {
     size_t i = 0;

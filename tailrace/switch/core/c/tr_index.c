@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Ternary and range tables may have many entries with the same key and mask but
- * different priorities. The index is a hash table of the best of these, each
- * with a treap of those of lower priority (R. Seidel, C. R. Aragon: Randomized
- * search trees, Algorithmica 1996). So an update takes logarithmic time.
+ * different priorities. The index is a hash table with the best entry of each
+ * key and mask. The best entry links to a treap of the entries with lower
+ * priorities (R. Seidel, C. R. Aragon: Randomized search trees, Algorithmica
+ * 1996). So an update takes logarithmic time.
  */
 #define _GNU_SOURCE 1
 #include "tr_table.h"
@@ -30,60 +31,60 @@ uint64_t tr_seed(void)
     return seed;
 }
 
-/* ---- treaps: `above` has higher priorities, `below` lower ones ---- */
+/* ---- treaps: `above` has higher priorities, `below` lower priorities ---- */
 
-/* Heap order of a treap: pseudorandom, and not predictable by clients. */
+/* The heap order of a treap is pseudorandom; clients cannot predict it. */
 static uint64_t rank(const tr_entry *e)
 {
     uint64_t seq = e->seq;
     return tr_hash_words((const uint8_t *)&seq, 1, NULL, seed);
 }
 
-static tr_entry **tree_find(tr_entry **at, int32_t priority)
+static tr_entry **tree_find(tr_entry **link, int32_t priority)
 {
-    while (*at && (*at)->priority != priority)
-        at = priority > (*at)->priority ? &tr_rest(*at)->above
-                                        : &tr_rest(*at)->below;
-    return at;
+    while (*link && (*link)->priority != priority)
+        link = priority > (*link)->priority ? &tr_rest(*link)->above
+                                            : &tr_rest(*link)->below;
+    return link;
 }
 
-static void tree_add(tr_entry **at, tr_entry *e)
+static void tree_add(tr_entry **link, tr_entry *e)
 {
-    while (*at && rank(*at) > rank(e))
-        at = e->priority > (*at)->priority ? &tr_rest(*at)->above
-                                           : &tr_rest(*at)->below;
-    tr_entry *rest = *at, **above = &tr_rest(e)->above,
+    while (*link && rank(*link) > rank(e))
+        link = e->priority > (*link)->priority ? &tr_rest(*link)->above
+                                               : &tr_rest(*link)->below;
+    tr_entry *subtree = *link, **above = &tr_rest(e)->above,
              **below = &tr_rest(e)->below;
-    *at = e;
-    while (rest) {            /* splits the subtree that was there */
-        if (rest->priority > e->priority) {
-            *above = rest;
-            above = &tr_rest(rest)->below;
-            rest = *above;
+    *link = e;
+    while (subtree) {         /* splits the subtree that e replaces */
+        if (subtree->priority > e->priority) {
+            *above = subtree;
+            above = &tr_rest(subtree)->below;
+            subtree = *above;
         } else {
-            *below = rest;
-            below = &tr_rest(rest)->above;
-            rest = *below;
+            *below = subtree;
+            below = &tr_rest(subtree)->above;
+            subtree = *below;
         }
     }
     *above = *below = NULL;
 }
 
-static void tree_remove(tr_entry **at)
+static void tree_remove(tr_entry **link)
 {
-    tr_entry *above = tr_rest(*at)->above, *below = tr_rest(*at)->below;
+    tr_entry *above = tr_rest(*link)->above, *below = tr_rest(*link)->below;
     while (above && below) {  /* joins the children of the removed entry */
         if (rank(above) > rank(below)) {
-            *at = above;
-            at = &tr_rest(above)->below;
-            above = *at;
+            *link = above;
+            link = &tr_rest(above)->below;
+            above = *link;
         } else {
-            *at = below;
-            at = &tr_rest(below)->above;
-            below = *at;
+            *link = below;
+            link = &tr_rest(below)->above;
+            below = *link;
         }
     }
-    *at = above ? above : below;
+    *link = above ? above : below;
 }
 
 /* ---- the index ---- */
@@ -101,12 +102,13 @@ static tr_entry **bucket(const tr_table *t, const tr_entry *e)
 static tr_entry **find_best(const tr_table *t, const tr_entry *like)
 {
     size_t bytes = t->desc->key_words * sizeof(uint64_t);
-    tr_entry **at = bucket(t, like);
-    while (*at && (memcmp(tr_key_of(*at), tr_key_of(like), bytes) ||
-                   memcmp(tr_mask_of_entry(t, *at), tr_mask_of_entry(t, like),
-                          bytes)))
-        at = &tr_rest(*at)->chain;
-    return at;
+    tr_entry **link = bucket(t, like);
+    while (*link &&
+           (memcmp(tr_key_of(*link), tr_key_of(like), bytes) ||
+            memcmp(tr_mask_of_entry(t, *link), tr_mask_of_entry(t, like),
+                   bytes)))
+        link = &tr_rest(*link)->chain;
+    return link;
 }
 
 int tr_indexed(const tr_table *t)
@@ -145,10 +147,10 @@ int tr_index_reserve(tr_table *t)
     t->n_index = more;
     for (uint32_t i = 0; i < n; i++)
         for (tr_entry *e = old[i], *next; e; e = next) {
-            tr_entry **at = bucket(t, e);
+            tr_entry **link = bucket(t, e);
             next = tr_rest(e)->chain;
-            tr_rest(e)->chain = *at;
-            *at = e;
+            tr_rest(e)->chain = *link;
+            *link = e;
         }
     index_free(old, n);
     return TR_OK;
@@ -156,7 +158,7 @@ int tr_index_reserve(tr_table *t)
 
 void tr_index_add(tr_table *t, tr_entry *e)
 {
-    tr_entry **at = find_best(t, e), *best = *at;
+    tr_entry **link = find_best(t, e), *best = *link;
     if (best && tr_entry_wins(best, e)) {
         tree_add(&tr_rest(best)->worse, e);
         return;
@@ -171,18 +173,18 @@ void tr_index_add(tr_table *t, tr_entry *e)
     }
     tr_rest(e)->chain = chain;
     tr_rest(e)->worse = worse;
-    *at = e;
+    *link = e;
 }
 
 void tr_index_remove(tr_table *t, tr_entry *e)
 {
-    tr_entry **at = find_best(t, e), *best = *at;
+    tr_entry **link = find_best(t, e), *best = *link;
     if (best != e) {
         tree_remove(tree_find(&tr_rest(best)->worse, e->priority));
         return;
     }
     tr_entry *chain = tr_rest(e)->chain, *worse = tr_rest(e)->worse;
-    *at = chain;
+    *link = chain;
     if (!worse) {
         t->n_keys--;
         return;
@@ -194,7 +196,7 @@ void tr_index_remove(tr_table *t, tr_entry *e)
     tree_remove(next);
     tr_rest(best)->chain = chain;
     tr_rest(best)->worse = worse;
-    *at = best;
+    *link = best;
 }
 
 void tr_index_clear(tr_table *t)
@@ -210,16 +212,16 @@ int tr_handle_new(tr_handle_pool *pool, void ***list, uint32_t *capacity)
 {
     if (pool->n_freed) {
         uint32_t least = pool->freed[0], last = pool->freed[--pool->n_freed];
-        uint32_t at = 0;
-        for (uint32_t child; (child = 2 * at + 1) < pool->n_freed; at = child) {
+        uint32_t i = 0;
+        for (uint32_t child; (child = 2 * i + 1) < pool->n_freed; i = child) {
             if (child + 1 < pool->n_freed &&
                 pool->freed[child + 1] < pool->freed[child])
                 child++;
             if (pool->freed[child] > last)
                 break;
-            pool->freed[at] = pool->freed[child];
+            pool->freed[i] = pool->freed[child];
         }
-        pool->freed[at] = last;
+        pool->freed[i] = last;
         return (int)least;
     }
     if (pool->top == *capacity) {
@@ -240,10 +242,10 @@ int tr_handle_new(tr_handle_pool *pool, void ***list, uint32_t *capacity)
 
 void tr_handle_free(tr_handle_pool *pool, uint32_t handle)
 {
-    uint32_t at = pool->n_freed++;
-    for (; at > 0 && pool->freed[(at - 1) / 2] > handle; at = (at - 1) / 2)
-        pool->freed[at] = pool->freed[(at - 1) / 2];
-    pool->freed[at] = handle;
+    uint32_t i = pool->n_freed++;
+    for (; i > 0 && pool->freed[(i - 1) / 2] > handle; i = (i - 1) / 2)
+        pool->freed[i] = pool->freed[(i - 1) / 2];
+    pool->freed[i] = handle;
 }
 
 void tr_handles_clear(tr_handle_pool *pool)

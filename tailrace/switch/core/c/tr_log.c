@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Passes a text to the log. Replaces control characters: names in a program
- * must not end a line or control a terminal. */
+/* Logs a text. Replaces control characters: names in a program must not end a
+ * line or control a terminal. */
 static void emit(tr_switch *s, int level, char *text)
 {
     if (!s->log)
@@ -45,23 +45,23 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
     if (!s->log && !s->tracer)
         return;
     char text[1024];
-    size_t at = 0;
+    size_t length = 0;
     unsigned used = 0;
-    for (const char *f = format; *f && at < sizeof text - 1; f++) {
+    for (const char *f = format; *f && length < sizeof text - 1; f++) {
         if (f[0] == '\\' && (f[1] == '{' || f[1] == '}')) {
-            text[at++] = *++f;
+            text[length++] = *++f;
         } else if (f[0] == '{' && strchr(f, '}') && used < n) {
             f = strchr(f, '}');
-            int w = snprintf(text + at, sizeof text - at, "%s",
+            int w = snprintf(text + length, sizeof text - length, "%s",
                              numbers[used++]);
-            at += (size_t)w;
-            if (at > sizeof text - 1)
-                at = sizeof text - 1;
+            length += (size_t)w;
+            if (length > sizeof text - 1)
+                length = sizeof text - 1;
         } else {
-            text[at++] = *f;
+            text[length++] = *f;
         }
     }
-    text[at] = '\0';
+    text[length] = '\0';
     /* a tracer records the text as a step of its packet */
     if (!s->tracer || !tr_trace_text(s, 1, text))
         emit(s, 1, text);

@@ -2,22 +2,23 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A port is due after an event (a packet queued, a pause, a control call): its
- * bit in `due` is set until it is served. Ports with a later event, such as the
- * next departure from their queues, are in `heap`. So idle ports cost nothing.
+ * bit in `due` is set until the port is served. Ports with a later event, such
+ * as the next departure from their queues, are in `heap`. So idle ports cost no
+ * time.
  */
 #include "tr_tm.h"
 
 /* Steps (passes and copies of packets) after which tr_run returns to its caller
- * if no time passes: a program that resubmits packets or copies for ever must
- * not hang the switch. */
+ * if no time passes: a program that resubmits packets or copies endlessly must
+ * not block the switch. */
 #define STEP_LIMIT 65536u
 /* The limit while a control call waits for the lock: a pass of a long frame
  * takes some 10 us. */
 #define STEPS_UNDER_CONTENTION 1024u
 
-/* Whether tr_run may go on before it returns to its caller. Sent packets use
- * more memory than queued ones until the caller releases them, so their memory
- * is limited, too. */
+/* Whether tr_run may take more steps before it returns to its caller. Sent
+ * packets use more memory than queued packets until the caller releases them,
+ * so their memory is limited, too. */
 static int may_continue(const tr_switch *s)
 {
     return s->steps < STEP_LIMIT &&
@@ -74,7 +75,7 @@ static int ready(const tr_reentry *r, uint64_t now_ps)
 }
 
 /* Dequeues the first packet that may re-enter ingress now; NULL: none.
- * Resubmitted packets do not wait for recirculated ones that are still being
+ * Resubmitted packets do not wait for recirculated packets that are still being
  * serialised. */
 static tr_pkt *reentry_take(tr_switch *s, uint64_t now_ps)
 {
@@ -137,7 +138,7 @@ static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
     heap_put(s, at, w);
 }
 
-/* Sets the time of a port's next event; TR_NEVER: it has none. */
+/* Sets the time of a port's next event; TR_NEVER: the port has none. */
 static void schedule(tr_switch *s, uint32_t port, uint64_t time_ps)
 {
     uint32_t at = s->ports[port]->heap_at;
@@ -240,7 +241,8 @@ static void ports_work(tr_switch *s, uint64_t now_ps)
     }
 }
 
-/* Does all work that is due now; 0: a limit was reached before the end. */
+/* Does all work that is due now. Returns 0 if it stopped earlier, because of a
+ * limit of may_continue. */
 static int work(tr_switch *s, uint64_t now_ps)
 {
     s->steps = 0;
@@ -263,7 +265,8 @@ uint64_t tr_data_run(tr_switch *s, uint64_t now_ps)
 {
     if (!s->prog)
         return TR_NEVER;
-    /* ports marked between two calls are served at the time of the second */
+    /* ports that become due between two calls are served at the time of the
+     * second call */
     if (s->next_event_ps > now_ps && now_ps > s->now_ps)
         s->now_ps = now_ps;
     for (;;) {

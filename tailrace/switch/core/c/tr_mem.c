@@ -115,9 +115,9 @@ typedef struct unused {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unused *free_blocks[LINES_MAX + 1];
 static uint8_t *chunk;        /* unused rest of the newest chunk */
-static size_t left;           /* bytes of that rest */
+static size_t left;           /* size of the unused rest in bytes */
 
-/* Maps a chunk, aligned to its size; 0 when out of memory. */
+/* Maps a chunk, aligned to its size; returns 0 if there is no memory. */
 static int chunk_new(void)
 {
     uint8_t *area = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
@@ -129,7 +129,7 @@ static int chunk_new(void)
     if (aligned > area)
         munmap(area, (size_t)(aligned - area));
     munmap(aligned + HUGE, (size_t)(area + HUGE - aligned));
-    madvise(aligned, HUGE, MADV_HUGEPAGE); /* works without huge pages, too */
+    madvise(aligned, HUGE, MADV_HUGEPAGE); /* may fail: then normal pages */
     chunk = aligned;
     left = HUGE;
     return 1;
@@ -159,16 +159,16 @@ void *tr_mem_new(size_t size)
 void tr_mem_free(void *block, size_t size)
 {
     size_t lines = lines_of(size);
-    unused *x = block;
-    if (!x)
+    unused *freed = block;
+    if (!freed)
         return;
     if (lines > LINES_MAX) {
         free(block);
         return;
     }
     pthread_mutex_lock(&lock);
-    x->next = free_blocks[lines];
-    free_blocks[lines] = x;
+    freed->next = free_blocks[lines];
+    free_blocks[lines] = freed;
     pthread_mutex_unlock(&lock);
 }
 #endif

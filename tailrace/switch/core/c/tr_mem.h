@@ -1,11 +1,12 @@
 /* Memory of the data plane: entries, ports, packet buffers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A large network has hundreds of switches, whose tables together are far
- * larger than what the processor's TLB covers with normal pages. So these parts
- * are allocated from chunks of huge pages that all switches of the process
- * share. Blocks are aligned to cache lines. Freed blocks are reused for blocks
- * of the same size; chunks are never freed. Any thread may call.
+ * A large network has hundreds of switches. With normal pages, their tables are
+ * far larger than the memory that the processor's TLB covers. So entries, ports
+ * and packet buffers are allocated from chunks of huge pages that all switches
+ * of the process share. Blocks are aligned to cache lines. Freed blocks are
+ * reused for blocks of the same size; chunks are never freed. The functions are
+ * thread-safe.
  */
 #ifndef TR_MEM_H
 #define TR_MEM_H
@@ -18,8 +19,8 @@ void *tr_mem_new(size_t size);
 void tr_mem_free(void *block, size_t size);
 
 /* Allocates an array of zeros of this size; NULL: no memory. Pages that are
- * never written use no memory. calloc does not promise that: it may reuse a
- * large freed block, and then clears it byte by byte. */
+ * never written use no memory. calloc does not guarantee that: it may reuse a
+ * large freed block, and then clears the block byte by byte. */
 void *tr_mem_array(size_t size);
 void tr_mem_array_free(void *array, size_t size);
 

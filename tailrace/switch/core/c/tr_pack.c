@@ -1,18 +1,19 @@
 /* Packets that wait in a queue are packed into few cache lines.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A large network has more packets in its queues than fit into the processor's
- * caches. Of a queued packet, egress needs the payload and the first part of
- * the PHV (only ingress uses the rest), most of which is zeros: invalid headers
- * and metadata never written. So a packed packet consists of the bookkeeping, a
+ * The queues of a large network contain more packets than fit into the
+ * processor's caches. Egress needs only the payload of a queued packet and the
+ * first part of its PHV. Most of that part is zeros: invalid headers, and
+ * metadata never written. So a packed packet consists of the bookkeeping, a
  * bitmap of the PHV's blocks that are not all zeros, those blocks, and the
- * payload. The large buffers are then used only while a packet is processed:
- * they are few and stay in the cache.
+ * payload. Large buffers are used only while a packet is processed, so few of
+ * them are in use and they stay in the cache.
  */
 #include "tr_tm.h"
 
 #define BLOCK 32u
-#define MOST_WORDS 4u         /* of the bitmap; larger PHVs are not packed */
+#define MOST_WORDS 4u         /* maximum length of the bitmap in words; packets
+                               * with larger PHVs are not packed */
 
 _Static_assert(TR_PHV_ALIGN % BLOCK == 0, "a PHV consists of whole blocks");
 
@@ -20,21 +21,22 @@ typedef struct block {
     uint64_t word[BLOCK / sizeof(uint64_t)];
 } block;
 
+/* Whether a block is not all zeros. */
 static int written(const block *b)
 {
     return (b->word[0] | b->word[1] | b->word[2] | b->word[3]) != 0;
 }
 
-/* Makes the bitmap of blocks that are not all zeros; returns their count. */
+/* Computes the bitmap of blocks that are not all zeros; returns their count. */
 static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
 {
     uint32_t count = 0;
-    for (uint32_t at = 0; at < n; at += 64) {
-        uint32_t upto = n - at < 64 ? n - at : 64;
+    for (uint32_t first = 0; first < n; first += 64) {
+        uint32_t in_word = n - first < 64 ? n - first : 64;
         uint64_t word = 0;
-        for (uint32_t i = 0; i < upto; i++)
-            word |= (uint64_t)written(&b[at + i]) << i;
-        bits[at / 64] = word;
+        for (uint32_t i = 0; i < in_word; i++)
+            word |= (uint64_t)written(&b[first + i]) << i;
+        bits[first / 64] = word;
         count += (uint32_t)__builtin_popcountll(word);
     }
     return count;
@@ -77,8 +79,8 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p)
         for (uint64_t left = bits[w]; left; left &= left - 1, to += BLOCK)
             memcpy(to, &from[w * 64 + (uint32_t)__builtin_ctzll(left)], BLOCK);
     memcpy(to, p->buf + p->off + p->parsed, payload);
-    /* the bookkeeping is copied last: its fields have just been written one by
-     * one, and wider loads stall until such stores are complete */
+    /* the bookkeeping is copied last: its fields have just been written singly,
+     * and wider loads stall until these stores are complete */
     memcpy(q, p, sizeof *q);
     q->size_class = (uint8_t)(TR_SIZE_CLASSES + lines - 1);
     q->size = lines * TR_LINE;

@@ -1,5 +1,6 @@
-/* Paused queues, and the ingress ports and classes of the packets in them: with
- * these a network detects cycles of pauses (deadlocks).
+/* Lists paused queues, with the ingress ports and PFC classes of their packets,
+ * to detect cycles of pauses (deadlocks) in a network. A packet's PFC class is
+ * the priority with which it was sent to this switch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
@@ -19,7 +20,8 @@ static void sum_up(const tr_queue *q, accounts *sums)
             sums->bytes[p->pfc_port][p->pfc_class] += p->charged_bytes;
 }
 
-/* Adds an item for each ingress port and class of a queue; returns how many. */
+/* Adds an item for each ingress port and class of a queue, at most `most`.
+ * Returns the number of all items. */
 static uint32_t list_accounts(const tr_switch *s, const accounts *sums,
                               tr_paused_queue queue, tr_paused_queue *out,
                               uint32_t most)

@@ -1,4 +1,4 @@
-/* PFC of the traffic manager: sends pause frames and obeys received ones.
+/* PFC of the traffic manager: sends pause frames and obeys received frames.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
@@ -12,7 +12,7 @@
 /* Bytes up to the last pause time; the rest of a frame is padding. */
 #define PFC_BYTES (ETHER_BYTES + 4u + 2u * PFC_CLASSES)
 #define PFC_FRAME_BYTES 60u
-/* Shortest interval of repeated pause frames, however short the pauses are. */
+/* Minimum interval of repeated pause frames, even if pauses are shorter. */
 #define MIN_REFRESH_PS 1000000u
 /* A sender that still sends after this time has not received the pause. */
 #define OBEYED_PS 10000000u
@@ -88,7 +88,7 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     return 1;
 }
 
-/* Notes that the sender is no longer paused. */
+/* Sets the state of a sender that is no longer paused. */
 static void forget_pause(const tr_switch *s, tr_pfc_state *st)
 {
     if (!st->paused)
@@ -137,7 +137,7 @@ void tr_pfc_pause_until(tr_port *t, uint32_t priority, uint64_t until_ps,
     q->pause_until_ps = until_ps;
 }
 
-/* Obeys a pause frame for a queue: pauses it for duration_ps; 0 resumes it. */
+/* Obeys a pause frame: pauses the queue for duration_ps; 0 resumes it. */
 static void pause_queue(tr_port *t, uint32_t priority, uint64_t duration_ps,
                         uint64_t now_ps)
 {
@@ -168,7 +168,7 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
 {
     if (!t->pfc_state && !(t->pfc_state = new_states()))
         return;
-    /* priorities that are no longer lossless neither pause nor are paused */
+    /* pauses end for priorities that are no longer lossless */
     for (uint32_t i = 0; i < PFC_CLASSES; i++) {
         tr_watch_settle(t, i, s->now_ps);
         if (cfg->enabled >> i & 1) {

@@ -1,10 +1,11 @@
-/* Packet buffers in free lists by size; allocates only when a list is empty.
+/* Packet buffers in free lists by size. Memory is allocated only when a list is
+ * empty.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
 
-/* Reuse of buffers would hide overruns from AddressSanitizer. So with it the
- * bytes after a frame's last byte are poisoned. */
+/* AddressSanitizer does not see overruns within a reused buffer. So in a build
+ * with it, the bytes after a frame's last byte are poisoned. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 static void guard(tr_pkt *p, uint32_t len)

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* The pointer to the replicas of a group or session; NULL: no such page. */
+/* The table's pointer to the replicas of a group or session; NULL: its page is
+ * not allocated. */
 static tr_replicas **slot_of(tr_replicas **const *table, uint32_t id)
 {
     tr_replicas **page =
@@ -43,15 +44,15 @@ static int replace(tr_switch *s, tr_replicas ***table, uint32_t id,
     tr_replicas ***page = &table[id / TR_PRE_PAGE];
     if (!*page)
         *page = tr_calloc(TR_PRE_PAGE, sizeof **page);
-    tr_replicas **at = slot_of(table, id);
-    if (at) {
-        free(*at);
-        *at = r;
+    tr_replicas **slot = slot_of(table, id);
+    if (slot) {
+        free(*slot);
+        *slot = r;
     } else {
         free(r);
     }
     tr_switch_unlock(s);
-    return at ? TR_OK : TR_ENOMEM;
+    return slot ? TR_OK : TR_ENOMEM;
 }
 
 int tr_mcast_set(tr_switch *s, uint32_t group, const tr_replica *replicas,
@@ -74,11 +75,11 @@ int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
 static int delete(tr_switch *s, tr_replicas ***table, uint32_t id)
 {
     tr_switch_lock(s);
-    tr_replicas **at = slot_of(table, id);
-    int rc = at && *at ? TR_OK : TR_ENOENT;
-    if (at) {
-        free(*at);
-        *at = NULL;
+    tr_replicas **slot = slot_of(table, id);
+    int rc = slot && *slot ? TR_OK : TR_ENOENT;
+    if (slot) {
+        free(*slot);
+        *slot = NULL;
     }
     tr_switch_unlock(s);
     return rc;
@@ -96,12 +97,12 @@ int tr_clone_delete(tr_switch *s, uint32_t session)
 
 const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group)
 {
-    tr_replicas **at = slot_of(s->groups, group);
-    return at ? *at : NULL;
+    tr_replicas **slot = slot_of(s->groups, group);
+    return slot ? *slot : NULL;
 }
 
 const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session)
 {
-    tr_replicas **at = slot_of(s->sessions, session);
-    return at ? *at : NULL;
+    tr_replicas **slot = slot_of(s->sessions, session);
+    return slot ? *slot : NULL;
 }

@@ -150,6 +150,6 @@ tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
     *first = g->first;
     if (!g->n)
         return NULL;
-    uint64_t at = g->drawn ? tr_random(s, 0, g->n - 1) : hash % g->n;
-    return member(p, g->members[at]);
+    uint64_t position = g->drawn ? tr_random(s, 0, g->n - 1) : hash % g->n;
+    return member(p, g->members[position]);
 }

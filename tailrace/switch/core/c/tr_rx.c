@@ -32,7 +32,7 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
     tr_pkt *p = tr_pkt_in(s, port, data, len, virt);
     if (!p) {
         tr_lose(s, TR_DROP_NO_BUFFER, &frame);
-        /* with a limit of memory this is an ordinary drop, no error */
+        /* with a configured limit of memory, this is a drop and not an error */
         return s->cfg.packet_bytes ? TR_OK : TR_ENOMEM;
     }
     TR_TRACE_MARK(s, p);

@@ -1,4 +1,4 @@
-/* Construction of a switch, program loading, settings.
+/* Creation of a switch, program loading, and calls of the data plane.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
@@ -10,6 +10,7 @@
 
 /* ---- creation, loading, freeing ---- */
 
+/* One cache line more than the registers need, to align them. */
 static size_t block_bytes(const tr_block_desc *d)
 {
     return d->size * d->stride + TR_LINE;
@@ -60,8 +61,8 @@ static void pre_free(tr_replicas ***table)
     }
 }
 
-/* Order in which free lists are freed: the largest buffers first, because
- * their memory goes back to the system. */
+/* The i-th free list to free: the largest buffers first, because their memory
+ * is returned to the operating system. */
 static unsigned larger_first(unsigned i)
 {
     return i < TR_SIZE_CLASSES ? TR_SIZE_CLASSES - 1 - i : i;
@@ -74,9 +75,9 @@ tr_pkt *tr_pkt_memory(tr_switch *s, size_t size, int inside)
     for (unsigned i = 0; i < TR_SIZE_CLASSES + TR_PACKED_LINES; i++) {
         tr_pkt **list = &s->free_pkts[larger_first(i)];
         while (s->packet_bytes + size > most && *list) {
-            tr_pkt *gone = *list;
-            *list = gone->next;
-            tr_pkt_memory_free(s, gone);
+            tr_pkt *freed = *list;
+            *list = freed->next;
+            tr_pkt_memory_free(s, freed);
         }
     }
     tr_pkt *p = s->packet_bytes + size > most ? NULL : tr_mem_new(size);
@@ -94,9 +95,9 @@ void tr_pkt_memory_free(tr_switch *s, tr_pkt *p)
 static void list_free(tr_switch *s, tr_pkt **head)
 {
     while (*head) {
-        tr_pkt *gone = *head;
-        *head = gone->next;
-        tr_pkt_memory_free(s, gone);
+        tr_pkt *freed = *head;
+        *head = freed->next;
+        tr_pkt_memory_free(s, freed);
     }
 }
 
@@ -109,8 +110,8 @@ static void list_lose(tr_switch *s, tr_pkt **head)
     list_free(s, head);
 }
 
-/* Drops all packets and frees all buffers: their PHV has the old program's
- * size. */
+/* Drops all packets and frees all buffers, since their PHVs have the size of
+ * the old program's PHV. */
 static void packets_free(tr_switch *s)
 {
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)

@@ -1,15 +1,16 @@
 /* Public interface of the switch core: a v1model switch as a passive object.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The core does no I/O, starts no thread, allocates nothing per packet and
- * reads no clock but that of tr_set_clock. The caller passes in frames and
- * times, and takes out sent frames, each with the time at which its last bit
- * has left the port. All times are in picoseconds of one monotonic clock, so
- * that a byte at 400 Gb/s (20 ps) is exact; 64 bits last for 213 days.
+ * The core does no I/O, starts no thread, allocates nothing per packet, and
+ * reads no clock except the clock of tr_set_clock. The caller passes frames and
+ * times to the core, and takes sent frames from it, each with the time at which
+ * its last bit has left the port. All times are in picoseconds of a monotonic
+ * clock, so that the duration of a byte at 400 Gb/s (20 ps) is exact. 64 bits
+ * suffice for 213 days.
  *
  * Threads: the caller must have the lock (tr_switch_lock) for data-plane calls
  * (tr_rx, tr_run, tr_pop, tr_release, tr_port_block, tr_port_up ...), usually
- * around a batch; every other call takes the lock itself.
+ * around a batch; all other calls take the lock themselves.
  *
  * Virtual payload ("virt", "virtual bytes"): payload bytes at the end of a
  * frame that count for its length, but are not stored.
@@ -46,7 +47,7 @@ enum {
     TR_ENOMEM = -6
 };
 
-/* Why a packet was dropped; tr_drop_name() has the names. */
+/* Why a packet was dropped; tr_drop_name() returns the names. */
 enum tr_drop {
     TR_DROP_NO_PIPELINE,      /* no program loaded */
     TR_DROP_INGRESS,          /* marked to drop in ingress */
@@ -69,15 +70,16 @@ enum tr_drop {
     TR_DROP_TOO_LONG,         /* frame longer than TR_MAX_FRAME */
     TR_DROP_RELOAD,           /* in flight when the program was replaced */
     TR_DROP_BUFFER,           /* the switch's shared buffer is full */
-    TR_DROP_MAC_CONTROL,      /* no valid PFC frame: ignored (not a loss) */
-    TR_DROP_PFC_STORM,        /* its queue was paused for too long */
+    TR_DROP_MAC_CONTROL,      /* MAC control frame that is not a valid PFC
+                               * frame, ignored (not a loss) */
+    TR_DROP_PFC_STORM,        /* the queue was paused for too long */
     TR_DROP_COUNT
 };
 
 /* PFC thresholds of the bytes received on one port with one priority. */
 typedef struct tr_pfc_limits {
     uint64_t xoff_bytes;      /* pause the sender above this many bytes */
-    uint64_t xon_bytes;       /* resume it at or below this many bytes */
+    uint64_t xon_bytes;       /* resume the sender at or below this many */
     uint64_t headroom_bytes;  /* accept this many bytes above xoff, then drop */
 } tr_pfc_limits;
 
@@ -100,8 +102,9 @@ typedef struct tr_pfc_config {
                                * in units of 512 bit times */
     tr_pfc_limits limits[TR_MAX_PRIORITIES];
     tr_pfc_watchdog watchdog;
-    uint8_t rise;             /* packets received here are queued this many
-                               * priorities above the one they were sent with */
+    uint8_t rise;             /* received packets are queued this many
+                               * priorities above the priority with which they
+                               * were sent */
 } tr_pfc_config;
 
 /* The memory that all ports of a switch share (tr_buffer.c). */
@@ -117,21 +120,22 @@ typedef struct tr_buffer_config {
 typedef struct tr_buffer_state_t {
     uint64_t bytes;           /* size, as configured */
     uint64_t reserved_bytes;  /* headrooms and reserves of ports in use */
-    /* occupied bytes of the shared part and of the headrooms: now, and at most
-     * so far */
+    /* occupied bytes of the shared part and of the headrooms: now, and the
+     * maximum so far */
     uint64_t shared_bytes, shared_most_bytes;
     uint64_t headroom_bytes, headroom_most_bytes;
     uint64_t own_bytes;       /* occupied bytes of the ports' reserves */
-    uint64_t held_bytes;      /* the same three, summed packet by packet: must
-                               * equal shared_bytes + headroom_bytes + own_bytes
-                               */
+    uint64_t held_bytes;      /* all occupied bytes, summed packet by packet;
+                               * must equal shared_bytes + headroom_bytes +
+                               * own_bytes */
 } tr_buffer_state_t;
 
 /* The bytes of a paused queue that were received on one port with one
  * priority. */
 typedef struct tr_paused_queue {
     uint32_t port, priority;  /* port and priority of the queue */
-    uint32_t from_port, from_priority;  /* those of the received bytes */
+    uint32_t from_port;       /* port on which the bytes were received */
+    uint32_t from_priority;   /* priority with which they were sent */
     uint64_t bytes;
     uint64_t xon_bytes;       /* the sender is resumed when all queues together
                                * have at most this many bytes from it */
@@ -146,9 +150,9 @@ typedef struct tr_pfc_stats {
     uint64_t xoff_sent, xon_sent;         /* repeated pauses included */
     uint64_t received;                    /* PFC frames for this priority */
     uint64_t pausing_ps;                  /* time the sender was paused */
-    uint64_t paused_ps;                   /* time our queue was paused ... */
-    uint64_t times_paused;                /* ... in this many intervals */
-    uint64_t storms, storming;            /* storms so far; 1: one lasts now */
+    uint64_t paused_ps;                   /* total time the queue was paused */
+    uint64_t times_paused;                /* number of pauses of the queue */
+    uint64_t storms, storming;            /* storms so far; 1: in a storm now */
     uint64_t storm_dropped, storm_ps;     /* packets dropped in storms; total
                                            * duration of the storms */
 } tr_pfc_stats;
@@ -176,7 +180,8 @@ typedef struct tr_out {
     uint32_t virt;            /* virtual payload bytes after these */
     uint32_t origin;          /* id of the received frame that this frame comes
                                * from (tr_origin) */
-    uint64_t time_ps;         /* when the last bit leaves, perhaps later */
+    uint64_t time_ps;         /* when the last bit leaves; may be later than
+                               * now */
     const uint8_t *data;
     void *slot;
 } tr_out;
@@ -185,7 +190,7 @@ typedef struct tr_port_stats {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t dropped;         /* packets dropped at this port's queues */
     uint64_t pfc_sent, pfc_received, paused_ps;
-    uint64_t pfc_ignored;     /* MAC control frames that are no valid PFC */
+    uint64_t pfc_ignored;     /* MAC control frames that are not valid PFC */
 } tr_port_stats;
 
 /* What became of all frames and of their virtual payload bytes. At any time
@@ -193,8 +198,8 @@ typedef struct tr_port_stats {
  *   rx_frames + made_frames == tx_frames + dropped_frames + held_frames
  *   rx_virt + made_virt == tx_virt + dropped_virt + cut_virt + held_virt
  *
- * Held frames (in the switch) are counted by a walk over its lists, all others
- * by counters. */
+ * Held frames (in the switch) are counted by traversal of the packet lists, all
+ * others by counters. */
 typedef struct tr_account {
     uint64_t rx_frames;       /* received frames */
     uint64_t made_frames;     /* clones, multicast copies, pause frames */
@@ -204,16 +209,16 @@ typedef struct tr_account {
     uint64_t rx_virt, made_virt, tx_virt, dropped_virt;
     uint64_t cut_virt;        /* cut off by truncate */
     uint64_t held_virt;
-    uint64_t held_data;       /* held frames with virtual payload that are no
+    uint64_t held_data;       /* held frames with virtual payload that are not
                                * copies */
 } tr_account;
 
 /* A frame that a switch drops. */
 typedef struct tr_lost {
-    const uint8_t *data;      /* NULL: its bytes are no longer available */
+    const uint8_t *data;      /* NULL: the bytes are no longer available */
     uint32_t len, virt;
-    uint8_t copy;             /* 1: it is a clone or multicast copy */
-    uint8_t cut;              /* 1: truncate would have cut its payload off */
+    uint8_t copy;             /* 1: the frame is a clone or multicast copy */
+    uint8_t cut;              /* 1: truncate would have removed its payload */
 } tr_lost;
 
 /* State of a port at one time. */
@@ -226,7 +231,7 @@ typedef struct tr_port_state_t {
 } tr_port_state_t;
 
 /* What a table entry refers to. Limbs are 64-bit words, the least significant
- * first; the program says how many each action parameter has. */
+ * first; each action parameter has as many as its width needs. */
 typedef struct tr_target {
     uint32_t kind;            /* TR_TARGET_* */
     uint32_t id;              /* action index, member handle, group handle */
@@ -253,7 +258,7 @@ typedef struct tr_replica {
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
 /* Called with each frame that is dropped. */
 typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
-/* Returns the present time in ps. */
+/* Returns the current time in ps. */
 typedef uint64_t (*tr_clock_fn)(void *arg);
 
 /* Creates a switch; NULL when out of memory, the settings are invalid or the
@@ -283,16 +288,17 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
           uint64_t now_ps);
 int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt, uint64_t now_ps);
-/* Sets the id of frames received from now on; frames that the switch makes of
- * them carry it, too (tr_out.origin). Initially 0, which means no id. */
+/* Sets the id of frames received from now on; all frames that result from a
+ * received frame have its id (tr_out.origin). Initially 0: no id. */
 void tr_origin(tr_switch *s, uint32_t origin);
 /* Processes all events up to now_ps in the order of time; at equal times first
  * packets that re-enter ingress, then ports by number. Returns the time of the
- * next event, or TR_NEVER; or a time <= now_ps when it stopped early, because
- * packets loop without time passing or many sent frames wait for tr_pop. */
+ * next event, or TR_NEVER. A returned time <= now_ps means that it stopped
+ * early, because packets loop without time passing or many sent frames wait for
+ * tr_pop. */
 uint64_t tr_run(tr_switch *s, uint64_t now_ps);
 /* Time of the next event; if there is work now, not later than the switch's
- * present time. */
+ * time. */
 uint64_t tr_next(const tr_switch *s);
 /* State of a port at at_ps; the switch must have run up to then. TR_ERANGE for
  * an invalid port number; zeros for a port that was never used. */
@@ -301,7 +307,7 @@ int tr_port_state(const tr_switch *s, uint32_t port, uint64_t at_ps,
 /* Takes the next sent frame out of the switch: 1, or 0 if there is none. */
 int tr_pop(tr_switch *s, tr_out *out);
 void tr_release(tr_switch *s, void *slot);
-/* Sets whether a port's packets have to stay in its queues for now. */
+/* Sets whether a port sends nothing, so that packets stay in its queues. */
 void tr_port_block(tr_switch *s, uint32_t port, int blocked);
 void tr_port_up(tr_switch *s, uint32_t port, int up);
 int tr_digest_pending(const tr_switch *s);
@@ -309,18 +315,19 @@ int tr_digest_pending(const tr_switch *s);
 /* Ports and queues. */
 int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps);
 int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ps);
-/* Sets PFC of a port; port TR_MAX_PORTS: of all, also those not used yet. */
+/* Sets PFC of a port; port TR_MAX_PORTS: of all ports, even unused ports. */
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Durations count up to at_ps, or the switch's time if that is later. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out);
 /* Lists the queues that are paused at at_ps, by port and priority, with an item
- * for each ingress port and priority. Writes at most `most` items; *count is
- * the number of all. */
+ * for each ingress port and priority of their packets. Writes at most `most`
+ * items; *count is the number of all items. */
 int tr_paused_queues(tr_switch *s, uint64_t at_ps, tr_paused_queue *out,
                      uint32_t most, uint32_t *count);
-/* Sets the program's digests that report begin and end of PFC storms, with port
- * and priority as fields; negative, as after loading a program: no report. */
+/* Sets the digests of the program that report the begin and end of PFC storms,
+ * with port and priority as fields. Negative: no report, as after loading a
+ * program. */
 int tr_pfc_storm_digests(tr_switch *s, int begin, int end);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out);
@@ -338,10 +345,10 @@ void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
 /* Makes the switch call fn for each log_msg and for errors. */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
-/* Sets the clock for the packets' timestamps (ingress, enqueue, egress). It
- * must be the clock from which the caller takes the times that it passes; these
- * are the same for a whole batch of packets. NULL: timestamps are the switch's
- * time, that of the last event. */
+/* Sets the clock for the packets' timestamps (ingress, enqueue, egress). The
+ * times that the caller passes must be from the same clock, but may be equal
+ * for a batch of packets. NULL: timestamps are the time of the switch's last
+ * event. */
 void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
 /* Makes the switch call fn for every frame that it drops; NULL: no calls. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
@@ -368,7 +375,7 @@ int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
  * rates NULL: every packet is green. TR_EINVAL: the table has no meters. */
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
                    const tr_meter_rates *rates);
-/* The counts of that meter: bytes and packets of each colour. */
+/* The counts of an entry's direct meter: bytes and packets of each colour. */
 int tr_entry_colours(tr_switch *s, uint32_t table, int handle,
                      uint64_t *bytes_packets);
 int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
@@ -376,8 +383,8 @@ int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps);
 /* Checks at most `scan` handles from *next on, and sets *next to the handle to
- * continue with (0 after the last). Lists at most max entries that for the
- * length of their idle timeout had no hit and were not listed; returns their
+ * continue with (0 after the last). Lists at most max entries that have had no
+ * hit during their idle timeout, nor been listed in that time; returns their
  * number. */
 int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
                      uint32_t *next, uint32_t scan, int *handles, int max);
@@ -397,7 +404,8 @@ int tr_group_set(tr_switch *s, uint32_t profile, int handle,
                  const int *members, uint32_t n);
 int tr_group_delete(tr_switch *s, uint32_t profile, int handle);
 
-/* Externs. A call for n cells keeps the lock for all of them; packets wait. */
+/* Externs. While a call reads or writes n cells it has the lock: no packet is
+ * processed. */
 int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
                     uint64_t n, uint64_t *bytes_packets);
 int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
@@ -407,7 +415,8 @@ int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                      uint64_t *limbs);
 int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       const uint64_t *limbs);
-/* Reads the rates of n cells; configured[i]: whether cell first + i has any. */
+/* Reads the rates of n cells; configured[i]: whether cell first + i has rates.
+ */
 int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                   tr_meter_rates *rates, uint8_t *configured);
 /* Sets the rates of n cells; NULL: none. A cell that has these rates already

@@ -14,13 +14,14 @@
 
 #include <stdlib.h>
 
-/* Least number of slots for each entry; number of slots of an empty hash
+/* Minimum number of slots for each entry; number of slots of an empty hash
  * table. */
 #define SLOTS_PER_ENTRY 2u
 #define FIRST_SLOTS 16u
 /* Measured: bit vectors are faster when a table has more than MASKS masks plus
- * one for every ENTRIES_PER_MASK entries. They may use VECTOR_BYTES of memory
- * for each entry. An update moves at most MOVES_PER_UPDATE entries to them. */
+ * one mask for every ENTRIES_PER_MASK entries. Vectors may use VECTOR_BYTES of
+ * memory for each entry. An update of the table adds at most MOVES_PER_UPDATE
+ * older entries to the vectors. */
 #define MASKS 6u
 #define ENTRIES_PER_MASK 256u
 #define VECTOR_BYTES 512u
@@ -53,7 +54,8 @@ tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered)
     return e;
 }
 
-/* Sets the target of an entry; TR_EINVAL: its data are too long. */
+/* Sets the target of an entry; TR_EINVAL: the action data are too long, or the
+ * kind is invalid. */
 int tr_entry_target(tr_entry *e, const tr_target *target, uint32_t data_limbs)
 {
     if (target->limbs > data_limbs || target->kind > TR_TARGET_GROUP)
@@ -98,7 +100,7 @@ void tr_table_clear(tr_table *t)
 
 /* ---- tuples ---- */
 
-/* Moves a tuple whose top priority has risen to its place in the order. */
+/* Moves a tuple whose top priority has increased to its place in the order. */
 static void tuple_resort(tr_table *t, uint32_t i)
 {
     tr_tuple u = t->tuples[i];
@@ -179,20 +181,20 @@ static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
                d->data_limbs * sizeof *e->data);
 }
 
-/* Frees a slot. Later slots of the same run that are not at their home position
- * move up, as linear probing ends at a free slot. */
-static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
+/* Frees a slot. Linear probing ends at a free slot. So later slots of the same
+ * run move up, unless they would move in front of their hash's position. */
+static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *freed)
 {
     uint32_t bytes = t->desc->slot_bytes, last = u->n_slots - 1;
-    uint32_t hole = (uint32_t)((size_t)((uint8_t *)gone - u->slots) / bytes);
+    uint32_t hole = (uint32_t)((size_t)((uint8_t *)freed - u->slots) / bytes);
     for (uint32_t i = (hole + 1) & last; slot_at(t, u, i)->taken;
          i = (i + 1) & last) {
         tr_slot *slot = slot_at(t, u, i);
-        uint32_t home =
+        uint32_t hashed =
             (uint32_t)tr_hash_words((const uint8_t *)slot->words,
                                     t->desc->key_words, NULL, u->seed) &
             last;
-        if (((i - home) & last) >= ((i - hole) & last)) {
+        if (((i - hashed) & last) >= ((i - hole) & last)) {
             memcpy(slot_at(t, u, hole), slot, bytes);
             hole = i;
         }
@@ -270,8 +272,8 @@ tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
 
 /* ---- bit vectors ---- */
 
-/* Whether bit vectors would be faster than the other ways of lookup, and their
- * memory is within the limit. */
+/* Whether bit vectors would be faster than the other lookups, and their memory
+ * is within the limit. */
 static int vectors_wanted(const tr_table *t)
 {
     const tr_table_desc *d = t->desc;
@@ -281,10 +283,10 @@ static int vectors_wanted(const tr_table *t)
            tr_vectors_bytes(d, t->handles.top) / VECTOR_BYTES <= t->count;
 }
 
-/* Updates the vectors after e was added. They are filled gradually, with some
- * entries at each update, so that no update takes long. When they are complete
- * they replace the tuples until the table is empty: so updates need not search
- * many masks. Without memory for vectors the table keeps its tuples. */
+/* Updates the vectors after e was added. Vectors are filled gradually, with
+ * some entries at each update, so that no update takes long. Complete vectors
+ * replace the tuples until the table is empty, so updates need not search many
+ * masks. Without memory for vectors the table keeps its tuples. */
 static void vectors_update(tr_table *t, const tr_entry *e)
 {
     if (t->by_vectors) {
@@ -309,7 +311,8 @@ static void vectors_update(tr_table *t, const tr_entry *e)
         tuples_free(t);
 }
 
-/* Removes an entry from the vectors; frees all vectors of an empty table. */
+/* Removes an entry from the vectors; frees vectors and handles of an empty
+ * table. */
 static void vectors_remove(tr_table *t, const tr_entry *e)
 {
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
@@ -334,8 +337,8 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-/* Adds e to its tuple. best: the entry of the same key in that tuple, or NULL;
- * e wins over it and takes its slot. */
+/* Adds e to its tuple. best: the entry that e replaces in the slot of this key;
+ * NULL: none. */
 static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     int i = tuple_find(t, tr_mask_of_entry(t, e));
@@ -356,7 +359,7 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     return TR_OK;
 }
 
-/* Removes e from its tuple. best: the entry that takes its slot, or NULL. */
+/* Removes e from its tuple. best: the entry that gets its slot, or NULL. */
 static void tuple_take_out(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
@@ -387,7 +390,7 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
     }
 }
 
-/* Adds an entry to the structure in which packets look it up. */
+/* Adds an entry to the data structure for lookups: vectors or tuples. */
 static int entry_put(tr_table *t, const tr_entry *e)
 {
     if (t->by_vectors)

@@ -37,12 +37,13 @@ tr_entry *tr_table_entry(const tr_table *t, int handle);
 
 /* ---- bit vectors (tr_vectors.c) ---- */
 
-/* The memory in bytes that the vectors of this many entries take. */
+/* The memory in bytes that vectors for this many entries need. */
 size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries);
-/* Makes empty vectors; NULL: no memory. */
+/* Creates empty vectors; NULL: no memory. */
 tr_vectors *tr_vectors_new(const tr_table_desc *d);
 void tr_vectors_free(tr_vectors *v);
-/* Adds an entry. Needs memory (TR_ENOMEM) only for handles not used before. */
+/* Adds an entry. Allocates memory only for handles not used before; TR_ENOMEM:
+ * no memory. */
 int tr_vectors_add(const tr_table *t, const tr_entry *e);
 void tr_vectors_remove(const tr_table *t, const tr_entry *e);
 
@@ -57,7 +58,7 @@ int tr_indexed(const tr_table *t);
  * tr_index_find the entry that also has the priority of `like`; NULL: none. */
 tr_entry *tr_index_best(const tr_table *t, const tr_entry *like);
 tr_entry *tr_index_find(const tr_table *t, const tr_entry *like);
-/* Makes space for one more entry: TR_OK or TR_ENOMEM. */
+/* Makes space for another entry: TR_OK or TR_ENOMEM. */
 int tr_index_reserve(tr_table *t);
 void tr_index_add(tr_table *t, tr_entry *e);
 void tr_index_remove(tr_table *t, tr_entry *e);

@@ -54,7 +54,7 @@ void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
     tr_drop(s, p, reason);
 }
 
-/* Drops p: the buffer has no space for it, or its queue has a PFC storm. A
+/* Drops p because the buffer has no space or the queue has a PFC storm. A
  * lossless packet passes egress first, as at a port that is down: programs
  * count its bytes in ingress and rely on egress to subtract them. A packet that
  * egress recirculates is not dropped; it then uses no space of the buffer. */
@@ -63,7 +63,8 @@ static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
     const tr_port *from = s->ports[p->pfc_port];
     int lossless =
         from && from->pfc.enabled >> tr_pfc_class(from, p->priority) & 1;
-    if (lossless && !s->refusing) { /* its clones are dropped without egress */
+    /* if egress clones p, a refused clone is dropped without another egress */
+    if (lossless && !s->refusing) {
         s->refusing = 1;
         int is_sent = TR_EGRESS(s, p, s->now_ps);
         s->refusing = 0;
@@ -93,8 +94,8 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         refuse(s, t, p, TR_DROP_PFC_STORM);
         return;
     }
-    /* A port that is down drops only when it sends, as in simple_switch: then
-     * the packet has passed egress, where programs subtract its bytes. */
+    /* A port that is down drops packets only when it sends them, as in
+     * simple_switch: after egress, where programs subtract their bytes. */
     tr_queue *q = &t->queue[priority];
     uint64_t bytes = tr_pkt_bytes(p);
     if (q->max_packets && q->packets >= q->max_packets) {
@@ -138,9 +139,9 @@ uint64_t tr_port_next(const tr_port *t)
     if (t->blocked)
         return next;
     for (unsigned bits = t->waiting; bits; bits &= bits - 1) {
-        uint64_t at = queue_ready_ps(&t->queue[__builtin_ctz(bits)]);
-        if (at < next)
-            next = at;
+        uint64_t ready_ps = queue_ready_ps(&t->queue[__builtin_ctz(bits)]);
+        if (ready_ps < next)
+            next = ready_ps;
     }
     return next < t->busy_until_ps ? t->busy_until_ps : next;
 }
@@ -157,7 +158,7 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
     q->packets--;
     q->bytes -= tr_pkt_bytes(p);
     p->next = NULL;
-    /* while it waited the next packet has probably left the cache, too */
+    /* the next packet has probably left the cache while it waited */
     if (q->head)
         for (unsigned i = 0; i < PREFETCH_LINES; i++)
             __builtin_prefetch((const uint8_t *)q->head + i * TR_LINE);
@@ -208,9 +209,9 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
     return p;
 }
 
-/* Occupies the port for `bytes`; returns when the last bit has left. The
- * remainder of the division is carried over while the port is busy, so that
- * rounding errors do not add up. */
+/* Occupies the port for `bytes`; returns the time at which the last bit leaves.
+ * While the port is busy, the remainder of the division is added to the next
+ * one, so that rounding errors do not accumulate. */
 static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ps)
 {
     uint64_t start = t->busy_until_ps;

@@ -10,18 +10,18 @@
  * after truncation.
  *
  * PFC (IEEE 802.1Qbb): buffered bytes are counted by ingress port and class.
- * The class is the priority with which the sender sent the packet: that of its
- * queue here minus the `rise` of the ingress port. Above xoff the sender is
- * paused, at xon it is resumed, beyond xoff + headroom packets are dropped. A
- * received pause frame stops the queue of its priority. All ports may share a
- * buffer of limited size (tr_buffer.c).
+ * The class is the priority with which the sender sent the packet: the priority
+ * of the packet's queue here minus the `rise` of the ingress port. Above xoff
+ * bytes the sender is paused, at xon bytes it is resumed, and above xoff +
+ * headroom bytes packets are dropped. A received pause frame stops the queue of
+ * its priority. All ports may share a buffer of limited size (tr_buffer.c).
  */
 #ifndef TR_TM_H
 #define TR_TM_H
 
 #include "tr_core.h"
 
-/* Implementation of tr_rx_virtual and tr_run; each program has its own copy. */
+/* Implementation of tr_rx_virtual and tr_run; each program contains a copy. */
 int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
                uint32_t virt, uint64_t now_ps);
 uint64_t tr_data_run(tr_switch *s, uint64_t now_ps);
@@ -38,8 +38,8 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);
 tr_pkt *tr_port_take_to_drop(tr_switch *s, tr_port *t, uint32_t priority);
 /* Drops p, whose egress port is t, and counts the drop there. */
 void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason);
-/* When the next packet may leave this port, if no other arrives earlier; now or
- * a past time if it may leave at once. */
+/* When the next packet may leave this port, if no other packet arrives earlier;
+ * now or a past time if it may leave at once. */
 uint64_t tr_port_next(const tr_port *t);
 /* Marks a port whose state has changed: the event loop serves it next. */
 TR_INLINE void tr_port_touch(tr_switch *s, uint32_t port)
@@ -56,8 +56,8 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps);
 void tr_port_flush(tr_switch *s, tr_port *port);
 
 /* Packs a packet that will wait in a queue into less memory (tr_pack.c). Its
- * header bytes are lost: the deparser writes them anew. Frees p and returns the
- * packed packet, or returns p itself if it cannot be packed. */
+ * header bytes are not kept, since the deparser writes them again. Frees p and
+ * returns the packed packet, or returns p itself if it cannot be packed. */
 tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
 /* Reverses tr_pkt_pack and frees q; NULL: no memory, and q is unchanged. */
 tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
@@ -73,8 +73,9 @@ TR_INLINE uint32_t tr_pfc_class(const tr_port *from, uint32_t priority)
 }
 
 /* Charges p to the buffer, to be queued with this priority. A recirculated
- * packet is charged already: a lossless one keeps its space, others are charged
- * anew. TR_DROP_COUNT: admitted; else the reason why not. */
+ * packet is charged already: a lossless packet keeps its space, others are
+ * charged again. Returns TR_DROP_COUNT if p is admitted, else the reason for
+ * its drop. */
 enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
 /* Frees the space of p in the buffer; this may resume its sender. */
 void tr_buffer_release(tr_switch *s, tr_pkt *p);
@@ -83,16 +84,16 @@ void tr_buffer_reserve(tr_switch *s);
 /* Resets the buffer when all packets have been freed. */
 void tr_buffer_clear(tr_switch *s);
 
-/* PFC: pause frames to senders, and pause frames received (tr_pfc.c). */
+/* PFC: pause frames to senders, and received pause frames (tr_pfc.c). */
 void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
                 const tr_pfc_config *cfg);
 /* Resets the ingress state of a port when its packets have been freed. */
 void tr_pfc_forget(tr_switch *s, tr_port *t);
-/* Reports a change of the port's link. Down: cancels all received pauses. Up:
- * repeats our pauses to the sender. */
+/* Handles a change of the port's link. Down: cancels all received pauses. Up:
+ * sends the current pauses to the sender again. */
 void tr_pfc_link(tr_switch *s, uint32_t port, int up);
-/* Repeats the pause frame to a sender that still sends though the headroom is
- * full: the frame seems to be lost. */
+/* Repeats the pause frame to a sender that still sends although the headroom is
+ * full: the last pause frame was probably lost. */
 void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority);
 /* Sends a pause frame (stop) or resume frame to the port's peer. */
 void tr_pfc_notify(tr_switch *s, uint32_t port, uint32_t priority, int stop);

@@ -12,7 +12,8 @@
 /* Adds a record of n fields for a marked packet. */
 void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
               uint32_t n);
-/* Records a log text of the packet in the present stage; 0: not marked. */
+/* Records a log text of the packet in the current stage; 0: that packet is not
+ * marked. */
 int tr_trace_text(tr_switch *s, int level, const char *text);
 /* Marks a received packet if a tracer records. */
 void tr_trace_mark(tr_switch *s, tr_pkt *p);
@@ -24,7 +25,7 @@ void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const uint64_t *limbs, uint32_t more);
 /* Detaches the tracer; the switch runs the regular build again. */
 void tr_tracer_detach(tr_switch *s);
-/* Notes for coverage which entry was hit: its handle + 1; 0: none. */
+/* Marks the entry that was hit, for coverage. hit: its handle + 1; 0: none. */
 void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t hit);
 /* Begins a stage: from now on changes of PHV and locals are recorded. */
 void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
@@ -32,12 +33,12 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
 /* Records what changed since the last step, or since the stage began. */
 void tr_trace_changes(tr_switch *s, const tr_pkt *p, const void *phv,
                       const void *locals);
-/* Saves bytes of the switch's state in a dry run's undo log before a write; 0:
- * the log is full, and they must not be written. */
+/* In a dry run, saves bytes of the switch's state in the undo log before a
+ * write. Returns 0 if the log is full: then the bytes must not be written. */
 int tr_undo_save(tr_switch *s, const tr_pkt *p, void *bytes, uint32_t len);
 /* Saves an entry's counts, time of the last hit, and meter. */
 int tr_undo_save_entry(tr_switch *s, const tr_pkt *p, tr_entry *e);
-/* The outcome of a choice among n: the one requested for a dry run, else
+/* The outcome of a choice among n: the outcome requested for a dry run, else
  * `natural`, the outcome without a dry run. */
 uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
                    uint32_t n, uint32_t natural);
@@ -50,14 +51,14 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
                          uint64_t hi);
 /* Total time in ps that PFC has paused a queue so far. */
 uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority);
-/* Whether a dry run may make one more copy of p; if not, it makes no more. */
+/* Whether a dry run may make another copy of p; if not, it makes no more. */
 int tr_trace_may_copy(tr_switch *s, const tr_pkt *p);
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                    uint32_t instance);
-/* Records that p is queued, resubmitted or recirculated. 1: a dry run took over
- * p; 0: the caller goes on. */
+/* Records that p is queued, resubmitted or recirculated. Returns 1 if a dry run
+ * took p over, 0 if the caller must continue with p. */
 int tr_trace_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority);
-int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
+int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind);
 
 /* Adds a record also in a build without TR_TRACING. */
 #define TR_TRACE_ALWAYS(s, p, ...)                                            \
@@ -77,8 +78,8 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
     tr_trace_copy((s), (p), (q), (port), (instance))
 #define TR_TRACE_QUEUE(s, p, port, priority)                                  \
     ((p)->mark && tr_trace_queue((s), (p), (port), (priority)))
-#define TR_TRACE_REENTRY(s, p, how)                                           \
-    ((p)->mark && tr_trace_reentry((s), (p), (how)))
+#define TR_TRACE_REENTRY(s, p, kind)                                           \
+    ((p)->mark && tr_trace_reentry((s), (p), (kind)))
 #define TR_TRACE_FRAME(s, p, kind, a)                                         \
     do {                                                                      \
         if ((p)->mark)                                                        \
@@ -93,7 +94,7 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind how);
 #define TR_TRACE_MAY_COPY(s, p) 1
 #define TR_TRACE_COPY(s, p, q, port, instance) ((void)0)
 #define TR_TRACE_QUEUE(s, p, port, priority) 0
-#define TR_TRACE_REENTRY(s, p, how) 0
+#define TR_TRACE_REENTRY(s, p, kind) 0
 #define TR_TRACE_FRAME(s, p, kind, a) ((void)0)
 #endif
 

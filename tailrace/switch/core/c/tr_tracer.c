@@ -78,9 +78,9 @@ int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 
 _Static_assert(TR_RECORD_KINDS <= 32, "a bit for each kind");
 
-/* Starts a record and returns the address for its n fields after the head; NULL
- * if it is not to be recorded, or does not fit. After a record that does not
- * fit no more are added, as records with a gap would mislead. */
+/* Starts a record and returns the address for its n fields after the head. NULL
+ * if this kind is not recorded, or the record does not fit. After a record that
+ * does not fit no more records are added, since a gap would be misleading. */
 static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
                         uint64_t n)
 {
@@ -163,7 +163,8 @@ void tr_trace_mark(tr_switch *s, tr_pkt *p)
     tr_tracer *g = s->tracer;
     if (!g || g->dry_run || !g->recording)
         return;
-    /* complete records of some packets are better than parts of all */
+    /* complete records of some packets are better than incomplete records of
+     * all packets */
     if (g->cut || g->n > g->capacity / 2)
         g->missed++;
     else
@@ -199,8 +200,8 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
     memset(g->last + phv_size, 0, locals_size);
 }
 
-/* Records each run of consecutive bytes that differ from those seen before.
- * space: 0 PHV, 1 locals. */
+/* Records each run of consecutive bytes that differ from the last record's.
+ * space: 0 PHV, 1 C locals. */
 static void record_changes(tr_switch *s, const tr_pkt *p, uint64_t space,
                            uint8_t *seen, const uint8_t *now, uint32_t size)
 {
@@ -313,11 +314,11 @@ void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t hit)
     tr_tracer *g = s->tracer;
     if (!g || !hit || table >= g->tables)
         return;
-    uint32_t at = (uint32_t)(hit - 1);
+    uint32_t handle = (uint32_t)(hit - 1);
     if (!tr_tracer_grow((void **)&g->entries[table].bits,
-                        &g->entries[table].bytes, at / 8 + 1, 1))
+                        &g->entries[table].bytes, handle / 8 + 1, 1))
         return;
-    g->entries[table].bits[at / 8] |= (uint8_t)(1u << at % 8);
+    g->entries[table].bits[handle / 8] |= (uint8_t)(1u << handle % 8);
 }
 
 void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts)

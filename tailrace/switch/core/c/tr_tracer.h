@@ -3,8 +3,10 @@
  *
  * The tracing build of a program, compiled with TR_TRACING, records packets
  * that are marked; the regular build has no trace hooks. The switch's state has
- * the same layout in both, so a switch can go from one build to the other
- * after any packet.
+ * the same layout in both, so a switch can change its build after any packet.
+ *
+ * PHV: the parsed headers and metadata of a packet. Locals: metadata that only
+ * one stage uses, in local variables of its C function.
  *
  * A record consists of 64-bit fields: kind, packet number, the switch's time in
  * ps, count of the fields that follow, and those fields. Packets are numbered
@@ -72,7 +74,7 @@ enum tr_stage {
     TR_STAGE_UPDATE, TR_STAGE_DEPARSER
 };
 
-/* What a step (a primitive operation) belongs to. */
+/* The part of a program to which a step (a primitive operation) belongs. */
 enum tr_owner { TR_OWNER_ACTION, TR_OWNER_STATE, TR_OWNER_DEPARSER };
 
 /* Choices: outcomes that do not follow from the packet alone. */
@@ -81,7 +83,7 @@ enum tr_choice { TR_CHOICE_MEMBER, TR_CHOICE_COLOUR, TR_CHOICE_RANDOM };
 /* Layout of the PHV and of the locals of a program. */
 enum tr_place_kind {
     TR_PLACE_END, TR_PLACE_VALID, TR_PLACE_FIELD,
-    TR_PLACE_BITS,            /* present length of a varbit field */
+    TR_PLACE_BITS,            /* current length of a varbit field */
     TR_PLACE_STACK, TR_PLACE_UNION_STACK  /* next index of a header stack */
 };
 
@@ -100,7 +102,7 @@ typedef struct tr_place {
 #define TR_TRACE_BRIEF 0x80000000u
 
 /* For `random` a dry run chooses among at most this many outcomes: all values,
- * or in a wider range a sample of evenly spaced values. */
+ * or evenly spaced values of a wider range. */
 #define TR_DRY_RUN_SPAN 64u
 
 /* Creates a tracer with space for `size` fields of records, for counts of
@@ -111,11 +113,11 @@ void tr_tracer_free(tr_tracer *g);
 /* Dry run: records what a switch would do with a frame at now_ps, and changes
  * nothing in the switch. regular: the program that the switch runs; tracing:
  * its tracing build. choices: outcomes of the first n choices, in order; later
- * choices have the outcome that they have without a dry run. For `random` with
- * a range of more than TR_DRY_RUN_SPAN (S) values, choice c < S is value c of
- * the sample, c = S the outcome without a dry run, and c > S the value
- * low + c - S - 1. Returns
- * TR_OK, TR_EINVAL (another program), TR_ERANGE or TR_ENOMEM. */
+ * choices have the same outcome as without a dry run. For `random` with a range
+ * of more than TR_DRY_RUN_SPAN (S) values, choice c < S is the c-th of S evenly
+ * spaced values, c = S the outcome without a dry run, and c > S the value
+ * low + c - S - 1. Returns TR_OK, TR_EINVAL (the switch runs another program),
+ * TR_ERANGE or TR_ENOMEM. */
 int tr_dry_run(tr_switch *s, tr_tracer *g, const tr_program *regular,
                const tr_program *tracing, uint32_t port, const uint8_t *data,
                uint32_t len, uint64_t now_ps, const uint64_t *choices,
@@ -134,10 +136,10 @@ void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts);
 /* Whether an entry was ever hit. */
 int tr_tracer_entry_hit(tr_switch *s, const tr_tracer *g, uint32_t table,
                         uint32_t handle);
-/* Removes the records so far and returns the number of their fields; if they
- * have more than `most` fields, they are lost. *cut: some records are lost, so
- * those of packets in flight are incomplete. *missed: received packets that
- * were not recorded. */
+/* Removes the records so far and returns the number of their fields; more than
+ * `most` fields are lost, and 0 is returned. *cut: records were lost, so the
+ * records of packets in the switch are incomplete. *missed: number of received
+ * packets that were not recorded. */
 uint32_t tr_tracer_take(tr_switch *s, tr_tracer *g, uint64_t *records,
                         uint32_t most, uint32_t *cut, uint32_t *missed);
 /* The records of a dry run: *n fields. *cut: the records are incomplete. */

@@ -8,7 +8,7 @@
 
 typedef struct undo_entry {
     void *address;
-    uint32_t len, at;         /* the old content: its length, and its offset in
+    uint32_t len, at;         /* length of the old content, and its offset in
                                * tr_tracer.bytes */
 } undo_entry;
 
@@ -19,9 +19,9 @@ typedef struct arrival {
 
 struct tr_tracer {
     uint64_t *records;
-    uint32_t n, capacity;     /* fields stored in `records`; most fields */
+    uint32_t n, capacity;     /* number of fields in `records`; maximum */
     uint32_t cut;             /* a record did not fit: no more are added */
-    uint32_t packets;         /* last packet number given */
+    uint32_t packets;         /* last packet number used */
     uint32_t missed;          /* packets not marked: `records` was half full */
     int recording;            /* 1: received packets are marked */
     arrival *selected;        /* arrivals traced in full; NULL: all */
@@ -32,25 +32,26 @@ struct tr_tracer {
     /* the stage's PHV and locals at the last record, to find changes */
     uint8_t *last;
     uint32_t phv_size, locals_size, last_capacity;
-    /* of a dry run: */
-    int dry_run;
+    /* for dry runs: */
+    int dry_run;              /* 1: a dry run is in progress */
     tr_pkt *head, *tail;      /* its waiting packets */
     uint32_t pkt_bytes;       /* memory of the waiting packets */
-    int full;                 /* 1: it makes no more copies */
+    int full;                 /* 1: the dry run makes no more copies */
     undo_entry *undo;         /* undo log of the switch's state */
     uint32_t n_undo, undo_capacity;
     uint8_t *bytes;           /* the old contents that the undo log needs */
     uint32_t n_bytes, bytes_capacity;
     const uint64_t *choices;
-    uint32_t n_choices, chosen; /* number of choices given; used so far */
+    uint32_t n_choices, chosen; /* number of `choices`; choices made so far */
 };
 
 /* Grows a list to at least `want` items of `item` bytes; new items are zeros.
- * Returns 0 without memory. */
+ * Returns 0 if there is no memory. */
 int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want,
                    size_t item);
-/* Whether `regular` is the switch's program; while a tracer is attached, its
- * tracing build replaces it. The state of other programs has another layout. */
+/* Whether `regular` is the switch's program, which its tracing build replaces
+ * while a tracer is attached. The state of other programs has another layout.
+ */
 int tr_tracer_fits(const tr_switch *s, const tr_program *regular);
 
 #endif

@@ -1,5 +1,6 @@
 /* The v1model architecture around a program's controls. Each generated program
- * includes it last, so that the compiler optimises the whole packet path.
+ * includes this file at its end, so that the compiler optimises all packet
+ * processing together.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   parse -> verify -> ingress -> clone, digest, resubmit, multicast, drop or
@@ -22,7 +23,8 @@
 
 #include "tr_core.h"
 
-/* A time in ticks. Cached, as one packet reads the same time repeatedly. */
+/* A time in ticks (tr_switch_config.tick_ps). The last result is cached, since
+ * a packet reads the same time repeatedly. */
 static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
 {
     if (s->ticks_at_ps != now_ps) {
@@ -32,7 +34,7 @@ static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
     return s->ticks;
 }
 
-/* The present time in ticks, from the clock if tr_set_clock has set one. */
+/* The time in ticks: of the clock that tr_set_clock has set, else now_ps. */
 static inline uint64_t trm_clock(tr_switch *s, uint64_t now_ps)
 {
     return s->clock ? s->clock(s->clock_arg) / s->cfg.tick_ps
@@ -60,7 +62,7 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
         tr_enqueue(s, p, port, priority);
 }
 
-/* Queues a copy of p for each replica; the caller still owns p. */
+/* Queues a copy of p for each replica; the caller still has to free p. */
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
     for (uint32_t i = 0; i < r->n && TR_TRACE_MAY_COPY(s, p); i++) {
@@ -94,7 +96,8 @@ static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
     return session;
 }
 
-/* Counts a clone that could not be made, as there was no memory. */
+/* Counts the drop of a clone for which there was no memory. session NULL: no
+ * clone was to be made. */
 static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
 {
     if (!session)
@@ -104,8 +107,8 @@ static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
     tr_lose(s, TR_DROP_NO_BUFFER, &lost);
 }
 
-/* Sends the clone q of p to its session's replicas. Of p's metadata the clone
- * keeps only the field list. */
+/* Queues a copy of q, a clone of p, for each replica of the session. The copies
+ * keep only the metadata of p in the field list `fields`. */
 static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
                            const tr_replicas *session, uint32_t fields,
                            uint32_t instance)
@@ -121,7 +124,8 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     tr_pkt_free(s, q);
 }
 
-/* Clones p, as it entered ingress, to egress (I2E) and parses the clone. */
+/* Clones p, with its bytes at the start of ingress, to egress (I2E), and parses
+ * the clone. */
 static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
 {
     uint32_t fields;
@@ -154,8 +158,7 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
     trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 
-/* Clears the PHV for another pass; keeps only the fields of field list `list`.
- */
+/* Clears the PHV for another pass, except the fields in field list `list`. */
 static void trm_restart(tr_pkt *p, uint32_t list, uint32_t instance,
                         uint32_t length)
 {

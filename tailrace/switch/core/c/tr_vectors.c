@@ -1,20 +1,20 @@
 /* Bit vectors: lookups in tables with many masks, and with ranges.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For each nibble (4 bits) of the key and each of its 16 values a row, a bit
- * vector, says which entries match if the nibble has this value. The
- * intersection of the rows of all nibbles of a key is the set of matching
+ * For each nibble (4 bits) of the key and each of its 16 values there is a row:
+ * a bit vector of the entries that match if the nibble has this value. The
+ * intersection of the rows for all nibbles of a key is the set of matching
  * entries. A nibble of a range field has four groups of rows: above and equal
- * to the lower bound, below and equal to the upper bound. They are combined as
- * digits of a number are compared, the last digit first. Entries are divided
- * into blocks, whose rows have two cache lines; most blocks have no match left
- * after a few selective nibbles. The time does not depend on the number of
- * masks, and an update changes one bit of each row.
+ * to the lower bound, below and equal to the upper bound. These are combined
+ * like the digits in a comparison of two numbers, from the last digit to the
+ * first. Entries are divided into blocks, whose rows occupy two cache lines.
+ * Most blocks have no match left after a few selective nibbles. The time does
+ * not depend on the number of masks, and an update changes one bit of each row.
  *
  * T. V. Lakshman, D. Stiliadis: High-speed policy-based packet forwarding using
- * efficient multi-dimensional range matching, SIGCOMM 1998. Leaving a block
- * early replaces the aggregates of F. Baboescu, G. Varghese: Scalable packet
- * classification, SIGCOMM 2001.
+ * efficient multi-dimensional range matching, SIGCOMM 1998. A lookup leaves a
+ * block when no match is left; this replaces the aggregated bit vectors of
+ * F. Baboescu, G. Varghese: Scalable packet classification, SIGCOMM 2001.
  */
 #include "tr_table.h"
 
@@ -22,7 +22,8 @@
 
 #include <stdlib.h>
 
-#define WORDS 16u             /* words of a row; with 8 it is half as fast */
+#define WORDS 16u             /* words of a row; with 8, lookups take twice as
+                               * long */
 #define BLOCK (64u * WORDS)   /* entries of a block */
 #define VALUES 16u            /* values of a nibble */
 
@@ -138,7 +139,8 @@ static void set_bit(uint64_t *bits, uint32_t i, int on)
     bits[i / 64u] = on ? bits[i / 64u] | bit : bits[i / 64u] & ~bit;
 }
 
-/* Adds `by` (1 or -1) to b->matches of nibble h: one entry more or less. */
+/* Adds `by` to b->matches of nibble h: 1 for an added entry, -1 for a removed
+ * entry. */
 static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
 {
     for (unsigned x = 0; x < VALUES; x++)
@@ -146,9 +148,9 @@ static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
             b->matches[h][x] += (uint32_t)by;
 }
 
-/* Sorts the nibbles by selectivity after an update. It assumes that the keys of
- * packets are distributed like those of the entries, as access lists mostly
- * concern a few networks. */
+/* Sorts the nibbles by selectivity after an update, for packets whose keys are
+ * distributed like the keys of the entries: access lists mostly concern a few
+ * networks. */
 static void sort_nibbles(block *b, const tr_table_desc *d)
 {
     b->n_order = 0;
@@ -164,11 +166,11 @@ static void sort_nibbles(block *b, const tr_table_desc *d)
             if (sum == (uint64_t)VALUES * b->count)
                 continue;     /* no entry's mask covers this nibble */
             b->expected[h] = (uint32_t)(squares / sum);
-            uint32_t at = b->n_order++;
-            for (; at > 0 && b->expected[b->order[at - 1]] > b->expected[h];
-                 at--)
-                b->order[at] = b->order[at - 1];
-            b->order[at] = h;
+            uint32_t rank = b->n_order++;
+            for (; rank > 0 && b->expected[b->order[rank - 1]] > b->expected[h];
+                 rank--)
+                b->order[rank] = b->order[rank - 1];
+            b->order[rank] = h;
         }
     }
 }
@@ -248,13 +250,13 @@ static int narrow_range(const tr_vectors *v, const block *b,
     memset(high, 0xff, sizeof high);
     for (uint32_t n = 2u * f->nbytes; n > 0; n--) {
         uint32_t h = 2u * f->offset + n - 1u;
-        const row *at =
+        const row *rows =
             b->rows + (size_t)v->group[h] * VALUES + nibble(key, h);
         for (unsigned w = 0; w < WORDS; w++) {
-            low[w] = at[RANGE_ABOVE * VALUES][w] |
-                     (at[RANGE_LOW * VALUES][w] & low[w]);
-            high[w] = at[RANGE_BELOW * VALUES][w] |
-                      (at[RANGE_HIGH * VALUES][w] & high[w]);
+            low[w] = rows[RANGE_ABOVE * VALUES][w] |
+                     (rows[RANGE_LOW * VALUES][w] & low[w]);
+            high[w] = rows[RANGE_BELOW * VALUES][w] |
+                      (rows[RANGE_HIGH * VALUES][w] & high[w]);
         }
     }
     return narrow(hits, low) && narrow(hits, high);
@@ -316,8 +318,8 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
         if (!b || !b->count || (best && best->priority > b->top_priority) ||
             !block_hits(v, t->desc, b, key, hits))
             continue;
-        for (int at; (at = take_hit(hits)) >= 0;) {
-            tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
+        for (int hit; (hit = take_hit(hits)) >= 0;) {
+            tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)hit];
             if (!best || tr_entry_wins(e, best))
                 best = e;
         }

@@ -7,9 +7,10 @@
  *   paused_ps  grows by the time for which the queue is paused, and shrinks by
  *              the time for which it is not, times share / (1 - share)
  *
- * At detect_ps a storm begins. A pause without end is detected after exactly
- * this time, pauses with breaks if they last more than `share` of the time.
- * With a share of 1 any break empties the bucket.
+ * A storm begins when paused_ps reaches detect_ps. A pause without end is
+ * detected after exactly this time. Pauses with breaks are detected if they
+ * take more than `share` of the time. With a share of 1, any break empties the
+ * bucket.
  *
  * In a storm pauses are ignored, and packets of the queue are dropped or sent.
  * The storm ends restore_ps after the end of the last requested pause. Its end
@@ -95,8 +96,8 @@ void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
 /* When the storm of a queue will end. */
 static uint64_t storm_end(const tr_port *t, const tr_pfc_state *st)
 {
-    uint64_t asked = st->asked_until_ps, restore = t->pfc.watchdog.restore_ps;
-    return restore > TR_NEVER - asked ? TR_NEVER : asked + restore;
+    uint64_t end = st->asked_until_ps, restore = t->pfc.watchdog.restore_ps;
+    return restore > TR_NEVER - end ? TR_NEVER : end + restore;
 }
 
 /* Checks one queue; returns when to check it again. */
@@ -127,9 +128,10 @@ uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     uint64_t next = TR_NEVER;
     for (unsigned bits = s->ports[port]->watched; bits; bits &= bits - 1) {
-        uint64_t at = check(s, port, (uint32_t)__builtin_ctz(bits), now_ps);
-        if (at < next)
-            next = at;
+        uint64_t time_ps =
+            check(s, port, (uint32_t)__builtin_ctz(bits), now_ps);
+        if (time_ps < next)
+            next = time_ps;
     }
     return next;
 }

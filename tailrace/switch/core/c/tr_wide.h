@@ -185,8 +185,8 @@ TRW_FN int trw_cmp(const uint64_t *a, const uint64_t *b, unsigned n)
     return 0;
 }
 
-/* Quotient and remainder of non-negative a, b by shift and subtract; division
- * by zero gives 0 and 0. quot and rem must differ from a and b. */
+/* Quotient and remainder of non-negative a and b by shift and subtract; 0 and 0
+ * if b is 0. quot and rem must differ from a and b. */
 TRW_FN void trw_divmod(uint64_t *quot, uint64_t *rem, const uint64_t *a,
                        const uint64_t *b, unsigned n)
 {

@@ -17,7 +17,8 @@ int tri_box_init(tri_box *b)
     return b->fd < 0 ? -1 : 0;
 }
 
-/* Removes the oldest frame; data NULL: there is none. Caller has the lock. */
+/* Removes and returns the oldest frame; its data is NULL if there is none. The
+ * caller has the lock. */
 static tri_box_frame take_oldest(tri_box *b)
 {
     tri_box_frame f = { 0 };
@@ -52,7 +53,7 @@ void tri_box_signal(tri_box *b)
     uint64_t increment = 1;
     ssize_t n;
 
-    /* Fails only if the count is at its limit: then fd is readable already. */
+    /* Fails only if the count is at its maximum: then fd is readable. */
     n = write(b->fd, &increment, sizeof increment);
     (void)n;
 }
@@ -62,7 +63,7 @@ void tri_box_clear(tri_box *b)
     uint64_t count;
     ssize_t n;
 
-    /* EAGAIN: fd is unreadable already. */
+    /* Fails only if the count is 0: then fd is not readable. */
     n = read(b->fd, &count, sizeof count);
     (void)n;
 }

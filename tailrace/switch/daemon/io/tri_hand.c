@@ -1,10 +1,10 @@
-/* Ports without interfaces: a client exchanges their frames.
+/* Ports without interfaces: a client sends and receives their frames.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Such a port sends a frame at the time that the core says. While the client
- * does not take the frames, the port is blocked and its queues build up, as at
- * a busy link. While no client listens its frames are dropped, as if no cable
- * were plugged in.
+ * Such a port sends a frame at the time that the core computes. While the
+ * client does not take the frames, the port is blocked and its queues build up,
+ * as at a busy link. While no client listens, the port's frames are dropped, as
+ * if no cable were plugged in.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -64,7 +64,7 @@ int tri_client_idle(tri_loop *l)
 {
     tr_account account;
 
-    /* Checked in the order in which frames move, so that none is missed. */
+    /* Checked in the order in which frames move, so that no frame is missed. */
     tr_account_read(l->core, &account);
     return account.held_frames == 0 && atomic_load(&l->client_frames) == 0
            && tri_box_count(&l->client_box) == 0;

@@ -1,8 +1,9 @@
 /* Internal declarations shared by the files of this folder.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unless a comment says otherwise, only the loop thread may use the members
- * while it runs; before and after, only the caller of tri_new.
+ * Unless a comment says otherwise, only the loop thread may use the members of
+ * a tri_loop while this thread runs; before and after, only the thread that
+ * called tri_new.
  */
 #ifndef TRI_INTERNAL_H
 #define TRI_INTERNAL_H
@@ -18,10 +19,10 @@
 #include "tri_offload.h"
 #include "tri_pcap.h"
 
-/* Most frames received or sent by one system call. */
+/* Maximum number of frames received or sent by one system call. */
 #define TRI_BATCH 64u
-/* Distance of two receive buffers; it is no power of two, so that the starts
- * of frames are not all in the same cache sets. */
+/* Distance of two receive buffers; not a power of two, so that the starts of
+ * frames are not all in the same cache sets. */
 #define TRI_STRIDE (TR_MAX_FRAME + 240u)
 /* Free bytes in front of a received frame, for a VLAN tag. */
 #define TRI_HEADROOM 64u
@@ -38,7 +39,7 @@ static inline uint64_t tr_ns_ceil(uint64_t ps)
                           : ps / TR_PS_PER_NS + (ps % TR_PS_PER_NS != 0);
 }
 
-/* A counter that one thread writes and others read. */
+/* A counter that one thread writes and other threads read. */
 typedef _Atomic uint64_t tri_counter;
 
 static inline void tri_add(tri_counter *c, uint64_t n)
@@ -67,13 +68,13 @@ static inline uint64_t tri_get(const tri_counter *c)
 
 /* Why a port waits before it sends. */
 typedef enum tri_wait {
-    TRI_WAIT_NOT,             /* it does not wait */
+    TRI_WAIT_NOT,             /* the port does not wait */
     TRI_WAIT_SOCKET,          /* the send buffer is full: waits for EPOLLOUT */
     TRI_WAIT_RETRY            /* the driver or the peer refused a frame: waits
                                * until tri_port.retry_ns */
 } tri_wait;
 
-/* A frame as the kernel delivers it, with offloads not yet completed. */
+/* A frame from the kernel, before its offloads are completed in software. */
 typedef struct tri_rx_frame {
     struct virtio_net_hdr vnet;
     uint8_t *data;
@@ -81,19 +82,20 @@ typedef struct tri_rx_frame {
     uint16_t tpid, tci;
     bool tagged;              /* the kernel has removed its VLAN tag */
     bool outgoing;            /* this host sent it */
-    bool queued;              /* it is truncated here; the socket's queue has
-                               * a complete copy */
-    bool lost, too_long;      /* it is incomplete and will be dropped, because
-                               * it was lost or is too long */
-    bool skip;                /* it is ignored, as its complete copy was lost */
-    bool super_frame;         /* it must be cut into segments */
+    bool queued;              /* truncated here; the socket's queue has a
+                               * complete copy */
+    bool lost, too_long;      /* incomplete and to be dropped, because bytes
+                               * were lost or the frame is too long */
+    bool skip;                /* to be ignored: the complete copy was lost */
+    bool super_frame;         /* to be cut into segments */
 } tri_rx_frame;
 
 /* Receive ring shared with the kernel; memory NULL: no ring, frames are read by
  * system calls. */
 typedef struct tri_ring {
     uint8_t *memory;
-    uint32_t slots, at;       /* number of slots; index of the oldest frame's */
+    uint32_t slots, at;       /* number of slots; index of the slot with the
+                               * oldest frame */
 } tri_ring;
 
 typedef struct tri_port {
@@ -108,14 +110,14 @@ typedef struct tri_port {
     /* Frames to send, in order: a ring buffer; its size is a power of two. */
     tr_out *fifo;
     uint32_t fifo_size, fifo_head, fifo_count;
-    bool active;              /* it is listed in tri_loop.active */
-    bool for_client;          /* it has no interface (tri_hand.c) */
+    bool active;              /* the port is listed in tri_loop.active */
+    bool for_client;          /* the port has no interface (tri_hand.c) */
     tri_wait wait;
     uint64_t retry_ns;        /* when to try again (TRI_WAIT_RETRY) */
     uint32_t retries;         /* number of retries of the frame at the head */
     uint32_t refused_bytes;   /* frames of this length or more were refused;
-                               * 0: none were */
-    uint64_t refused_ns;      /* when a frame was last refused for good */
+                               * 0: no frame was refused */
+    uint64_t refused_ns;      /* when a frame was last dropped as refused */
 } tri_port;
 
 /* Ring buffer ("box") of frames that Python will take. */
@@ -129,7 +131,8 @@ typedef struct tri_box {
     tri_box_frame ring[TRI_BOX_FRAMES];
     uint32_t head, count;
     uint64_t bytes;
-    int fd;                   /* eventfd, readable while it may have frames */
+    int fd;                   /* eventfd, readable while the ring may have
+                               * frames */
 } tri_box;
 
 /* Buffers for a batch of received frames. */
@@ -157,9 +160,9 @@ struct tri_loop {
     tri_port *active[TR_MAX_PORTS];   /* ports with frames to send */
     uint32_t n_active;
     uint64_t core_next_ns;    /* time of the core's next event */
-    uint64_t armed_ns;        /* when the timer expires; TR_NEVER: it is off */
+    uint64_t armed_ns;        /* when the timer expires; TR_NEVER: never */
     bool spin;                /* the loop polls next time and does not sleep */
-    bool may_spin;            /* spinning is allowed: there is a second
+    bool may_spin;            /* polling is allowed: there is a second
                                * processor */
     bool again;               /* the core has work now: do not sleep */
     void **done;              /* slots (tr_out.slot) to release to the core */
@@ -186,7 +189,7 @@ enum { TRI_EV_WAKE, TRI_EV_TIMER, TRI_EV_LINK, TRI_EV_RX, TRI_EV_TX };
 tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
                         char *err);
 /* Reopens the sockets of p on another interface with the same kind of link
- * header; -1 if that fails: p is unchanged. */
+ * header; -1 if that fails, and p is unchanged. */
 int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex);
 void tri_port_close(tri_port *p);
 /* Writes the line "WHAT NAME: MESSAGE" to err, with the message of the errno
@@ -210,8 +213,8 @@ void tri_rx_port(tri_loop *l, tri_port *p);
  * kernel refuses, or slots is 0, r->memory is NULL. */
 void tri_ring_open(tri_ring *r, int fd, uint32_t slots);
 void tri_ring_close(tri_ring *r);
-/* Describes the oldest frames, at most `most`, and returns how many. They stay
- * in the ring until tri_ring_release. */
+/* Describes the oldest frames, at most `most`, and returns their number. They
+ * stay in the ring until tri_ring_release. */
 uint32_t tri_ring_look(const tri_ring *r, tri_rx_frame *frames, uint32_t most);
 void tri_ring_release(tri_ring *r, uint32_t n);
 
@@ -221,8 +224,8 @@ void tri_ring_release(tri_ring *r, uint32_t n);
 
 /* Queues a frame of the core to be sent at o->time_ps. Lock held. */
 void tri_tx_put(tri_loop *l, const tr_out *o);
-/* Sends the frames that are due on all ports. Takes the lock to release them.
- * Returns when the next frame is due; TR_NEVER if none waits for its time. */
+/* Sends the frames that are due on all ports, and takes the lock to release
+ * them. Returns the time of the next due frame; TR_NEVER if there is none. */
 uint64_t tri_tx_flush(tri_loop *l);
 /* To be called when p's socket accepts frames again, or p goes down. */
 void tri_tx_ready(tri_loop *l, tri_port *p);
@@ -233,17 +236,17 @@ void tri_tx_abandon(tri_loop *l);
 
 /* Opens the socket that reports changes of interfaces; -1 with errno. */
 int tri_link_open(void);
-/* Asks the kernel for the present state of p's interface; tri_link_read handles
- * the answer. */
+/* Requests the state of p's interface from the kernel; tri_link_read handles
+ * the reply. */
 void tri_link_query(tri_loop *l, tri_port *p);
 /* Handles all pending messages of the link socket. */
 void tri_link_read(tri_loop *l);
-/* Sets the state of p, and that of the core's port, if it has changed. */
+/* Sets the state of p, and of the core's port, if the state has changed. */
 void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
 
 /* tri_box.c */
 
-/* Returns -1 with errno on failure; tri_box_free must be called also then. */
+/* Returns -1 with errno on failure; tri_box_free must be called even then. */
 int tri_box_init(tri_box *b);
 void tri_box_free(tri_box *b);
 /* Drops all frames of the box. */
@@ -261,8 +264,8 @@ void tri_box_clear(tri_box *b);
 
 /* tri_loop.c */
 
-/* Takes the core's lock, which tr_switch_unlock releases; lets control calls
- * that wait for the lock go first. */
+/* Takes the core's lock, which tr_switch_unlock releases. Control calls that
+ * wait for the lock take it first. */
 void tri_lock(tri_loop *l);
 /* Runs the core up to now and collects the frames that it sends. Lock held. */
 void tri_run_core(tri_loop *l);

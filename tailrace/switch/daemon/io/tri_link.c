@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A port is up when its interface is administratively up and has carrier
- * (IFF_UP and IFF_RUNNING; the kernel reports the latter when frames really
- * leave, a moment after the carrier appeared). When an interface is deleted, or
- * moved into another network namespace, its port is down until an interface of
- * the same name appears, which is then opened for the port.
+ * (IFF_UP and IFF_RUNNING; the kernel sets IFF_RUNNING when frames can leave,
+ * shortly after the carrier appears). When an interface is deleted, or moved
+ * into another network namespace, its port is down until an interface of the
+ * same name appears. That interface is then opened for the port.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 int tri_link_open(void)
 {
-    struct sockaddr_nl at = {
+    struct sockaddr_nl address = {
         .nl_family = AF_NETLINK,
         .nl_groups = RTMGRP_LINK,
     };
@@ -29,7 +29,7 @@ int tri_link_open(void)
 
     if (fd < 0)
         return -1;
-    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         int error = errno;
 
         close(fd);
@@ -41,7 +41,7 @@ int tri_link_open(void)
 
 void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
 {
-    bool was = TRI_READ(p, up) != 0;
+    bool was_up = TRI_READ(p, up) != 0;
 
     if (deleted && !TRI_READ(p, deleted)) {
         struct epoll_event unused = { 0 };
@@ -51,11 +51,11 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
         epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, p->rx_fd, &unused);
         up = false;
     }
-    if (up == was)
+    if (up == was_up)
         return;
     TRI_PUT(p, up, up);
     if (!up)
-        tri_tx_ready(l, p);   /* so that its waiting frames are dropped */
+        tri_tx_ready(l, p);   /* drops the frames that wait at the port */
     tri_lock(l);
     tr_port_up(l->core, p->number, up);
     tr_switch_unlock(l->core);
@@ -69,8 +69,8 @@ void tri_link_query(tri_loop *l, tri_port *p)
     struct {
         struct nlmsghdr head;
         struct ifinfomsg body;
-    } ask = {
-        .head.nlmsg_len = sizeof ask,
+    } request = {
+        .head.nlmsg_len = sizeof request,
         .head.nlmsg_type = RTM_GETLINK,
         .head.nlmsg_flags = NLM_F_REQUEST,
         .body.ifi_family = AF_UNSPEC,
@@ -79,13 +79,13 @@ void tri_link_query(tri_loop *l, tri_port *p)
 
     if (ifindex == 0)
         return;               /* the kernel will report a new interface */
-    /* The kernel has queued the answer when send returns. If it does not answer
-     * the port keeps its state. */
-    (void)send(l->link_fd, &ask, sizeof ask, 0);
+    /* The kernel has queued the reply when send returns. Without a reply the
+     * port keeps its state. */
+    (void)send(l->link_fd, &request, sizeof request, 0);
 }
 
 /* Opens a new interface for the port whose deleted interface had the same name.
- * If that fails, the next report about the interface tries again. */
+ * If that fails, it is called again at the next report about the interface. */
 static void attach(tri_loop *l, tri_port *p, int ifindex)
 {
     struct epoll_event e = {
@@ -144,7 +144,7 @@ static void handle(tri_loop *l, const struct nlmsghdr *h)
     }
     if (h->nlmsg_type != RTM_NEWLINK && h->nlmsg_type != RTM_DELLINK)
         return;
-    /* Bridges report their ports with another address family: ignored. */
+    /* Reports of bridges about their ports have another address family. */
     if (h->nlmsg_len < NLMSG_LENGTH(sizeof *m) || m->ifi_family != AF_UNSPEC)
         return;
     update(l, m->ifi_index, name_in(h), m->ifi_flags,

@@ -20,12 +20,12 @@
 
 #include "tri_internal.h"
 
-/* Longest time for which the loop lets control calls take the lock first. */
+/* Maximum time for which the loop lets control calls take the lock first. */
 #define YIELD_NS UINT64_C(200000)
-/* Longest time for which the loop polls for work instead of sleeping. Waking up
- * takes some 30 us, so after a sleep shorter than this the loop polls the next
- * time; if it has polled for this long, it sleeps. While polling it yields the
- * processor to other threads. */
+/* Maximum time for which the loop polls for work instead of sleeping. Waking up
+ * takes some 30 us. So after a sleep shorter than SPIN_NS, the loop polls the
+ * next time, and sleeps only after SPIN_NS without work. While it polls, it
+ * yields the processor to other threads. */
 #define SPIN_NS UINT64_C(50000)
 #define EVENTS 64
 
@@ -49,8 +49,8 @@ static uint64_t clock_ps(void *loop)
 
 void tri_lock(tri_loop *l)
 {
-    /* A mutex favours the running thread: without this a busy loop would take
-     * the lock again before a control call that has been woken can. */
+    /* A mutex favours the running thread: without this wait, a busy loop would
+     * take the lock again before a woken control call can take it. */
     if (tr_switch_contended(l->core)) {
         uint64_t until = tri_now(l) + YIELD_NS;
 
@@ -84,16 +84,16 @@ void tri_run_core(tri_loop *l)
 }
 
 /* Sets the timer so that the loop wakes up at `due` (ns since tri_new). A timer
- * that fires too early does no harm, so it is only moved to an earlier time. */
+ * that expires earlier does no harm and is left unchanged. */
 static void arm(tri_loop *l, uint64_t due, uint64_t now)
 {
     struct itimerspec t = { 0 };
-    uint64_t at = due + l->epoch_ns;
+    uint64_t expiry = due + l->epoch_ns;
 
     if (due == TR_NEVER || (l->armed_ns > now && l->armed_ns <= due))
         return;
-    t.it_value.tv_sec = (time_t)(at / 1000000000u);
-    t.it_value.tv_nsec = (long)(at % 1000000000u);
+    t.it_value.tv_sec = (time_t)(expiry / 1000000000u);
+    t.it_value.tv_nsec = (long)(expiry % 1000000000u);
     if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL) == 0)
         l->armed_ns = due;
 }
@@ -133,7 +133,7 @@ static void dispatch(tri_loop *l, const struct epoll_event *e)
 }
 
 /* Polls for events without sleeping, until `due` or for SPIN_NS. Returns the
- * number of events; 0 if there are none. */
+ * number of events. */
 static int poll_events(tri_loop *l, struct epoll_event *events, uint64_t due)
 {
     uint64_t now = tri_now(l), end = now + SPIN_NS;
@@ -279,7 +279,7 @@ static int attach_ports(tri_loop *l)
     for (uint32_t i = 0; i < l->n_ports; i++) {
         tri_port *p = l->list[i];
 
-        /* The core's ports are up at first; so a report that a port is down
+        /* The core's ports are up initially, so a report that a port is down
          * is a change. */
         TRI_PUT(p, up, 1);
         if (p->for_client)
@@ -302,7 +302,7 @@ int tri_start(tri_loop *l, char *err)
     if (attach_ports(l) != 0)
         error = errno;
     if (error == 0) {
-        /* Signals are handled by the thread that started this one. */
+        /* The new thread blocks all signals; other threads handle them. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         error = pthread_create(&l->thread, NULL, run, l);
@@ -322,7 +322,7 @@ void tri_wake(tri_loop *l)
     uint64_t increment = 1;
     ssize_t n = write(l->wake_fd, &increment, sizeof increment);
 
-    (void)n;                  /* it fails only if it is readable already */
+    (void)n;                  /* fails only if wake_fd is readable already */
 }
 
 void tri_stop(tri_loop *l)

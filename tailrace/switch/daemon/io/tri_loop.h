@@ -1,12 +1,12 @@
 /* Public interface of the real-time front end: sockets around a switch core.
  * SPDX-License-Identifier: Apache-2.0
  *
- * One thread owns all sockets. It passes frames received on AF_PACKET sockets
- * to a tr_switch, and sends the frames of the switch at the times it returns.
- * The switch sees frames exactly as they are on the wire: VLAN tags that the
- * kernel has removed are put back, checksums left to hardware are completed,
- * offloaded super-frames are cut into segments. Interfaces without a link
- * header work, too.
+ * One thread uses all sockets. It passes frames received on AF_PACKET sockets
+ * to a tr_switch, and sends the frames of the switch at the times that the
+ * switch computes. The switch receives frames exactly as they are on the wire:
+ * VLAN tags that the kernel has removed are inserted again, checksums left to
+ * hardware are completed, offloaded super-frames are cut into segments.
+ * Interfaces without a link header work, too.
  *
  * Sending never drops a frame because a buffer is full: the port is blocked in
  * the core, whose queues then build up, until the socket accepts frames again.
@@ -30,8 +30,8 @@
 
 #define TRI_ERROR_BYTES 256u
 #define TRI_NO_CPU_PORT 0xffffffffu
-/* Most frames, and most bytes of frames, that wait for tri_packet_in; the same
- * limits apply to tri_client_take. */
+/* Maximum number of frames, and of their bytes, that wait for tri_packet_in;
+ * the same limits apply to tri_client_take. */
 #define TRI_BOX_FRAMES 4096u
 #define TRI_BOX_BYTES 33554432u
 
@@ -39,9 +39,9 @@ typedef struct tri_loop tri_loop;
 
 /* State and counters of one port; every counter only grows. */
 typedef struct tri_port_info {
-    uint64_t up;              /* 1: it is administratively up and has carrier */
+    uint64_t up;              /* 1: administratively up, and has carrier */
     uint64_t deleted;         /* 1: the interface no longer exists */
-    uint64_t blocked;         /* 1: it waits until the socket accepts frames */
+    uint64_t blocked;         /* 1: waits until the socket accepts frames */
     uint64_t rx_packets;      /* frames delivered to the core */
     uint64_t rx_bytes;
     uint64_t tx_packets;      /* frames that the kernel accepted */
@@ -51,27 +51,28 @@ typedef struct tri_port_info {
     uint64_t rx_own;          /* ignored: frames that this host sent */
     uint64_t rx_too_long;     /* dropped: longer than TR_MAX_FRAME */
     uint64_t rx_offload;      /* dropped: offload that software cannot undo */
-    uint64_t rx_refused;      /* dropped: the core did not accept it */
+    uint64_t rx_refused;      /* dropped: not accepted by the core */
     uint64_t checksums;       /* received frames whose checksum was completed */
     uint64_t super_frames;    /* offloaded frames cut into segments */
-    uint64_t tags;            /* received frames whose VLAN tag was put back */
+    uint64_t tags;            /* received frames whose VLAN tag was inserted
+                               * again */
     uint64_t tx_down;         /* dropped: interface down or deleted */
     uint64_t tx_too_long;     /* dropped: longer than the MTU */
     uint64_t tx_invalid;      /* dropped: shorter than the link header */
-    uint64_t tx_refused;      /* dropped: driver or peer refuses such frames */
+    uint64_t tx_refused;      /* dropped: refused by the driver or the peer */
     uint64_t tx_errors;       /* dropped: any other error of the kernel */
     uint64_t tx_waits;        /* how often the port had to wait */
     uint64_t pcap_errors;     /* errors of capture files; a failed write ends
                                * the capture */
 } tri_port_info;
 
-/* Creates a loop for core. cpu_port: port whose frames tri_packet_in()
+/* Creates a loop for `core`. cpu_port: port whose frames tri_packet_in()
  * returns, or TRI_NO_CPU_PORT. pcap_dir: folder for capture files
  * <interface>_in.pcap and <interface>_out.pcap, or NULL. ring_slots: slots of
  * each port's receive ring in memory shared with the kernel; 0: no ring. */
 tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
-/* Opens interface ifname as port; only before tri_start. */
+/* Opens interface ifname for a port; only before tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
 /* Creates all remaining ports without interfaces, whose frames a client
  * exchanges (tri_client_*); only before tri_start. */
@@ -84,10 +85,10 @@ void tri_stop(tri_loop *l);
  */
 void tri_free(tri_loop *l);
 
-/* The present time in ns since tri_new. */
+/* The current time in ns since tri_new. */
 uint64_t tri_now(const tri_loop *l);
-/* Delivers a frame to the core as received on port now. Returns the core's
- * result (TR_OK or a negative error). */
+/* Delivers a frame to the core as if received on the port now. Returns the
+ * core's result (TR_OK or a negative error). */
 int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len);
 /* An eventfd that is readable while packet-ins or digests may be pending. */
 int tri_events_fd(const tri_loop *l);
@@ -104,10 +105,10 @@ int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
 
 /* Ports without interfaces ("such ports" below). */
 
-/* Delivers a frame to the core as received now on such a port, which drops it
- * while it is down, or on the CPU port. origin: id of the frame and of all
- * frames that the core makes of it (0: none). Returns the core's result, or
- * TR_ERANGE when there is no such port. */
+/* Delivers a frame to the core as if received now on such a port, or on the CPU
+ * port. A port that is down drops the frame. origin: id of the frame and of all
+ * frames that result from it (0: none). Returns the core's result, or TR_ERANGE
+ * if there is no such port. */
 int tri_client_give(tri_loop *l, uint32_t port, const uint8_t *data,
                     uint32_t len, uint32_t origin);
 /* Sets whether the frames that such ports send wait for tri_client_take (on) or
@@ -117,8 +118,8 @@ void tri_client_listen(tri_loop *l, int on);
 int tri_client_fd(const tri_loop *l);
 /* Makes tri_client_fd unreadable until the next frame. */
 void tri_client_clear(tri_loop *l);
-/* Removes the oldest frame that such a port sent, as tri_packet_in does; also
- * writes its port and origin. */
+/* Like tri_packet_in, for the oldest frame that such a port sent; also writes
+ * its port and origin. */
 int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
                         uint32_t *origin);
 /* The number of frames that wait for tri_client_take. */

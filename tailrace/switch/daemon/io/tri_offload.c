@@ -62,7 +62,7 @@ static uint64_t sum_bytes(const uint8_t *p, uint32_t len, uint64_t sum)
     return sum;
 }
 
-/* Folds sum and returns its complement, in the byte order for memcpy. */
+/* Folds sum and returns its complement, to be copied to a frame unchanged. */
 static uint16_t finish(uint64_t sum)
 {
     while (sum >> 16)
@@ -104,9 +104,9 @@ static int64_t find_ip(const uint8_t *f, uint32_t len, tri_link link)
     return -1;
 }
 
-/* Finds the transport header after the IPv6 header at c->l3; returns its
- * protocol or -1. Does not skip fragment headers, as fragments are never
- * super-frames. */
+/* Sets c->l4 to the offset of the transport header after the IPv6 header at
+ * c->l3; returns its protocol or -1. Does not skip fragment headers, since
+ * fragments are never super-frames. */
 static int skip_ipv6(tri_cut *c)
 {
     uint32_t at = c->l3 + 40;
@@ -164,7 +164,7 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
     } else if (type != VIRTIO_NET_HDR_GSO_UDP_L4 || proto != PROTO_UDP) {
         return -1;
     }
-    /* A tunnel: h describes the inner header, but c->l4 is the outer one. */
+    /* In a tunnel h describes the inner transport header, c->l4 the outer. */
     if ((h->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) && h->csum_start != c->l4)
         return -1;
     least = c->l4 + (c->tcp ? TCP_MIN_BYTES : UDP_BYTES);
@@ -210,8 +210,8 @@ static void fix_ip(const tri_cut *c, uint8_t *out, uint32_t len)
     memcpy(ip + 10, &sum, 2);
 }
 
-/* Sets sequence number and flags of a TCP segment: only the first may have CWR,
- * only the last FIN and PSH. */
+/* Sets sequence number and flags of a TCP segment: only the first segment may
+ * have CWR, only the last segment FIN and PSH. */
 static void fix_tcp(const tri_cut *c, uint8_t *tcp, bool last)
 {
     uint32_t seq = (uint32_t)get16(tcp + 4) << 16 | get16(tcp + 6);

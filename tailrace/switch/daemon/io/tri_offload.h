@@ -1,9 +1,9 @@
 /* Completes in software what hosts leave to NICs: checksums, segments, tags.
  * SPDX-License-Identifier: Apache-2.0
  *
- * These functions work on frames in memory and have no other state. A frame's
- * virtio_net_hdr, which PACKET_VNET_HDR provides, says what is to be done
- * (virtio 1.2 §5.1.6, in the byte order of the machine).
+ * These functions change frames in memory and have no other state. A frame's
+ * virtio_net_hdr, which PACKET_VNET_HDR provides, describes the work that is
+ * left to do (virtio 1.2 §5.1.6, in the byte order of the machine).
  */
 #ifndef TRI_OFFLOAD_H
 #define TRI_OFFLOAD_H
@@ -34,23 +34,24 @@ typedef struct tri_cut {
 } tri_cut;
 
 /* Completes the checksum over the bytes from `start` on. The checksum field, at
- * start + offset, has the sum of the pseudo header already. Returns 0, or -1
- * when the field is outside the frame, which is then unchanged. */
+ * start + offset, contains the sum of the pseudo header. Returns 0, or -1 if
+ * the field is outside the frame; the frame is then unchanged. */
 int tri_checksum(uint8_t *frame, uint32_t len, uint32_t start,
                  uint32_t offset);
 
-/* Prepares to cut the super-frame `frame` described by h. Returns 0, or -1
- * when this code cannot cut it. */
+/* Prepares to cut the super-frame `frame` described by h. Returns 0, or -1 if
+ * the kind of the frame is not supported or its headers are invalid. */
 int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
                   const struct virtio_net_hdr *h, tri_link link);
 
-/* Writes the next segment to out, complete with lengths and checksums.
- * Returns its length, 0 after the last. out holds c->payload + c->step
- * bytes. */
+/* Writes the next segment to out, with lengths and checksums. Returns its
+ * length, or 0 after the last segment. out must have space for c->payload +
+ * c->step bytes. */
 uint32_t tri_cut_next(tri_cut *c, uint8_t *out);
 
-/* Inserts a VLAN tag after the two MAC addresses by moving them 4 bytes to the
- * front. Returns the new start. The frame must have at least 12 bytes. */
+/* Inserts a VLAN tag after the two MAC addresses, which move 4 bytes to the
+ * front. Returns the new start of the frame. The frame must have at least 12
+ * bytes. */
 uint8_t *tri_tag(uint8_t *frame, uint16_t tpid, uint16_t tci);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct tri_pcap {
     FILE *file;
-    bool dirty;               /* written to since the last flush */
+    bool dirty;               /* data was written since the last flush */
 };
 
 tri_pcap *tri_pcap_open(const char *path, uint32_t link_type)

@@ -11,7 +11,7 @@
 
 typedef struct tri_pcap tri_pcap;
 
-/* Link types of that format. */
+/* Link types of the libpcap format. */
 enum { TRI_PCAP_ETHERNET = 1, TRI_PCAP_RAW_IP = 101 };
 
 /* Creates or truncates a file; NULL with errno set on failure. */

@@ -25,7 +25,8 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
-/* Socket buffer for bursts while the loop is busy, with kernel overhead. */
+/* Size of a receive socket's buffer, with the kernel's overhead per frame; it
+ * takes up bursts while the loop is busy. */
 #define RX_BUFFER_BYTES (8 << 20)
 
 void tri_fail(char *err, const char *what, const char *name, int error)
@@ -39,17 +40,18 @@ void tri_fail(char *err, const char *what, const char *name, int error)
     snprintf(err, TRI_ERROR_BYTES, "%s %s: %s", what, name, why);
 }
 
-static int option(int fd, int name, int value)
+static int set_option(int fd, int name, int value)
 {
     return setsockopt(fd, SOL_PACKET, name, &value, sizeof value);
 }
 
-/* Opens a raw packet socket bound to ifindex: for receiving, with a ring of
- * `slots` slots, if protocol is not 0; else for sending. -1 with errno. */
+/* Opens a raw packet socket bound to ifindex. If protocol is 0, the socket only
+ * sends; otherwise it receives, into a ring of `slots` slots. Returns -1 with
+ * errno set on failure. */
 static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
                       uint32_t slots)
 {
-    struct sockaddr_ll at = {
+    struct sockaddr_ll address = {
         .sll_family = AF_PACKET,
         .sll_protocol = htons(protocol),
         .sll_ifindex = ifindex,
@@ -66,22 +68,23 @@ static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
         };
         int bytes = RX_BUFFER_BYTES;
 
-        if (option(fd, PACKET_AUXDATA, 1) != 0
-            || option(fd, PACKET_VNET_HDR, 1) != 0
+        if (set_option(fd, PACKET_AUXDATA, 1) != 0
+            || set_option(fd, PACKET_VNET_HDR, 1) != 0
             || setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
                           sizeof all) != 0)
             goto fail;
-        /* Both may fail (old kernel, no CAP_NET_ADMIN): outgoing frames are
-         * also recognised by their type, and a smaller buffer works, too. */
-        (void)option(fd, PACKET_IGNORE_OUTGOING, 1);
+        /* The next two options may fail (old kernel, no CAP_NET_ADMIN):
+         * outgoing frames are also recognised by their type, and a smaller
+         * buffer suffices. */
+        (void)set_option(fd, PACKET_IGNORE_OUTGOING, 1);
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
                        sizeof bytes) != 0)
             (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
         tri_ring_open(ring, fd, slots);
     }
-    if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0)
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
-    /* (bind works also if the interface is down; then the first read fails) */
+    /* bind also succeeds while the interface is down; the first read fails. */
 fail:
     {
         int error = errno;

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A slot has space for an ordinary Ethernet frame. A longer frame (super-frame
- * or jumbo frame) is truncated in its slot, and complete in the queue of the
- * socket (PACKET_COPY_THRESH), from which it is received in the same order.
- * TPACKET_V3 was tried: it delivers whole blocks, partly filled ones after a
- * millisecond, and so delays the frames of a quiet port by that time.
+ * or jumbo frame) is truncated in its slot; the socket's queue has the complete
+ * frame (PACKET_COPY_THRESH). Ring and queue have the same order.
+ * TPACKET_V3 delivers whole blocks, and partly filled blocks only after a
+ * millisecond, so it would delay the frames of a quiet port.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -30,32 +30,34 @@ static struct tpacket2_hdr *slot(const tri_ring *r, uint32_t i)
 void tri_ring_open(tri_ring *r, int fd, uint32_t slots)
 {
     const uint32_t per_block = BLOCK_BYTES / SLOT_BYTES;
-    struct tpacket_req ask = {
+    struct tpacket_req request = {
         .tp_block_size = BLOCK_BYTES,
         .tp_block_nr = (slots + per_block - 1) / per_block,
         .tp_frame_size = SLOT_BYTES,
     };
-    int version = TPACKET_V2, any = 1;
+    int version = TPACKET_V2, threshold = 1;
     void *memory;
 
     *r = (tri_ring){ 0 };
-    ask.tp_frame_nr = ask.tp_block_nr * per_block;
+    request.tp_frame_nr = request.tp_block_nr * per_block;
     if (slots == 0
         || setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version,
                       sizeof version) != 0
-        || setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &any, sizeof any)
-               != 0
-        || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ask, sizeof ask) != 0)
+        || setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &threshold,
+                      sizeof threshold) != 0
+        || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request,
+                      sizeof request) != 0)
         return;
-    memory = mmap(NULL, (size_t)ask.tp_frame_nr * SLOT_BYTES,
+    memory = mmap(NULL, (size_t)request.tp_frame_nr * SLOT_BYTES,
                   PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) {
-        ask = (struct tpacket_req){ 0 };
-        (void)setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ask, sizeof ask);
+        request = (struct tpacket_req){ 0 };
+        (void)setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request,
+                         sizeof request);
         return;
     }
     r->memory = memory;
-    r->slots = ask.tp_frame_nr;
+    r->slots = request.tp_frame_nr;
 }
 
 void tri_ring_close(tri_ring *r)

@@ -64,7 +64,7 @@ void tri_rx_free(tri_rx *rx)
     free(rx->frames);
 }
 
-/* The kernel's metadata of a received frame; NULL: there is none. */
+/* The kernel's metadata of a received frame; NULL if there is none. */
 static const struct tpacket_auxdata *auxdata_of(struct msghdr *m)
 {
     struct cmsghdr *c;
@@ -197,7 +197,7 @@ static int receive(tri_loop *l, tri_port *p, uint32_t most)
     }
     n = recvmmsg(p->rx_fd, l->rx.msgs, most, MSG_DONTWAIT, NULL);
     /* EINVAL: a virtio header cannot describe the frame's offload; the frame is
-     * lost. ENETDOWN, ENODEV: ignored here, the link socket reports it. */
+     * lost. ENETDOWN, ENODEV: ignored here; the netlink socket reports them. */
     if (n < 0 && errno == EINVAL)
         TRI_COUNT(p, rx_offload, 1);
     return n;
@@ -212,14 +212,14 @@ static uint32_t from_socket(tri_loop *l, tri_port *p)
     return n < 0 ? 0 : (uint32_t)n;
 }
 
-/* Receives from the socket's queue those of the n frames of the ring that were
- * truncated there (`queued` of them). Returns how many frames come before the
- * first that was not received. */
+/* Of n frames of the ring, `queued` are truncated: receives these completely
+ * from the socket's queue. Returns the number of frames before the first that
+ * could not be received. */
 static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
                                uint32_t queued)
 {
     int taken = receive(l, p, queued), next = 0;
-    bool gone = taken < 0 && (errno == EINVAL || errno == EAGAIN);
+    bool first_lost = taken < 0 && (errno == EINVAL || errno == EAGAIN);
 
     for (uint32_t i = 0; i < n; i++) {
         tri_rx_frame *f = &l->rx.frames[i];
@@ -230,9 +230,9 @@ static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
         if (next < taken) {
             from_message(&l->rx, (uint32_t)next++, f);
             f->outgoing = outgoing; /* known only from the ring */
-        } else if (gone) {
+        } else if (first_lost) {
             f->skip = true;
-            gone = false;
+            first_lost = false;
         } else {
             return i;
         }
@@ -247,7 +247,7 @@ static uint32_t from_ring(tri_loop *l, tri_port *p)
 
     if (n == 0) {
         /* Clears the error that a socket has while its interface is down; the
-         * link socket reports the state. A frame in the socket's queue whose
+         * netlink socket reports the state. A frame in the socket's queue whose
          * slot is not ready yet stays there. */
         int error;
         socklen_t size = sizeof error;
@@ -273,7 +273,8 @@ void tri_rx_port(tri_loop *l, tri_port *p)
 
         if (!prepare(p, f))
             continue;
-        if (tr_switch_contended(l->core)) { /* a frame may take long */
+        /* Processing a frame may take long: waiting threads get the lock. */
+        if (tr_switch_contended(l->core)) {
             tr_switch_unlock(l->core);
             tri_lock(l);
         }

@@ -5,13 +5,15 @@
  *   EAGAIN    the send buffer is full, for example because a queueing
  *             discipline delays our frames: wait for EPOLLOUT.
  *   ENOBUFS   the queueing discipline, the driver or the peer's backlog is
- *             full. While the kernel still has frames of ours (SIOCOUTQ) they
- *             will leave: try again later, without limit. If it has none, the
- *             frame itself may be the reason (a veth peer with a smaller MTU
- *             reports this error): after a few tries it is dropped, and for a
- *             while frames of that length or more are tried only once.
+ *             full. While the kernel still has frames of this socket (SIOCOUTQ)
+ *             they will leave: try again later, without limit. If the kernel
+ *             has none, the frame itself may be the reason (a veth peer with a
+ *             smaller MTU reports this error): after a few tries the frame is
+ *             dropped, and for a while frames of at least its length are tried
+ *             only once.
  *   others    the frame cannot be sent: it is dropped and counted by reason.
- * While a port waits it is blocked in the core, whose queues then build up.
+ * While a port waits, the core sends no more frames from it, so that the core's
+ * queues build up.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -25,9 +27,10 @@
 #include "tri_internal.h"
 
 enum {
-    FIFO_START = 128,         /* initial size of a port's ring, in frames */
+    FIFO_START = 128,         /* initial frames in a port's send ring */
     RETRY_NS = 100 * 1000,    /* first wait after ENOBUFS */
-    RETRIES = 6,              /* waits, each twice the last: 6.3 ms in total */
+    RETRIES = 6,              /* number of waits, each twice as long as the one
+                               * before: 6.3 ms in total */
     RETRY_MAX_SHIFT = 3       /* limits the wait while the kernel has frames */
 };
 /* Time for which a refused length is remembered. */
@@ -43,7 +46,7 @@ static tr_out *nth_of(tri_port *p, uint32_t i)
     return &p->fifo[(p->fifo_head + i) & (p->fifo_size - 1)];
 }
 
-/* Doubles the ring of p; false when out of memory. */
+/* Doubles the send ring of p; false if there is no memory. */
 static bool grow(tri_port *p)
 {
     uint32_t size = p->fifo_size ? p->fifo_size * 2 : FIFO_START;
@@ -245,25 +248,25 @@ static void handle_error(tri_loop *l, tri_port *p, int error)
 }
 
 /* Sends n frames of a port without an interface to the client that takes them.
- * Returns like sendmmsg. */
+ * Returns the number of sent frames, or -1 with errno set, like sendmmsg. */
 static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
-    uint32_t given = 0;
+    uint32_t sent = 0;
 
     if (!atomic_load(&l->client_listens)) {
         errno = ENETDOWN;
         return -1;
     }
-    while (given < n && tri_box_put(&l->client_box, nth_of(p, given)))
-        given++;
-    if (given > 0)
+    while (sent < n && tri_box_put(&l->client_box, nth_of(p, sent)))
+        sent++;
+    if (sent > 0)
         tri_box_signal(&l->client_box);
     errno = ENOBUFS;
-    return given > 0 ? (int)given : -1;
+    return sent > 0 ? (int)sent : -1;
 }
 
-/* Sends the due frames of p until it must wait. Returns when its next frame is
- * due; TR_NEVER when it has none or waits for the socket. */
+/* Sends the due frames of p until p must wait. Returns the time of the next
+ * attempt in ns; TR_NEVER if no frame is left or p waits for the socket. */
 static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
 {
     while (p->fifo_count > 0) {

@@ -39,11 +39,11 @@ Record = tuple[int, ...]
 class _Enabled:
     """One enabled digest.
 
-    `buffer`: messages of the next list; `first_ns`: when its first message arrived here; `made_ns`: when the
-    data plane made it. `sent`: time and messages of unacknowledged lists by list id, oldest first; `cache`:
-    all their messages; `forgotten`: how many messages were evicted from it. `sweep_from_ns`: start of the
-    periodic sweeps; None: each list has its own timeout. A modified `config` also applies to `buffer` and
-    `sent`.
+    `buffer`: messages of the next list. `made_ns`: when the data plane generated the first of these messages;
+    `first_ns`: when this class received it. `sent`: time and messages of unacknowledged lists by list id,
+    oldest first. `cache`: the messages of all lists in `sent`; `forgotten`: how many messages were evicted
+    from `cache`. `sweep_from_ns`: start of the periodic sweeps; None: each list has its own timeout. A
+    modified `config` also applies to `buffer` and `sent`.
     """
 
     plan: DigestPlan
@@ -192,7 +192,7 @@ class Digests:
     def due(self, now_ns: int) -> list[p4r.DigestList]:
         """Returns the lists to send: those with an expired timeout, or full after a change of max_list_size.
 
-        It also removes lists whose acknowledgement has timed out from the cache.
+        Also removes from the cache the lists whose acknowledgement has timed out.
         """
         lists = []
         for enabled in self._enabled.values():

@@ -88,7 +88,7 @@ class EntryStore:
         self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
 
     def set_counts(self, entry: StoredEntry, message: p4r.TableEntry, undo: Undo | None) -> None:
-        """Sets an entry's counts as a TableEntry message says; those of its meter can only be 0."""
+        """Sets an entry's counts from a TableEntry message; counts of a meter can only be set to 0."""
         if message.HasField("counter_data"):
             self.set_counter(entry, message.counter_data, undo)
         if message.HasField("meter_counter_data"):

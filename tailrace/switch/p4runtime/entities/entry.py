@@ -81,7 +81,7 @@ class StoredEntry:
 
     @property
     def weight(self) -> int:
-        """The work of reading it, in entities: each action of a one-shot counts as one more."""
+        """Work of reading the entry, as a number of entities: 1, plus 1 for each action of a one-shot."""
         return len(self.target.actions) + 1 if isinstance(self.target, OneShotSpec) else 1
 
     @property

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexed counters, meters, registers, and parser value sets (P4Runtime specification 9.3, 9.4, 9.6, 9.7)."""
+"""Indexed counters, meters, registers, and parser value sets (P4Runtime specification 9.3, 9.4, 9.6, 9.7).
+
+A plan (schema.py) is an object of P4Info with its index in the program.
+"""
 
 from __future__ import annotations
 
@@ -207,19 +210,22 @@ class Meters(_Arrays[MeterPlan]):
         return undo
 
     def read(self, message: p4r.MeterEntry, out: Responses) -> Work:
-        """Answers one read request. A meter without rates has no `config`; counts are read on request."""
+        """Answers one request of a Read; counts are read only if it sets `counter_data`.
+
+        A meter without rates has no `config` in responses.
+        """
         counted = message.HasField("counter_data")
         for plan in chosen(self._plans, message.meter_id, "meter"):
             for first, count in parts(indexes(plan, message)):
                 colours = self._switch.colours_cells(plan.index, first, count) if counted else []
-                for at, rates in enumerate(self._switch.meter_cells(plan.index, first, count)):
+                for offset, rates in enumerate(self._switch.meter_cells(plan.index, first, count)):
                     entry = out.add().meter_entry
                     entry.meter_id = plan.id
-                    entry.index.index = first + at
+                    entry.index.index = first + offset
                     if rates is not None:
                         fill_config(rates, entry.config)
                     if counted:
-                        fill_colours(colours[at], entry.counter_data)
+                        fill_colours(colours[offset], entry.counter_data)
                 yield ENTITY * count
 
     def carry(self, old: Meters) -> Work:

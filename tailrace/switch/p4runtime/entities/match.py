@@ -37,7 +37,7 @@ class MatchKind(Enum):
     OPTIONAL = "optional"
 
 
-# read as module constants: looking members up in the enum costs time for every field of every entry
+# module constants, as looking up enum members costs time for every field of every entry
 _EXACT, _LPM, _TERNARY, _RANGE, _OPTIONAL = (
     MatchKind.EXACT,
     MatchKind.LPM,
@@ -125,7 +125,7 @@ class _UnknownError(Exception):
 class KeyPlan:
     """How the keys of one table or value set are packed.
 
-    `what`: its name in errors. `by_id`: position and field by field id. `required`: a bit per exact field.
+    `what`: its name in errors. `by_id`: position and field by field id. `required`: bit mask of exact fields.
     """
 
     what: str
@@ -297,14 +297,14 @@ def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
 
 def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The prefixes that cover exactly the numbers from `low` to `high`."""
-    at, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
+    start, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
     full = int.from_bytes(field.full, "big")
-    while at <= last:
-        block = at & -at or full + 1  # size of the largest aligned block that begins here
-        while at + block - 1 > last:
+    while start <= last:
+        block = start & -start or full + 1  # size of the largest aligned block that begins here
+        while start + block - 1 > last:
             block >>= 1
-        yield at.to_bytes(field.nbytes, "big"), (full & ~(block - 1)).to_bytes(field.nbytes, "big")
-        at += block
+        yield start.to_bytes(field.nbytes, "big"), (full & ~(block - 1)).to_bytes(field.nbytes, "big")
+        start += block
 
 
 def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:

@@ -48,7 +48,7 @@ class StoredMember:
     """A member.
 
     handles: its copies in the core
-    groups_by_copies: by number of copies: how many groups have the member so many times
+    groups_by_copies: for each number of copies, how many groups contain so many copies of the member
     references: number of table entries that refer to it
     """
 
@@ -60,7 +60,7 @@ class StoredMember:
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group; `members` by id in ascending order, as in p4lang/PI; `order`: handles of its live members."""
+    """A group; `members` by id in ascending order, as in p4lang/PI; `order`: handles of those that are up."""
 
     handle: int
     max_size: int
@@ -110,7 +110,7 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """The weighted actions of one entry, and their group in the core; `size`: its size (size_semantics)."""
+    """The weighted actions of one entry, and their group in the core; `size`: by size_semantics."""
 
     def __init__(
         self,

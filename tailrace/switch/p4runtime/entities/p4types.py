@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, decode_signed,
 from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
 
 MOST_PARTS = 1 << 16
-"""Most types nested in all types of a P4Info together; a few nested structs could have millions."""
+"""Most types in a P4Info, counting each use in another type; a few nested structs could have millions."""
 _MOST_DEPTH = 32
 """Deepest nesting of a type."""
 

@@ -50,6 +50,8 @@ class ReplicaPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
+    """A group or session; `keys` and `needs`: references to and from it, as in StoredEntry."""
+
     message: p4r.PacketReplicationEngineEntry
     replicas: tuple[ReplicaPlan, ...]
     keys: References = ()
@@ -69,7 +71,7 @@ class ReplicationState:
         self._context = context
         self._groups: dict[int, _Stored] = {}
         self._sessions: dict[int, _Stored] = {}
-        self._in_groups = self._in_sessions = 0  # entities and their replicas
+        self._in_groups = self._in_sessions = 0  # number of entities plus their replicas
 
     def write(self, kind: int, message: p4r.PacketReplicationEngineEntry, undo: Undo | None) -> None:
         """Applies one update.
@@ -215,7 +217,7 @@ class ReplicationState:
                     self._program(key, value)
 
     def in_force(self, request: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
-        """A group or session, with only the replica or backup in use now; None: it does not exist."""
+        """A group or session with only the replicas and backups now in use; None: it does not exist."""
         groups = request.WhichOneof("type") == "multicast_group_entry"
         if groups:
             stored = self._groups.get(request.multicast_group_entry.multicast_group_id)

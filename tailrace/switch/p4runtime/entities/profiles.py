@@ -95,6 +95,7 @@ class ProfileState:
         return target
 
     def _check_style(self, *, one_shot: bool) -> None:
+        """Rejects a one-shot beside members or groups, and members and groups beside a one-shot."""
         if self.one_shots if not one_shot else (self.members or self.groups):
             raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
 
@@ -167,7 +168,7 @@ class ProfileState:
         self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
-        """Uncounts an entry's reference to the target; for a one-shot, deletes its group in the core."""
+        """Removes an entry's reference to the target; for a one-shot, deletes its group in the core."""
         if isinstance(target, MemberSpec):
             self.members[target.member_id].references -= 1
         elif isinstance(target, GroupSpec):
@@ -212,7 +213,7 @@ class ProfileState:
             return
         self._set_action(member, self._member_action(message))
         if undo is not None:
-            # by id: it is another object if the member was deleted and inserted again in the same batch
+            # by id: if the batch deletes and inserts the member again, it becomes another object
             undo.append(lambda: self._set_action(self.members[member_id], before))
 
     def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
@@ -224,7 +225,7 @@ class ProfileState:
         return action
 
     def _references_of(self, action: ActionSpec) -> References:
-        """What the action's parameters refer to by @refers_to."""
+        """The references of the action's parameters (@refers_to)."""
         references = self._context.references
         return () if references is None else references.plan.of_action(action)
 
@@ -279,7 +280,7 @@ class ProfileState:
         self._context.memory.release(memory.COPY * len(handles))
 
     def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
-        """Makes an empty group in the core. `drawn`: it selects at random; `first`: its group_action."""
+        """Makes an empty group in the core. `drawn`: selects at random; `first`: its group_action."""
         call = None if first is None else first.call
         try:
             return self._switch.group_add(self.plan.index, drawn=drawn, first=call)
@@ -453,6 +454,7 @@ class ProfileState:
         self._purge(sorted({*before, *members}))
 
     def _drop_uses(self, members: dict[int, WeightedMember]) -> None:
+        """Counts one group less that uses these members."""
         self._context.copy_changes += len(members)
         for member_id, weighted in members.items():
             uses = self.members[member_id].groups_by_copies
@@ -474,6 +476,7 @@ class ProfileState:
         return watch.port is None or self._context.ports.is_up(watch.port)
 
     def _alive(self, group: StoredGroup) -> Iterator[int]:
+        """Handles of the copies of members that watch no port or a port that is up."""
         for member_id, weighted in group.members.items():
             if self._is_up(weighted.watch):
                 yield from self.members[member_id].handles[: weighted.copies]

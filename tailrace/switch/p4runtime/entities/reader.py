@@ -56,7 +56,7 @@ class TableReader:
         return iter((table,))
 
     def entries(self, message: p4r.TableEntry, out: Responses) -> Work:
-        """Answers a TableEntry request, with all filters of specification 9.1.6; direct resources on request.
+        """Answers a TableEntry request with all its filters (9.1.6) and the direct resources that it selects.
 
         Raises:
             P4RtError: the request is invalid; nothing was added to `out`.
@@ -92,7 +92,7 @@ class TableReader:
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
 
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
-        """Writes an entry's key, target and metadata into an empty message; caches it if it is interned."""
+        """Writes key, target and metadata of an entry into an empty message, cached for interned entries."""
         interned = entry.unchanged_interned()
         if interned is not None and interned.read_entity is not None:
             out.CopyFrom(interned.read_entity)
@@ -122,7 +122,10 @@ class TableReader:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
     def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
-        """The entries of a direct resource request; a given key must exist. None: an entry did not match."""
+        """The entries of a direct resource request; None in place of an entry that does not match.
+
+        `has`: whether a table has the resource. A key in `message` must exist.
+        """
         for table in list(self._chosen(message)):
             if not has(table):
                 if message.table_id:

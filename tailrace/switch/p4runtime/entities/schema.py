@@ -50,7 +50,7 @@ _E = TypeVar("_E", bound="_P4InfoObject")
 
 @dataclass(frozen=True, slots=True)
 class ParamPlan:
-    """A parameter of an action; `names`: translation of its values, if messages give strings, else None."""
+    """A parameter of an action; `names`: translation of its values, if messages contain strings."""
 
     id: int
     name: str
@@ -199,7 +199,7 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         lenient: like simple_switch_grpc, accepts P4Info that seems to be another program's, ignores roles.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: they differ; with the first difference.
+        P4RtError: INVALID_ARGUMENT: they differ; the message has the first difference.
     """
     schema = Schema(info, model, Translations(info.type_info))
     octets = info.SerializeToString()
@@ -256,7 +256,7 @@ def _with_references(schema: Schema) -> Schema:
 def _check_tables(info: p4i.P4Info, model: Model) -> None:
     """Rejects the P4Info of another program: each of the two has tables that the other lacks.
 
-    Tables without a key are ignored: p4c adds some for statements between tables, and not to P4Info.
+    Tables without a key are ignored: p4c adds such tables for statements between tables, but not to P4Info.
     """
     declared = {table.preamble.name for table in info.tables}
     unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.references import References
 
 EXPIRED_SCANS = 16
-"""Calls of the core, each of which scans a part of a table, per search for expired entries."""
+"""Most calls of the core per search for expired entries; each call scans a part of a table."""
 
 
 _Values = tuple[TargetSpec | None, bytes, int, int, "References"]
@@ -66,8 +66,10 @@ class TableState(EntryStore):
         super().__init__(plan, context)
         self._next_expired = 0
         self._model = schema.model
-        plan_ = schema.references
-        self._references = context.references if plan_ is not None and plan_.involves(plan) else None
+        reference_plan = schema.references
+        self._references = (
+            context.references if reference_plan is not None and reference_plan.involves(plan) else None
+        )
         self._interned = schema.interned
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
@@ -284,6 +286,7 @@ class TableState(EntryStore):
             message.idle_timeout_ns,
             needs,
         )
+        # of a constant entry, only meter and counts change
         self._retarget(entry, before if entry.is_const else after)
         if undo is not None:
             undo.append(lambda: self._retarget(entry, before))
@@ -348,7 +351,7 @@ class TableState(EntryStore):
     # ---- helpers ----
 
     def _check_keyless(self) -> None:
-        """Rejects entries of a table without a key; simple_switch_grpc allows one, which all packets hit."""
+        """Rejects entries of a table without a key; simple_switch_grpc accepts one, which all packets hit."""
         if not self._context.lenient:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
@@ -408,7 +411,7 @@ class TableState(EntryStore):
         return parse_action(message.action.action, self.plan.actions, self._what)
 
     def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
-        """The tuples by which an entry can be referred to, and its own references (pins/references.py).
+        """The tuples by which others refer to an entry, and the entry's references (pins/references.py).
 
         Raises:
             P4RtError: INVALID_ARGUMENT: a reference has no target.

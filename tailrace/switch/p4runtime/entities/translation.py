@@ -102,7 +102,7 @@ class Translations:
                 names.sweep(cancel=not done)
 
     def count_batch(self, more: int = 1) -> None:
-        """Counts the begin (1) or end (-1) of a batch that may be rolled back; cancels a sweep under way."""
+        """Counts the start (1) or end (-1) of a batch that may be rolled back; cancels a sweep under way."""
         self.batches += more
         for names in self._names.values():
             names.sweep(cancel=True)
@@ -131,7 +131,7 @@ class Translations:
         return True
 
     def adopt(self, other: Translations) -> None:
-        """Copies the strings of another pipeline, so that its register and table contents stay valid."""
+        """Copies another pipeline's strings, so that registers and entries copied from it stay valid."""
         for type_name, names in self._names.items():
             if type_name in other._names:
                 names.adopt(other._names[type_name])

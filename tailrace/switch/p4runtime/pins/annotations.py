@@ -51,22 +51,22 @@ def texts(entity: Annotated, name: str) -> Iterator[str | None]:
 
 
 def _text(body: str) -> str | None:
-    lines, at = [], 0
+    lines, offset = [], 0
     body = body.strip()
-    while at < len(body):
-        string = _STRING.match(body, at)
+    while offset < len(body):
+        string = _STRING.match(body, offset)
         if string is None:
             return None
         lines.append(_ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), string[1]))
-        at = string.end()
+        offset = string.end()
     return "\n".join(lines) if lines else None
 
 
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each annotation that takes names. `keys`: those of a structured annotation, in order.
+    """The arguments of each annotation that takes names; `keys`: their keys in structured annotations.
 
-    p4c writes blanks between the tokens of a name, and may quote it. For a malformed annotation the only
-    argument is the text after its name or, if it is structured, its keys.
+    p4c writes blanks between the tokens of a name, and may quote it. A malformed annotation has one
+    argument: the text after its name or, if it is structured, its keys.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The language of @entry_restriction and @action_restriction: parsed once, evaluated for each entry.
 
-Source: p4lang/p4-constraints, docs/language-specification.md. It does not define conversions and a final `;`;
-both follow p4-constraints' type checker and interpreter here. Precedence, lowest first: `;`, `->`, `||`,
+Source: p4lang/p4-constraints, docs/language-specification.md. It defines neither conversions nor a final `;`:
+here both follow p4-constraints' type checker and interpreter. Precedence, lowest first: `;`, `->`, `||`,
 `&&`, comparisons, `!` and `-`, `::`. Integer literals have any size: compared with a bit<W> they are taken
 modulo 2^W, compared with a key they are an exact match. An extension: a string (sdn_string) can be compared
 with 0, which is the empty string, as SAI's programs write `vrf_id != 0`.
 
-The constraint is untrusted: nesting, tokens and digits are bounded; only closures made here are evaluated.
+Constraints are untrusted: nesting, tokens and digits are bounded; evaluation calls only closures made here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from tailrace.p4rt.status import P4RtError, invalid
 
 MAX_TOKENS = 4096
-"""Tokens of one constraint, which is evaluated for each entry that is written."""
+"""Most tokens of one constraint, which is evaluated for each entry that is written."""
 MAX_NESTING = 32
-"""Depth of nested parentheses."""
+"""Most nested parentheses."""
 MAX_DIGITS = 1024
-"""Digits of a number; Python converts thousands of decimal digits slowly, or rejects them."""
+"""Most digits of a number; Python converts thousands of decimal digits slowly, or rejects them."""
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r\n\f]+|//[^\r\n]*|/\*.*?\*/)"
@@ -48,7 +48,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_IMPLIES, _COMPARES, _TIGHTEST = 2, 5, 6
+_IMPLIES, _COMPARES = 2, 5
 _LEVELS = {";": 1, "->": _IMPLIES, "||": 3, "&&": 4, **dict.fromkeys(_COMPARISONS, _COMPARES)}
 
 Value = Any
@@ -99,7 +99,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """A conjunct of a constraint. `names`: the names it uses, attributes with their `::`.
+    """A conjunct of a constraint. `names`: the names that it uses, attributes with their `::`.
 
     `holds` evaluates it, which takes some 0.25 µs for each of its `tokens`.
     """
@@ -113,15 +113,15 @@ class Conjunct:
 class _ConstraintToken(NamedTuple):
     kind: str
     text: str
-    at: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
     """A parsed expression.
 
-    `value` computes it from the values of all names. `first`, `last`: its tokens, without `last`. `parts`:
-    the operands of `&&` or `;`. `literal`: the value of an integer literal.
+    `value` computes it from the values of all names. `first`: index of its first token; `last`: of the token
+    after its last. `parts`: the operands of `&&` or `;`. `literal`: the value of an integer literal.
     """
 
     type: Type
@@ -148,50 +148,50 @@ class _ConstraintParser:
     def __init__(self, text: str, scope: Scope, what: str) -> None:
         self._text, self._scope, self._what = text, scope, what
         self._tokens = list(self._split())
-        self._at = self._nesting = 0
+        self._position = self._nesting = 0
         self._named: list[tuple[int, str]] = []  # names with the index of their first token
 
     # ---- tokens ----
 
     def _split(self) -> Iterator[_ConstraintToken]:
-        at = count = 0
-        while at < len(self._text):
-            match = _TOKEN.match(self._text, at)
+        offset = count = 0
+        while offset < len(self._text):
+            match = _TOKEN.match(self._text, offset)
             if match is None:
-                raise self._error(at, f"unexpected '{self._text[at]}'")
+                raise self._error(offset, f"unexpected '{self._text[offset]}'")
             kind = match.lastgroup
             if kind != "skip" and kind is not None:
                 count += 1
                 if count > MAX_TOKENS:
-                    raise self._error(at, f"more than {MAX_TOKENS} tokens")
-                yield _ConstraintToken(kind, match[0], at)
-            at = match.end()
-        yield _ConstraintToken("end", "the end", at)
+                    raise self._error(offset, f"more than {MAX_TOKENS} tokens")
+                yield _ConstraintToken(kind, match[0], offset)
+            offset = match.end()
+        yield _ConstraintToken("end", "the end", offset)
 
-    def _error(self, at: int, message: str) -> P4RtError:
-        before = self._text[:at].splitlines() or [""]
-        if self._text[:at].endswith(("\n", "\r")):
+    def _error(self, offset: int, message: str) -> P4RtError:
+        before = self._text[:offset].splitlines() or [""]
+        if self._text[:offset].endswith(("\n", "\r")):
             before.append("")
         return invalid(f"{self._what}, line {len(before)}, column {len(before[-1]) + 1}: {message}")
 
     def _unexpected(self, token: _ConstraintToken, expected: str) -> P4RtError:
-        return self._error(token.at, f"expected {expected}, not '{token.text[:40]}'")
+        return self._error(token.offset, f"expected {expected}, not '{token.text[:40]}'")
 
     @property
     def _next(self) -> _ConstraintToken:
-        return self._tokens[self._at]
+        return self._tokens[self._position]
 
     def _take(self) -> _ConstraintToken:
         token = self._next
         if token.kind != "end":
-            self._at += 1
+            self._position += 1
         return token
 
-    def _sees(self, sign: str) -> bool:
+    def _next_is(self, sign: str) -> bool:
         return self._next.kind == "sign" and self._next.text == sign
 
     def _expect(self, sign: str) -> None:
-        if not self._sees(sign):
+        if not self._next_is(sign):
             raise self._unexpected(self._next, f"'{sign}'")
         self._take()
 
@@ -232,7 +232,8 @@ class _ConstraintParser:
                 right = self._expression(level)
                 if self._next.kind == "sign" and _LEVELS.get(self._next.text) == level:
                     raise self._error(
-                        self._next.at, "needs parentheses: the operators '->' and comparisons do not chain"
+                        self._next.offset,
+                        "needs parentheses: the operators '->' and comparisons do not chain",
                     )
                 left = self._implies(left, right) if level == _IMPLIES else self._compare(left, sign, right)
             else:
@@ -240,12 +241,12 @@ class _ConstraintParser:
         return left
 
     def _at_end(self) -> bool:
-        return self._next.kind == "end" or self._sees(")")
+        return self._next.kind == "end" or self._next_is(")")
 
     def _chain(self, left: _Expression, sign: str, level: int) -> _Expression:
         """A chain of operands with the same operator, as one expression."""
         parts = [left, self._expression(level)]
-        while self._sees(sign):
+        while self._next_is(sign):
             self._take()
             if sign == ";" and self._at_end():
                 break
@@ -266,8 +267,8 @@ class _ConstraintParser:
         return _Expression(BOOL, lambda v: not if_(v) or then(v), left.first, right.last)
 
     def _unary(self) -> _Expression:
-        first, signs = self._at, []
-        while self._sees("!") or self._sees("-"):
+        first, signs = self._position, []
+        while self._next_is("!") or self._next_is("-"):
             signs.append(self._take().text)
         node = self._postfix()
         for sign in reversed(signs):
@@ -282,55 +283,55 @@ class _ConstraintParser:
 
     def _postfix(self) -> _Expression:
         node = self._primary()
-        while self._sees("::"):
-            at = self._take().at
+        while self._next_is("::"):
+            offset = self._take().offset
             parts = _PARTS.get(node.type.kind, {})
             name = self._identifier("the name of a part")
             if name not in parts:
                 has = f"has {', '.join(parts)}" if parts else "has no parts"
-                raise self._error(at, f"a value of type {node.type} {has}, not '{name}'")
+                raise self._error(offset, f"a value of type {node.type} {has}, not '{name}'")
             index, kind = parts[name]
             value = node.value
             type_ = Type(kind, node.type.bits if kind == "bit" else 0)
-            node = _Expression(type_, _part(value, index), node.first, self._at)
+            node = _Expression(type_, _part(value, index), node.first, self._position)
         return node
 
     def _primary(self) -> _Expression:
-        first, token = self._at, self._take()
+        first, token = self._position, self._take()
         if token.kind == "number":
             return self._constant(INT, self._number(token), first)
         if token.kind == "word":
             if token.text in ("true", "false"):
                 return self._constant(BOOL, token.text == "true", first)
-            return self._address(token, first) if self._sees("(") else self._name(token, first)
+            return self._address(token, first) if self._next_is("(") else self._name(token, first)
         if token.kind == "sign" and token.text == "::":
             name = self._identifier("the name of an attribute")
             return self._resolved(name, self._scope.attributes, "attribute", token, first)
         if token.kind == "sign" and token.text == "(":
             self._nesting += 1
             if self._nesting > MAX_NESTING:
-                raise self._error(token.at, f"more than {MAX_NESTING} nested parentheses")
+                raise self._error(token.offset, f"more than {MAX_NESTING} nested parentheses")
             node = self._expression(0)
             self._expect(")")
             self._nesting -= 1
-            return _Expression(node.type, node.value, first, self._at, node.parts, node.literal)
+            return _Expression(node.type, node.value, first, self._position, node.parts, node.literal)
         raise self._unexpected(
             token, f"a {self._scope.what}, a number, 'true', 'false', '(', '!', '-' or '::'"
         )
 
     def _constant(self, type_: Type, constant: int, first: int) -> _Expression:
         literal = constant if type_ == INT else None
-        return _Expression(type_, lambda _: constant, first, self._at, literal=literal)
+        return _Expression(type_, lambda _: constant, first, self._position, literal=literal)
 
     def _number(self, token: _ConstraintToken) -> int:
         if len(token.text) > MAX_DIGITS:
-            raise self._error(token.at, f"a number of more than {MAX_DIGITS} digits")
+            raise self._error(token.offset, f"a number of more than {MAX_DIGITS} digits")
         base = _BASES.get(token.text[:2].lower())
         return int(token.text[2:], base) if base else int(token.text)
 
     def _name(self, token: _ConstraintToken, first: int) -> _Expression:
         names = [token.text]
-        while self._sees("."):
+        while self._next_is("."):
             self._take()
             names.append(self._identifier("a name after '.'"))
         return self._resolved(".".join(names), self._scope.names, self._scope.what, token, first)
@@ -340,10 +341,10 @@ class _ConstraintParser:
     ) -> _Expression:
         if name not in known:
             allowed = f"expected one of {', '.join(known)}" if known else f"there is no {what}"
-            raise self._error(token.at, f"no {what} '{name}': {allowed}")
+            raise self._error(token.offset, f"no {what} '{name}': {allowed}")
         index, type_ = known[name]
         self._named.append((first, name if token.kind == "word" else f"::{name}"))
-        return _Expression(type_, lambda v: v[index], first, self._at)
+        return _Expression(type_, lambda v: v[index], first, self._position)
 
     def _address(self, token: _ConstraintToken, first: int) -> _Expression:
         self._take()
@@ -362,15 +363,15 @@ class _ConstraintParser:
         except ipaddress.AddressValueError:
             pass
         if token.text not in ("ipv4", "ipv6", "mac"):
-            raise self._error(token.at, f"expected ipv4, ipv6 or mac before '(', not '{token.text}'")
-        raise self._error(text.at, f"'{given[:50]}' is no {token.text} address")
+            raise self._error(token.offset, f"expected ipv4, ipv6 or mac before '(', not '{token.text}'")
+        raise self._error(text.offset, f"'{given[:50]}' is no {token.text} address")
 
     # ---- types ----
 
     def _require(self, type_: Type, node: _Expression) -> None:
         if node.type != type_:
             raise self._error(
-                self._tokens[node.first].at, f"expected a {type_}, not a value of type {node.type}"
+                self._tokens[node.first].offset, f"expected a {type_}, not a value of type {node.type}"
             )
 
     def _compare(self, left: _Expression, sign: _ConstraintToken, right: _Expression) -> _Expression:
@@ -379,9 +380,13 @@ class _ConstraintParser:
             return self._compare_string(left, sign, right)
         common = _common(left.type, right.type)
         if common is None:
-            raise self._error(sign.at, f"'{sign.text}' between different types, {left.type} and {right.type}")
+            raise self._error(
+                sign.offset, f"'{sign.text}' between different types, {left.type} and {right.type}"
+            )
         if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
-            raise self._error(sign.at, f"'{sign.text}' between values of type {common}, which have no order")
+            raise self._error(
+                sign.offset, f"'{sign.text}' between values of type {common}, which have no order"
+            )
         left_value, right_value = _cast(left, common), _cast(right, common)
         return _Expression(BOOL, lambda v: compare(left_value(v), right_value(v)), left.first, right.last)
 
@@ -389,7 +394,7 @@ class _ConstraintParser:
         string, zero = (left, right) if left.type.kind in _STRINGS else (right, left)
         if zero.literal != 0 or sign.text not in ("==", "!="):
             raise self._error(
-                sign.at, "a string (sdn_string) can only be compared by == or != with 0, the empty string"
+                sign.offset, "a string (sdn_string) can only be compared by == or != with 0, the empty string"
             )
         value, kind, equal = string.value, string.type.kind, sign.text == "=="
         if kind == "string":

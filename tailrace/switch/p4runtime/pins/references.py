@@ -32,11 +32,11 @@ MULTICAST = 0
 """Id that stands for the table of multicast groups, which P4Info does not have."""
 MULTICAST_TABLE = "builtin::multicast_group_table"
 MAX_REFERENCES = 16
-"""@refers_to annotations of one key, or of one action."""
+"""Most @refers_to annotations of one key, or of one action."""
 MAX_OPTIONAL = 4
-"""@refers_to annotations of the optional fields of one key."""
+"""Most @refers_to annotations of the optional fields of one key."""
 MAX_SHAPES = 16
-"""Sets of fields of one table that are referred to together (shapes). An entry is counted once per shape."""
+"""Most sets of fields of a table that are referred to together (shapes). An entry counts once per shape."""
 
 _REPLICA = ("replica.port", "replica.instance")
 
@@ -62,6 +62,8 @@ class _ReferencePart(NamedTuple):
 
 @dataclass(slots=True)
 class _Target:
+    """A table that is referred to; `strings`: positions of its string fields; `shapes`: see MAX_SHAPES."""
+
     name: str
     fields: Sequence[str]
     strings: frozenset[int]
@@ -182,7 +184,7 @@ class ReferenceIndex:
     def __init__(self, plan: ReferencePlan) -> None:
         self.plan = plan
         self.deferred = False
-        self._counts: dict[Reference, list[int]] = {}  # entries with the values, entries that refer to them
+        self._counts: dict[Reference, list[int]] = {}  # numbers of entries with the values, and of references
 
     def check(self, needs: References, what: str) -> None:
         """Rejects references without a target.
@@ -213,7 +215,7 @@ class ReferenceIndex:
         self._count(needs, 1, 1)
 
     def remove(self, keys: References, needs: References) -> None:
-        """Takes a removed entry off the counts."""
+        """Subtracts a removed entry from the counts."""
         self._count(keys, 0, -1)
         self._count(needs, 1, -1)
 
@@ -388,19 +390,20 @@ class _AnnotationReader:
             actions = {plan.actions.get(action_id, ()) for action_id in table.actions} | {()}
             for key in self._keys_of(table):
                 for action in actions:
-                    self._note((*key, *action))
+                    self._add_shapes((*key, *action))
         for action in plan.actions.values():
-            self._note(action)
-        self._note(plan.replicas)
+            self._add_shapes(action)
+        self._add_shapes(plan.replicas)
 
     def _keys_of(self, table: TablePlan) -> Iterator[tuple[_ReferencePart, ...]]:
+        """The parts of a table's key, for each set of optional fields that an entry may omit."""
         parts, fields = self._plan.keys.get(table.id, ()), table.key.fields
         optional = sorted({p.position for p in parts if fields[p.position].kind is MatchKind.OPTIONAL})
         for count in range(len(optional) + 1):
             for left_out in combinations(optional, count):
                 yield tuple(part for part in parts if part.position not in left_out)
 
-    def _note(self, parts: Iterable[_ReferencePart]) -> None:
+    def _add_shapes(self, parts: Iterable[_ReferencePart]) -> None:
         for reference in _grouped((part, b"") for part in parts):
             target = self._plan.targets[reference.target]
             target.shapes.add(reference.fields)

@@ -21,15 +21,15 @@ from tailrace.switch.p4runtime.pins.constraints import INT, STRING, Conjunct, Sc
 from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 MAX_BYTES = 1 << 18
-"""Bytes of all constraints of a pipeline, which are parsed in one quantum."""
+"""Most bytes of all constraints of a pipeline, which are parsed without a pause."""
 MAX_TOKENS = 1 << 14
-"""Tokens of all constraints of a pipeline; one entry may need all of them to be evaluated."""
+"""Most tokens of all constraints of a pipeline; for one entry all of them may be evaluated."""
 MAX_EVALUATED = 1 << 19
-"""Tokens evaluated for one update, for example for a one-shot with many actions; they take some 0.1 s."""
+"""Most tokens evaluated for one update, such as a one-shot with many actions; they take some 0.1 s."""
 MAX_EVALUATED_IN_WRITE = 1 << 24
-"""Tokens evaluated for one Write, which holds a lock; at the limit its remaining updates are rejected."""
+"""Most tokens evaluated for one Write, which holds a lock; then its remaining updates are rejected."""
 MAX_SHOWN = 120
-"""Characters of a constraint that an error message quotes."""
+"""Most characters of a constraint that an error message quotes."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class EntryRestriction:
         """Checks the key and priority of an entry.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT: the entry violates a conjunct; with the conjunct and the values.
+            P4RtError: INVALID_ARGUMENT: the entry violates a conjunct; the message has conjunct and values.
         """
         values: list[Value] = [_match_value(field_, packed) for field_ in self.fields]
         values.append(priority)
@@ -173,7 +173,7 @@ class ActionRestriction:
         """Checks the parameters of an action call.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT: they violate a conjunct; with the conjunct and the values.
+            P4RtError: INVALID_ARGUMENT: they violate a conjunct; the message has conjunct and values.
         """
         values: Sequence[Value] = [
             number if names is None else names.to_sdn(number)
@@ -217,7 +217,7 @@ def _match_value(field_: MatchField, packed: PackedKey) -> tuple[Value, int]:
     end = field_.offset + field_.nbytes
     octets = packed.key[field_.offset : end]
     mask = int.from_bytes(packed.mask[field_.offset : end], "big")
-    # the data plane's field may be wider than P4Info's; constraints see P4Info's bits
+    # the data plane's field may be wider than P4Info's; constraints apply to P4Info's bits
     full = (1 << field_.bits) - 1
     if isinstance(field_, NamedField):
         return (field_.sdn(octets) if mask else b""), mask & full

@@ -25,7 +25,7 @@ from tailrace.switch.p4runtime.pins.annotations import texts
 class Roles:
     """The roles of one pipeline.
 
-    `owners`: by P4Info id of an object, the roles that have access to it; an object that is not a key belongs
+    `owners`: by P4Info id of an object, the roles that have access to it; an object without an item belongs
     to every role. `names`: the objects' names by id. `packet_in`, `packet_out`: ids of the headers; 0: none.
     """
 

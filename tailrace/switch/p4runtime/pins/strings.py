@@ -52,7 +52,7 @@ class SdnStrings:
         self._marked: set[int] | None = None
 
     def mark(self) -> None:
-        """Starts marking numbers when they are used; `sweep` ends it."""
+        """From now until `sweep`, marks the numbers that are used."""
         self._marked = set()
 
     def sweep(self, *, cancel: bool = False) -> None:
