@@ -182,7 +182,6 @@ control Commit(in decision_t decision, in lookup_t lookup, in ticks_t now_ticks,
     NoteAfterStop() note_after_stop;
 
     apply {
-        flow_key_t flow = meta.flow;
         if (decision.what == Decision_t.UNTRACKED) {
             untracked_bytes.write(lookup.bucket, lookup.untracked_bytes + meta.frame_bytes);
             untracked_last_ticks.write(lookup.bucket, now_ticks);
@@ -195,7 +194,7 @@ control Commit(in decision_t decision, in lookup_t lookup, in ticks_t now_ticks,
         } else if (decision.what != Decision_t.NONE) {
             bit<32> in_flight = meta.frame_bytes;
             if (decision.what == Decision_t.INSERT) {
-                flow_key.write(decision.index, PACKED(flow));
+                flow_key.write(decision.index, lookup.key);
                 flow_state.write(decision.index, FlowState_t.TRACKED);
                 flowcut_created.count(0);
             } else if (decision.what == Decision_t.MOVE) {

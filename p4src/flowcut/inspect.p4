@@ -9,7 +9,7 @@
 control ShowWay(in bit<32> index, in ticks_t now_ticks, in ticks_t age_ticks, in bool sweep,
                 inout flow_entry_t entry) {
     apply {
-        packed_key_t key;
+        entry_key_t key;
         port_t in_port;
         port_t out_port;
         entry.setValid();

@@ -113,7 +113,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     apply {
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         flowcut_config_t config;
-        lookup_t lookup = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
+        lookup_t lookup = { 0, 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
         decision_t decision = { Decision_t.NONE, 0, false, false, false, 0, false, 0 };
         next_hops_t next_hops;
         Role_t role = Role_t.PASS_BY;
@@ -145,7 +145,11 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         }
 
         if (role == Role_t.TRACK || role == Role_t.ACK_HERE) {
-            find_flow.apply(meta.flow, hash_value, now_ticks, config, lookup);
+            bool at_source = meta.from_host;
+            if (role == Role_t.ACK_HERE) {
+                at_source = hdr.ack.stamps == 1;
+            }
+            find_flow.apply(meta.flow, at_source, hash_value, now_ticks, config, lookup);
         }
         if (role == Role_t.TRACK) {
             same_path.apply(meta, lookup);

@@ -21,8 +21,13 @@
 typedef bit<104> packed_key_t;
 #define PACKED(flow) ((flow).src ++ (flow).dst ++ (flow).sport ++ (flow).dport ++ (flow).protocol)
 
+// A detour in a Dragonfly with failed links can return to the source's switch. There the flow has two entries: one for
+// packets from its host, and one for the same packets when they return, which take another next hop.
+//   bit 104: packets from another switch     bits 103..0: the flow
+typedef bit<105> entry_key_t;
+
 // By entry index.
-@name("flow_key") register<packed_key_t>(ENTRIES) flow_key;
+@name("flow_key") register<entry_key_t>(ENTRIES) flow_key;
 @name("flow_in_flight_bytes") register<bit<32>>(ENTRIES) flow_in_flight_bytes;  // 0: entry is free
 @name("flow_last_data_ticks") register<ticks_t>(ENTRIES) flow_last_data_ticks;
 @name("flow_in_port") register<port_t>(ENTRIES) flow_in_port;                   // of the newest packet

@@ -154,7 +154,8 @@ def _local(frame: bytes) -> Call:
 def _mac_control(frame: bytes) -> Call:
     if len(frame) < ETHER + PFC_BYTES:
         return _junk("malformed")
-    pfc = MACControlClassBasedFlowControl(frame[ETHER:])
+    # without padding, of which scapy cannot read a single byte
+    pfc = MACControlClassBasedFlowControl(frame[ETHER : ETHER + PFC_BYTES])
     if pfc._op_code != 0x0101:
         return _junk("other")
     quanta = [

@@ -9,7 +9,7 @@ import functools
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tailrace.hosts.nic.nic import Nic
@@ -83,7 +83,19 @@ def test_nothing_overtakes(scenario: Scenario) -> None:
     check(scenario)
 
 
+RETURNING = Scenario(
+    TOPOLOGIES[0],
+    521691,
+    "flowcut:variant=full,buckets=1,queue=4KB,rtt=1.1,growth=off,left=0,first=ecmp,path=ugal-l,seed=0",
+    32,
+    slow_links=1,
+    flaps=2,
+)
+"""After a link has failed, a detour returns to the source's switch, which then has the flow twice."""
+
+
 @given(scenarios(flaps=True))
+@example(RETURNING)
 @_SETTINGS
 def test_nothing_overtakes_while_links_fail(scenario: Scenario) -> None:
     check(scenario)

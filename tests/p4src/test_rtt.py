@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.p4src.frames import Stamps, ack_of, roce
+from tests.p4src.frames import Stamps, ack_of, roce, shimmed
 from tests.p4src.rig import HOST_PORT, UPLINKS, Rig, enum
 
 ONE = 256  # 1 in 8.8
@@ -32,11 +32,15 @@ class Source:
 
     rig: Rig
 
-    def reset(self) -> None:
-        """No history: no flow, no smallest RTT."""
+    def reset(self, stamps_before: int = 0) -> None:
+        """No history: no flow, no smallest RTT. The flow comes from a host, or over switches that stamped it."""
         self.rig.reset()
         self.frame = roce()
-        self.rig.forward(HOST_PORT, self.frame, NOW)
+        if stamps_before:
+            stack: Stamps = [(0, HOST_PORT)] * stamps_before
+            self.rig.forward(UPLINKS[0], shimmed(self.frame, stamps_before, stack), NOW)
+        else:
+            self.rig.forward(HOST_PORT, self.frame, NOW)
         self.entry = next(i for i in range(4) if self.rig.register("flow_in_flight_bytes", i))
         self.rig.set_register("flow_in_flight_bytes", self.entry, PLENTY_BYTES)
 
@@ -141,7 +145,7 @@ def test_samples_stop_at_255(source):
 @pytest.mark.parametrize("stamps", range(1, 8))
 def test_hops_are_those_behind_this_switch(source, stamps):
     """Of the links on the data's path, those before this switch do not count: each has its own r_min."""
-    source.reset()
+    source.reset(stamps_before=min(stamps - 1, 6))
     source.rig.drain()
     source.ack(500, hops=3, stamps=stamps)
     assert [source.rig.register("rtt_min_ticks", hops) for hops in range(5)] == [0, 0, 0, 500, 0]
