@@ -53,7 +53,7 @@ def test_time_scale_is_the_smallest_that_fits(target: str) -> None:
     assert budget.warning(FABRIC, target, 1024, scale, cores=2) is None
     warning = budget.warning(FABRIC, target, 1024, 0.75 * scale, cores=2)
     assert warning is not None
-    assert f"{scale:g} would do" in warning
+    assert f"{scale:g} would suffice" in warning
     assert budget.time_scale(FABRIC, target, 1024, cores=8) < scale
     assert budget.load(scaled(FABRIC, scale), target, 1024) == pytest.approx(
         budget.load(FABRIC, target, 1024) / scale, rel=1e-3
