@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a network: maintains every switch's intent from topology, scheme and live links."""
+"""The controller of a network: computes the intent of every switch from topology, scheme and live links, and
+keeps the switches as intended. An intent is the program and the entities that a switch should have.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ class _LoopClock:
 
 
 def _utc(time_ns: int) -> str:
-    """A time since the epoch, as in 2026-01-31T12:00:00.000Z."""
+    """A time since the epoch, such as 2026-01-31T12:00:00.000Z."""
     epoch_ms = time_ns // 1_000_000
     seconds = datetime.fromtimestamp(epoch_ms // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{seconds}.{epoch_ms % 1000:03}Z"
@@ -113,7 +115,8 @@ class Controller:
         Args:
             switches: the address of each switch of the topology.
             timing: the controller's intervals and timeouts.
-            election_id: the first election id to announce; the same for all controllers of a network.
+            election_id: the election id to announce first. All controllers of a network may be given the same
+                one: a controller whose id is taken announces the next lower id.
             relay: path of the socket through which inspection commands query switches; None: no socket.
             registers: reads a register for these commands if the P4Runtime server refuses it.
             on_event: called with every event.
@@ -128,9 +131,9 @@ class Controller:
         """
         names = {switch.name for switch in topology.switches}
         if names != set(switches):
-            odd = min(names ^ set(switches))
-            what = "its address is missing" if odd in names else "the topology has no such switch"
-            raise ControllerError(f"{odd}: {what}")
+            name = min(names ^ set(switches))
+            what = "its address is missing" if name in names else "the topology has no such switch"
+            raise ControllerError(f"{name}: {what}")
         self.topology = topology
         self.scheme = scheme
         self.target = target
@@ -140,21 +143,22 @@ class Controller:
         self._timing = timing or Timing()
         self._monitor = LinkMonitor(topology, self._timing.missed)
         self._liveness = Liveness(self._timing.silent)
-        self._late: dict[str, float] = {}
+        self._late: dict[str, float] = {}  # since when a switch does not respond in time
         self._relay = None
         if relay is not None:
             self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left, registers)
         self._relay_runs = self._relay_failed = False
-        self._divided = 0  # consecutive rounds in which another controller was primary of some switches
+        self._divided = 0  # consecutive rounds in which this controller could claim switches (_claim)
         self._down: Down = frozenset()
         self._clock = _LoopClock(time.time_ns() - time.monotonic_ns() if epoch_ns is None else epoch_ns)
         self._paths = scheme.watch(topology, target, on_event, when)
         self._faulty = PathSuppressor(self._clock, self._paths, lambda: self._down, self._rewrite)
         self._intents = self._compute()
+        # pending queries by switch, reason of the response, and index
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
         self._links_discovered = asyncio.Event()
-        self._announced: dict[str, SessionState] = {}
+        self._announced: dict[str, SessionState] = {}  # last reported state by switch
         self._miswired: set[str] = set()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -193,9 +197,9 @@ class Controller:
         while waiting := [s for s in self._sessions.values() if s.state is not SessionState.READY]:
             self._raise_failure()
             self._changed.clear()
-            left_s = deadline - asyncio.get_running_loop().time()
+            remaining_s = deadline - asyncio.get_running_loop().time()
             watched = [asyncio.create_task(self._changed.wait()), *self._tasks]
-            done, _ = await asyncio.wait(watched, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(watched, timeout=remaining_s, return_when=asyncio.FIRST_COMPLETED)
             watched[0].cancel()
             if not done:
                 first = waiting[0]
@@ -246,6 +250,7 @@ class Controller:
         return self._paths.suppressed
 
     def _suppressed_left(self) -> list[SuppressedLeft]:
+        """The suppressed paths with their remaining times."""
         now_ns = self._clock.now_ns
         return [(*path.end, max(0, path.until_ns - now_ns)) for path in self._paths.suppressed]
 
@@ -330,7 +335,7 @@ class Controller:
         self._faulty.digest_received(digest)
 
     def _state_read(self, switch: str, entities: list[p4r.Entity]) -> None:
-        """Handles the entities of an earlier controller: its withdrawn paths stay withdrawn for a while."""
+        """Handles an earlier controller's entities: paths that it withdrew stay withdrawn for a while."""
         intended = self._intents[switch]
         program = self._load(intended.program)
         self._faulty.state_read(switch, program, encode(program, intended.entities), entities)
@@ -362,6 +367,7 @@ class Controller:
     def _probing(self) -> AbstractSet[str]:
         """The switches that send and receive probes for this controller, in order."""
         sessions = self._sessions.values()
+        # carries: the switch has entries, without which it neither sends nor reports probes
         return {s.name: s for s in sessions if s.carries and s.state is not SessionState.BACKUP}.keys()
 
     def _probe_now(self, switch: str) -> None:
@@ -396,8 +402,9 @@ class Controller:
             await asyncio.sleep(self._timing.interval_s)
 
     def _claim(self, backup: Collection[str]) -> None:
-        """Claims all switches if another controller is primary of some of them, and this controller of the
-        first reachable switch, for more rounds than it takes to declare a link down.
+        """Ends a division of the network between two controllers. The controller that is primary of the first
+        reachable switch claims the switches of the other controller (`backup`). It waits for more rounds than
+        it takes to declare a link down.
         """
         reached = [name for name, session in self._sessions.items() if session.state is not SessionState.LOST]
         may_claim = bool(backup) and reached[0] not in backup
@@ -408,13 +415,13 @@ class Controller:
                 self._sessions[name].claim()
 
     def _send(self, switch: str, op: str, index: int, payload: bytes = b"") -> None:
-        """Sends a packet-out; ignores that the connection to the switch may just have been lost."""
+        """Sends a packet-out; does nothing if the connection to the switch has just been lost."""
         with contextlib.suppress(SwitchError):
             self._sessions[switch].packet_out(op, index, payload)
 
     def _report_lag(self, lag_s: float) -> None:
-        """Reports that this process was scheduled late. Pending responses are read only after this round, so
-        no link is judged in it.
+        """Reports that this process was scheduled late. Responses that arrived meanwhile are read only after
+        this round. So all switches count as late in this round, and no link is judged.
         """
         if lag_s >= self._timing.late_s:
             text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"

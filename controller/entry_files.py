@@ -31,7 +31,7 @@ from tailrace.spec.text import one_line
 
 JSON_SUFFIX = ".json"
 _MOST_NOTES = 10
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # places of refused updates in a message
 _MOST_COMPARED = 1000
 """Limit of unread keys that are compared with known keys, for hints."""
 _MOST_LINES = 20
@@ -76,7 +76,7 @@ class CloneSession(msgspec.Struct, frozen=True):
 
 
 class Runtime(msgspec.Struct, frozen=True):
-    """A tutorial's file. The program that it names is ignored: `push` has a program as argument."""
+    """A tutorial's file. The program named in it is ignored: the command `push` has a program as argument."""
 
     target: Any = None
     p4info: Any = None
@@ -128,7 +128,7 @@ def read_updates(path: Path, program: P4Program) -> Updates:
     if _has_commands(text):
         return Updates(*commands.read(path, text, ProgramNames(program.p4info)))
     updates = _request(path, text).updates
-    return Updates(updates, (f"updates[{at}]" for at in range(len(updates))))
+    return Updates(updates, (f"updates[{index}]" for index in range(len(updates))))
 
 
 def _has_commands(text: str) -> bool:
@@ -142,46 +142,46 @@ def _has_commands(text: str) -> bool:
     return False
 
 
-def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
+def refusal(path: Path, updates: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
     """A message: which of the updates a switch has refused, and how many it has carried out.
 
     Args:
         failures: why an update was refused, by its index.
     """
     first, *more = sorted(failures)
-    entity = ProgramNames(p4info).described(written[first].entity)
-    text = f"{path}: {written.places[first]}: {entity} was refused: {failures[first]}"
+    entity = ProgramNames(p4info).described(updates[first].entity)
+    text = f"{path}: {updates.places[first]}: {entity} was refused: {failures[first]}"
     if more:
-        places = ", ".join(written.places[at] for at in more[:_MOST_NAMED])
+        places = ", ".join(updates.places[index] for index in more[:_MOST_NAMED])
         text += f"; refused too: {places}{', ...' if len(more) > _MOST_NAMED else ''}"
-    return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in the switch"
+    return f"{text}; {len(updates) - len(failures)} of {len(updates)} entries are in the switch"
 
 
 # ---- the tutorials' JSON ----
 
 
 def _of_runtime(path: Path, program: ProgramNames) -> Updates:
-    written = Updates()
+    updates = Updates()
     runtime = read_json(
-        path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, written.notes)
+        path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, updates.notes)
     )
     for key, write in _WRITE.items():
-        for at, entry in enumerate(getattr(runtime, key)):
+        for index, entry in enumerate(getattr(runtime, key)):
             update = p4r.Update(type=p4r.Update.INSERT)
-            place = f"{key}[{at}]"
+            place = f"{key}[{index}]"
             try:
                 write(entry, program, update.entity)
             except SpecError as error:
                 raise FileError(path, f"key '{place}'", str(error)) from error
             if update.entity.table_entry.is_default_action:
                 update.type = p4r.Update.MODIFY
-            written.append(update)
-            written.places.append(place)
-    more = len(written.notes) - _MOST_NOTES
-    written.notes[:] = [f"{path}: {note}" for note in written.notes[:_MOST_NOTES]]
+            updates.append(update)
+            updates.places.append(place)
+    more = len(updates.notes) - _MOST_NOTES
+    updates.notes[:] = [f"{path}: {note}" for note in updates.notes[:_MOST_NOTES]]
     if more > 0:
-        written.notes.append(f"{path}: {more} more keys are not read")
-    return written
+        updates.notes.append(f"{path}: {more} more keys are not read")
+    return updates
 
 
 def _convert(raw: Any, shape: type[Runtime], notes: list[str]) -> Runtime:
@@ -209,8 +209,8 @@ def _not_read(
     yield from ((place, key, shape) for key in raw if key not in shape.__struct_fields__)
     for key, kind in _LISTS.items():
         if key in shape.__struct_fields__ and isinstance(raw.get(key), list):
-            for at, item in enumerate(raw[key]):
-                yield from _not_read(item, kind, f"{place}{key}[{at}].")
+            for index, item in enumerate(raw[key]):
+                yield from _not_read(item, kind, f"{place}{key}[{index}].")
 
 
 def _write_table_entry(entry: TableEntry, program: ProgramNames, out: p4r.Entity) -> None:

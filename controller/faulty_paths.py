@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a controller handles digests, in real and in virtual time: it passes them to the scheme's Watcher,
-rewrites the switches whose paths are withdrawn or restored, and checks again after the hold time (for which a
-path stays withdrawn).
+"""How a controller handles digests, in real and in virtual time. It passes each digest to the scheme's
+Watcher, which decides which paths are withdrawn and restored. It then rewrites the switches of these paths,
+and checks again after the hold time, for which a path stays withdrawn.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PathSuppressor:
         self._watcher = watcher
         self._down = down
         self._rewrite = rewrite
-        self._wakes: set[int] = set()
+        self._wakes: set[int] = set()  # times in ns for which timers are set
 
     def digest_received(self, digest: DigestMessage) -> None:
         """Handles a digest."""

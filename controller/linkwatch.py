@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects dead links by LLDP probes over every link in both directions; counts rounds, has no clock.
+"""Detects dead links by LLDP probes over every link in both directions. It counts rounds, and has no clock.
 
 In every round a probe leaves each end of each link, and should arrive at the other end before the next round.
 A direction is dead after `missed` rounds without a probe, and alive again when a probe arrives; a link is
@@ -13,9 +13,9 @@ program answers by a packet-in. The answer shows that the switch has sent the pr
 that the switch, the stream and this process keep up. A round counts for a direction only if both its switches
 answered within the round: no link is judged while the machine is busy, a switch is stopped, or the controller
 is not scheduled. If a connected switch has not answered in time for `silent` rounds, it hangs or is
-permanently slow: from then on its links are judged again by their probes. If probes arrive rounds after they
-were sent, the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed without such
-a delay.
+permanently slow: from then on its links are judged again by their probes. If probes arrive some rounds
+after they were sent, the limit for all links grows by this number of rounds, until DELAY_ROUNDS have passed
+without such a delay.
 
     a link dies, its switches answer     down within missed + 1 rounds, plus the rounds that probes are late
     a switch ends                        its links are down within the same time
@@ -48,13 +48,16 @@ INDICES = 256
 """Number of query indices, which identify the round of a response; every program has this many ports."""
 
 _End = tuple[str, int]
+"""One end of a link: switch and port."""
 
 
 @dataclass(slots=True)
 class _Direction:
     """One direction of a link.
 
-    expected: number of rounds in which a probe was expected; known: it was judged alive or dead at least once
+    expected: number of rounds in which a probe was expected
+    received: whether a probe arrived in this round; missed: consecutive rounds without a probe
+    known: the direction was judged alive or dead at least once
     """
 
     expected: int = 0
@@ -87,10 +90,10 @@ class LinkMonitor:
         for sender, receiver in self._peers.items():
             for name in {sender[0], receiver[0]}:
                 self._senders_at.setdefault(name, []).append(sender)
-        self._seen: set[str] = set()
+        self._seen: set[str] = set()  # switches that have been connected
         self._rounds = 0
         self._number = 0
-        self._late: deque[int] = deque([0], maxlen=DELAY_ROUNDS)
+        self._late: deque[int] = deque([0], maxlen=DELAY_ROUNDS)  # greatest delay, by round
 
     @property
     def limit(self) -> int:
@@ -101,8 +104,8 @@ class LinkMonitor:
         """Completes a round and starts the next; returns the probes to send now.
 
         Args:
-            connected: the switches that send and report probes. No probe is sent to any other: a switch
-                without entries would take it for a forged control frame of a host.
+            connected: the switches that send and report probes. No probe is sent to other switches: a switch
+                without entries would take the probe for a forged control frame of a host.
             late: switches that did not keep up in the ending round, which does not count for their links.
         """
         self._seen |= connected
@@ -154,7 +157,9 @@ class LinkMonitor:
 
     @property
     def discovered(self) -> bool:
-        """Whether each direction is known to be alive or dead, or waits for an unconnected switch."""
+        """Whether each direction was judged. Also true after `missed` + 2 rounds: the others then wait for
+        switches that are not connected.
+        """
         known = all(direction.known for direction in self._directions.values())
         return known or self._rounds > self._missed + 2
 
@@ -164,7 +169,7 @@ class Liveness:
     """Which switches respond in time: each is queried every round, and should respond before the next."""
 
     silent: int
-    _silent_rounds: dict[str, int] = field(default_factory=dict)  # consecutive ones, by queried switch
+    _silent_rounds: dict[str, int] = field(default_factory=dict)  # consecutive rounds, by switch
     _answered: set[str] = field(default_factory=set)
     _index: int = 0
 
@@ -176,7 +181,8 @@ class Liveness:
 
         Returns:
             the index of queries and responses of the next round, and the switches that were late in the last
-            round, with the number of rounds for which each has been late. A switch that hangs is not late.
+            round, with the number of rounds for which each has been late. After more than `silent` rounds, a
+            switch counts as hung, not as late.
         """
         # a switch that is no longer connected is not late: its session handles the loss
         rounds = {

@@ -14,7 +14,7 @@ _MIN_FRAME_BYTES = 60
 
 _END, _CHASSIS_ID, _PORT_ID, _TTL, _ORGANIZATION = 0, 1, 2, 3, 127
 _ORGANIZATION_HEAD = bytes.fromhex("02000001")
-"""A locally assigned organization identifier, and its only subtype: the number of a probe's round."""
+"""A locally assigned organization identifier, and its only subtype, for the number of a probe's round."""
 
 _LOCALLY_ASSIGNED = 7
 """Subtype of both ids: a locally assigned name."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reconciliation of a switch: reads its entities, writes the differences to the intent, reads again.
+"""Reconciliation of a switch: reads its entities, writes the differences from its intent (what the controller
+wants them to be), reads again.
 
 A switch's state is always read, never remembered, so it does not matter who changed it or whether the switch
 restarted. A second run writes nothing.
@@ -46,7 +47,7 @@ class ReconcileReport:
         return self.inserted + self.modified + self.deleted
 
     def plus(self, other: ReconcileReport) -> ReconcileReport:
-        """The sum of both."""
+        """The sum of both reports."""
         return ReconcileReport(
             self.inserted + other.inserted, self.modified + other.modified, self.deleted + other.deleted
         )
@@ -63,7 +64,7 @@ def everything(program: P4Program) -> tuple[p4r.Entity, ...]:
         if table.match_fields:
             entry = p4r.TableEntry(table_id=table.preamble.id)
             if metered.intersection(table.direct_resource_ids):
-                entry.meter_config.SetInParent()  # requests it
+                entry.meter_config.SetInParent()  # requests the meter's rates
             patterns.append(p4r.Entity(table_entry=entry))
         if has_mutable_default(table):
             default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
@@ -84,7 +85,7 @@ async def read_all(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
     """All forwarding state of a switch: what a controller wrote, and default actions that it may change.
 
     Raises:
-        SwitchError: it cannot be read.
+        SwitchError: the switch cannot be read.
     """
     mutable = {t.preamble.id for t in program.p4info.tables if has_mutable_default(t)}
     entities = []
@@ -131,7 +132,7 @@ async def reconcile(
         alone: there is no other writer, so a write without an error is not checked by a read.
 
     Raises:
-        SwitchError: it cannot be read or written, or does not keep what is written.
+        SwitchError: the switch cannot be read or written, or does not keep what is written.
     """
     wanted = by_key(encode(program, intended))
     total = ReconcileReport()
@@ -153,11 +154,11 @@ async def reconcile(
 
 
 async def _write(
-    endpoint: Endpoint, writes: list[list[p4r.Update]]
+    endpoint: Endpoint, update_stages: list[list[p4r.Update]]
 ) -> tuple[ReconcileReport, WriteError | None]:
     """Writes stage by stage; returns what was written, and the error that stopped it, if any."""
     done: list[p4r.Update] = []
-    for stage in writes:
+    for stage in update_stages:
         for start in range(0, len(stage), BATCH):
             batch = stage[start : start + BATCH]
             try:
@@ -250,5 +251,5 @@ async def _install(
         refused = error
     if refused is None:
         return written.plus(ReconcileReport(inserted=len(entries)))
-    # raises the error, unless its only cause is that two entries have the same key
+    # raises the error again, unless its only cause is that two entries have the same key
     return await reconcile(endpoint, program, intended, alone=True)

@@ -63,10 +63,10 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: its spec, or the resolved scheme as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers queries
     down: link ends (switch, port) that its controller takes for dead, if there is no relay
-    suppressed: paths (switch, port, least ns until their use) that its controller suppresses, if there is no
-        relay
+    suppressed: paths that its controller suppresses, if there is no relay: switch, port, and the least time
+        in ns until the path is used again
     pfc: PFC that the program emulates because the traffic manager has none
-    channels: number of lossless priorities on links between switches; 0: packets keep a single one
+    channels: number of lossless priorities on links between switches; 0: packets keep one priority
     plugins: plug-ins that the writer had loaded (spec.plugins.loaded)
     """
 
@@ -111,7 +111,7 @@ def write(path: Path | None, content: RunFile) -> Path:
     """Writes a run file atomically, with the plug-ins of this process; returns its path.
 
     Raises:
-        RunFileError: it cannot be written.
+        RunFileError: the file cannot be written.
     """
     place = path or default_path()
     content = msgspec.structs.replace(content, plugins=plugins.loaded())

@@ -46,7 +46,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 """p4rt.client.connect, or the same with some arguments given."""
 
 
-@functools.lru_cache(maxsize=4096)  # every round of probes needs the same
+@functools.lru_cache(maxsize=4096)  # every round of probes needs the same headers
 def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.PacketMetadata]:
     """The metadata of a packet-out with an operation of PacketOutOp_t."""
     message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
@@ -56,7 +56,9 @@ def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.Packe
 
 
 class SessionState(Enum):
-    """Not connected, backup, primary, or primary of a switch that has the entities of its intent (READY)."""
+    """Not connected, backup, primary, or READY: primary of a switch that has all that it should have (its
+    intent).
+    """
 
     LOST = "lost"
     BACKUP = "backup"
@@ -73,8 +75,8 @@ class Hooks:
     digest: a message of the data plane, which is acknowledged afterwards
     links_discovered: a session; awaited before the entries of its switch, which already runs the program,
         are first changed
-    state_read: switch name and the entities of such a switch, if its program has digests: they show how an
-        earlier controller reacted to digests
+    state_read: switch name and the entities of a switch that already runs the program, if the program has
+        digests: the entities show how an earlier controller reacted to digests
     """
 
     state: Callable[[Session], None]
@@ -111,14 +113,15 @@ class Session:
         self.carries = False
         self._hooks = hooks
         self._load = load
-        self._election_id = self._highest = election_id
+        self._election_id = election_id
+        self._highest = election_id  # of all election ids seen at the switch
         self._timing = timing or Timing()
         self._connect = connect
         self._intent: SwitchIntent | None = None
         self._wake = asyncio.Event()
         self._client: Client | None = None
         self._program: P4Program | None = None
-        self._synced = False
+        self._synced = False  # whether this session has reconciled the switch
         self._terms = 0  # how often this controller has become primary
 
     # ---- for the owner ----
@@ -227,7 +230,7 @@ class Session:
                 self._terms += 1
                 self._set_state(SessionState.PRIMARY)
             self._wake.set()
-        elif code == Code.NOT_FOUND:
+        elif code == Code.NOT_FOUND:  # there is no primary
             self._set_state(SessionState.BACKUP)
             self._election_id = self._highest
             client.announce(self._election_id)
@@ -250,7 +253,7 @@ class Session:
             term = self._terms
             self.pushed, self.report = await install(client, program, wanted.entities)
             self._synced = self.carries = True
-            # another controller may have been primary meanwhile, and have changed what had been read
+            # if another controller was primary meanwhile, it may have changed entities after they were read
             if self._terms == term and self._intent is wanted and self.state is SessionState.PRIMARY:
                 self.error = None
                 self._set_state(SessionState.READY)

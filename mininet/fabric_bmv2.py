@@ -38,7 +38,7 @@ def set_rate(client: ThriftClient, port: int, packets: int) -> None:
 def recirculation_rates(
     plan: SwitchPlan, program: P4Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
 ) -> dict[int, int]:
-    """The rates, in packets/s, of the ports by which packets recirculate in a switch; others have no limit.
+    """Rates, in packets/s, of the ports by which packets recirculate in a switch; other ports have no limit.
 
     Args:
         frame_bytes: length of a full data frame.
@@ -55,8 +55,10 @@ def recirculation_rates(
     return counts
 
 
-def set_queues(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
-    """Sets depths and rates of the queues of a running switch; `inner`: from `recirculation_rates`.
+def set_queues(
+    plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, recirculation: Mapping[int, int]
+) -> None:
+    """Sets depths and rates of the queues of a running switch; `recirculation`: from `recirculation_rates`.
 
     Raises:
         FabricError: the Thrift server does not answer, or refuses.
@@ -65,7 +67,7 @@ def set_queues(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner
         client.set_queue_depths(queue_packets(queue_limit_bytes))
         for port in plan.ports:
             set_rate(client, port.number, packets_per_s(port.rate_bps, frame_bytes))
-        for number, packets in inner.items():
+        for number, packets in recirculation.items():
             set_rate(client, number, packets)
 
 

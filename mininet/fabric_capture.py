@@ -59,8 +59,8 @@ def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
     time_ns = 0
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-            seconds, rest = struct.unpack("=qq", data[:16])
-            time_ns = seconds * 1_000_000_000 + rest
+            seconds, rest_ns = struct.unpack("=qq", data[:16])
+            time_ns = seconds * 1_000_000_000 + rest_ns
         elif (level, kind) == (_SOL_PACKET, _PACKET_AUXDATA):
             status, *_lengths, tci, tpid = _AUX.unpack(data[: _AUX.size])
             # the kernel strips the tag and passes it as ancillary data
@@ -78,12 +78,12 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def write_frame(file: BinaryIO, time_ns: int, frame: bytes) -> None:
-    seconds, rest = divmod(time_ns, 1_000_000_000)
-    file.write(struct.pack("=IIII", seconds, rest, len(frame), len(frame)) + frame)
+    seconds, rest_ns = divmod(time_ns, 1_000_000_000)
+    file.write(struct.pack("=IIII", seconds, rest_ns, len(frame), len(frame)) + frame)
 
 
 class Recorder:
-    """Writes frames from taps to files until `running` is false."""
+    """Writes frames from taps (sockets of open_tap) to files until `running` is false."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()

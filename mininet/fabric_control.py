@@ -20,7 +20,7 @@ from tailrace.p4rt.events import LATE, LINK_DOWN
 
 SCRIPT = Path(__file__).with_name("serve_controller.py")
 START_S = 300.0
-"""Timeout for a controller that hangs; otherwise it gives up by itself long before."""
+"""Timeout for a controller that hangs; any other controller gives up by itself long before."""
 
 
 def reasons_to_distrust(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> list[str]:
@@ -53,12 +53,12 @@ class ControllerProcess:
     """The controller of a fabric. `events`: its events of links, paths and failures."""
 
     def __init__(self, job_file: Path, plan: FabricPlan, run_dir: Path, logs: Path) -> None:
-        """Starts it.
+        """Starts the process.
 
         Args:
             job_file: the file of the run's job.
             plan: the fabric, with the addresses of its switches.
-            run_dir: folder for the file of these addresses and for its relay socket.
+            run_dir: folder for the file of these addresses and for the controller's relay socket.
             logs: folder for the controller's log.
         """
         switches = {switch.name: SwitchAddress(switch.address, switch.device_id) for switch in plan.switches}

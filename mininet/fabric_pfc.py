@@ -41,7 +41,7 @@ def options(
     Args:
         priority: the priority of data.
         hosts: the ports that lead to hosts.
-        links: the ports that lead to switches; the channels of a scheme are lossless priorities there.
+        links: the ports that lead to switches; there, a scheme's virtual channels are lossless priorities.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     arguments = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]

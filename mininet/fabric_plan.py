@@ -32,7 +32,7 @@ HOST_MTU_BYTES = 1500
 
 MIN_QUEUE_BYTES = 1 << 20
 QUEUE_HEADROOM = 8
-"""Depth of the traffic manager's queues as a multiple of the program's limit: only the program drops."""
+"""Depth of the traffic manager's queues, as a multiple of the program's limit: so only the program drops."""
 
 _IFNAMSIZ = 15
 _SMALLEST_FRAME_BYTES = 64
@@ -120,8 +120,8 @@ def _links(topology: Topology, ends: dict[tuple[str, int], LinkInterface]) -> tu
         for h in topology.hosts
     ]
     pairs += [(ends[link.a, link.a_port], ends[link.b, link.b_port]) for link in topology.links]
-    times = Counter((a.node, b.node) for a, b in pairs)
-    suffix = {a: f"-{a.port}" if times[a.node, b.node] > 1 else "" for a, b in pairs}
+    link_counts = Counter((a.node, b.node) for a, b in pairs)
+    suffix = {a: f"-{a.port}" if link_counts[a.node, b.node] > 1 else "" for a, b in pairs}
     return tuple(LinkPlan(f"{a.node}-{b.node}{suffix[a]}", a, b) for a, b in pairs)
 
 
@@ -187,7 +187,7 @@ def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int | Non
 
 
 def queue_bytes(queue_limit_bytes: int | None) -> int:
-    """Depth of a traffic manager's queue for a program that drops at `queue_limit_bytes` (0: never)."""
+    """Depth of a traffic manager's queue for a program that drops at `queue_limit_bytes`. None: 0 (none)."""
     if queue_limit_bytes is None:
         return 0
     return max(MIN_QUEUE_BYTES, QUEUE_HEADROOM * queue_limit_bytes)

@@ -19,10 +19,10 @@ class FabricProcess:
     """A child process. `stdout` is its pipe when `piped`, else all its output goes to the log file."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, *, piped: bool = False) -> None:
-        """Starts it.
+        """Starts the process.
 
         Args:
-            name: its name in messages, such as leaf1 or controller.
+            name: the process's name in messages, such as leaf1 or controller.
             command: the program and its arguments.
             log: file for its messages; overwritten.
             piped: standard input and output are pipes for lines of text; messages still go to the log.

@@ -66,8 +66,8 @@ class FabricRun:
         self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
         self._processes: list[FabricProcess] = []
         self._events: list[dict[str, Any]] = []
-        self._reported = 0
-        self._taken_down: list[str] = []
+        self._reported = 0  # number of events before the traffic
+        self._taken_down: list[str] = []  # links that were down before the traffic
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -104,8 +104,10 @@ class FabricRun:
     def _set_queues(self, plan: SwitchPlan) -> None:
         rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
-        inner = fabric_bmv2.recirculation_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
-        fabric_bmv2.set_queues(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
+        recirculation = fabric_bmv2.recirculation_rates(
+            plan, self._program, self._frame_bytes, rate_bps, waits=waits
+        )
+        fabric_bmv2.set_queues(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, recirculation)
 
     def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
         job, more = self.job, []

@@ -86,13 +86,13 @@ def make_run_dir() -> Path:
 
 
 def note_run_file(folder: Path, run_file: Path) -> None:
-    """Adds the run state file to the ledger, so that cleaning up removes it too."""
+    """Adds the run file (controller.runfile) to the ledger, so that cleaning up removes it, too."""
     ledger = json.loads((folder / LEDGER).read_text())
     (folder / LEDGER).write_text(json.dumps({**ledger, "run_file": str(run_file)}))
 
 
 def remove_run_dir(folder: Path) -> None:
-    """Removes a run's folder, and its run state file if that still describes this run."""
+    """Removes a run's folder, and its run file if the file still describes this run."""
     with suppress(OSError, ValueError, KeyError):
         run_file = Path(json.loads((folder / LEDGER).read_text())["run_file"])
         if str(folder) in run_file.read_text():
@@ -206,7 +206,7 @@ def _prepare() -> None:
     subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)
 
 
-# ---- the namespaces of others ----
+# ---- namespaces of other processes ----
 
 
 def path_of(pid: int) -> str:

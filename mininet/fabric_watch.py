@@ -48,12 +48,12 @@ class ProcessMonitor:
         self._guarded.append(process)
 
     def release(self, process: FabricProcess) -> None:
-        """The process may end; harmless when it was not guarded."""
+        """From now on the process may end; harmless when it was not guarded."""
         with self._lock:
             self._guarded = [guarded for guarded in self._guarded if guarded is not process]
 
     def forget(self, process: FabricProcess) -> None:
-        """The process may end, and its output is no longer read; harmless when repeated."""
+        """From now on the process may end, and its output is not read; harmless when repeated."""
         with self._lock:
             self.release(process)
             for key in list(self._selector.get_map().values()):

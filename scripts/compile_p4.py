@@ -108,8 +108,8 @@ def compile_program(
 
 
 def json_lines(node: object, lists: Container[str], indent: str = "\n") -> str:
-    """`node` as JSON on one line. Exception: in a list under one of the keys `lists`, several elements are on
-    separate lines, and so are the elements of their `INNER_LISTS`.
+    """`node` as JSON on one line, except for lists of several elements under a key in `lists`: each element
+    is on a separate line, and so are those of the lists inside it that have a key in INNER_LISTS.
     """
     if not isinstance(node, dict):
         return json.dumps(node, separators=(",", ":"))
@@ -184,6 +184,7 @@ def check(source_dir: Path, build_dir: Path, include: Path | None = None) -> Non
     sums = build_dir / SUMS
     if not sums.is_file():
         raise CompileError(f"{sums}: missing; compile with 'make p4'")
+    # a line has 64 hexadecimal digits, two spaces and the name
     recorded = {line[66:]: line[:64] for line in sums.read_text("utf-8").splitlines() if line}
     current = {line[66:]: line[:64] for line in digest_lines(source_dir, build_dir, include)}
     for name in sorted(recorded.keys() | current.keys()):

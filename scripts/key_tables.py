@@ -33,7 +33,7 @@ from tailrace.spec.units import format_bytes
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
 STRUCTS = {EVERY: Common, HF2T: Hf2tSpec}
-"""Keys that all schemes share; each struct has a separate table."""
+"""The structs that declare the keys which schemes share; each has a separate table."""
 
 _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -42,7 +42,7 @@ LIMITS = {
     "a file of results or flows": "spec.files.MOST_BYTES",
     "a topology, P4Info, program or certificate": "spec.files.MOST_TEXT_BYTES",
     "an experiment, a distribution of sizes": "spec.schema.MOST_BYTES",
-    "specs `name:key=value`, characters": "spec.spec_string.MOST_CHARACTERS",
+    "characters of specs `name:key=value`": "spec.spec_string.MOST_CHARACTERS",
     "files of a plug-in": "spec.plugins.MOST_FILES",
     "a file of a plug-in": "spec.plugins.MOST_BYTES",
     "a line of the store of results": "study.store.store.MOST_LINE_BYTES",
@@ -54,7 +54,7 @@ LIMITS = {
     "a message to the P4Runtime server": "switch.p4runtime.server.MAX_MESSAGE_BYTES",
     "metadata of a call": "switch.p4runtime.server.MAX_METADATA_BYTES",
     "concurrent connections of a device": "switch.p4runtime.server.MAX_CONNECTIONS",
-    "seconds until the first call of a connection, else it is closed": "switch.p4runtime.server.IDLE_S",
+    "seconds until a connection without a call is closed": "switch.p4runtime.server.IDLE_S",
     "concurrent streams of a device": "switch.p4runtime.service.MAX_STREAMS",
     "seconds until the first arbitration message of a stream": "switch.p4runtime.service.ANNOUNCED_S",
     "concurrent calls of a connection": "switch.p4runtime.server.MAX_CALLS",
@@ -66,10 +66,11 @@ LIMITS = {
     "seconds for a program's compilation": "switch.p4runtime.program_compiler.MOST_S",
     "the C code generated from a program": "switch.compiler.emit.text.MOST_BYTES",
     "a compiled program": "switch.p4runtime.program_compiler.MAX_PROGRAM_BYTES",
-    "the cache": "cbuild.cache.MOST_BYTES",
+    "the build cache": "cbuild.cache.MOST_BYTES",
     "days that the cache keeps unused objects": "cbuild.cache.MOST_DAYS",
 }
-"""Limits shown on pages, with the constants that define them (sizes in bytes), selected by package."""
+"""Limits shown on pages, with the constants that define them (sizes in bytes). A page names the packages
+below `tailrace` whose limits it shows."""
 
 
 def _limit(place: str) -> str:
@@ -129,6 +130,7 @@ def _keys(keys: Iterable[Key], open_default: str) -> Iterator[tuple[str, str, st
 def _metrics() -> Iterator[tuple[str, ...]]:
     for name in BUILT_IN:
         entry = METRICS[name]
+        # the pages explain the star: results also have this metric for each class of flows
         star = "*" if entry.by_class else ""
         yield f"`{name}`{star}", UNITS[entry.unit].name, entry.definition, entry.source, entry.better
 

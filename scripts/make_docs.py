@@ -94,6 +94,7 @@ def _fields(thing: type) -> list[str]:
 
 
 def _declared(thing: Any) -> tuple[Any, ...]:
+    """The fields of a dataclass or of a msgspec struct; empty for other classes."""
     if dataclasses.is_dataclass(thing):
         return dataclasses.fields(thing)
     return msgspec.structs.fields(thing) if issubclass(thing, msgspec.Struct) else ()
@@ -101,43 +102,47 @@ def _declared(thing: Any) -> tuple[Any, ...]:
 
 def _signature(name: str, function: Any) -> str:
     """The signature, on several lines if it is long."""
-    shown, before = [], None
+    parameters, previous_kind = [], None
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():
         if parameter.name == "self":
             continue
-        if before is parameter.POSITIONAL_ONLY and parameter.kind is not before:
-            shown.append("/")
-        if parameter.kind is parameter.KEYWORD_ONLY and before is not parameter.kind:
-            shown.append("*")
+        if previous_kind is parameter.POSITIONAL_ONLY and parameter.kind is not previous_kind:
+            parameters.append("/")
+        if parameter.kind is parameter.KEYWORD_ONLY and previous_kind is not parameter.kind:
+            parameters.append("*")
         kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        shown.append(f"{stars}{parameter.name}{kind}{default}")
-        before = parameter.kind
-    line = f"{name}({', '.join(shown)}) -> {signature.return_annotation}"
+        parameters.append(f"{stars}{parameter.name}{kind}{default}")
+        previous_kind = parameter.kind
+    line = f"{name}({', '.join(parameters)}) -> {signature.return_annotation}"
     if len(line) <= _WIDTH:
         return line
     return "\n".join(
-        [f"{name}(", *(f"    {parameter}," for parameter in shown), f") -> {signature.return_annotation}"]
+        [
+            f"{name}(",
+            *(f"    {parameter}," for parameter in parameters),
+            f") -> {signature.return_annotation}",
+        ]
     )
 
 
 def _prose(thing: Any) -> str:
     """The docstring in Markdown; the items of `Args:` and `Raises:` become lists."""
     lines = []
-    item = False
+    in_list = False
     for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
         if line in _ITEMS:
             lines.append(f"{line}\n")
-            item = True
-        elif item and (match := re.fullmatch(r"    (\w+): (.*)", line)):
+            in_list = True
+        elif in_list and (match := re.fullmatch(r"    (\w+): (.*)", line)):
             lines.append(f"- `{match[1]}`: {match[2]}")
         elif match := re.fullmatch(r"(\w+(?:, \w+)*): ( *\S.*)", line):
             names = "`, `".join(match[1].split(", "))
             lines.append(f"- `{names}`: {match[2].strip()}")
         else:
-            lines.append(f"  {line.strip()}" if item and line else line)
+            lines.append(f"  {line.strip()}" if in_list and line else line)
     return "\n".join(lines) + "\n"
 
 

@@ -30,8 +30,8 @@ _BLOCK = re.compile(r"(<!-- requirements -->\n).*?(<!-- end of requirements -->)
 FOURWARD = """\
 [4ward's compliance matrix](https://github.com/{repository}/blob/{commit}/{page}) of
 another P4Runtime server has {rows} rows. By default this switch does what the specification requires
-in {held} of the {rows} rows. In our reading, {other} of the rows require something other than the
-specification (`differs` in the TOML).
+in {held} of the {rows} rows. In our reading, {other} rows differ from the specification (`differs` in the
+TOML); the switch then follows the specification.
 """
 
 

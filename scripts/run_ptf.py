@@ -35,7 +35,7 @@ SLOW_PORT = PORTS - 1
 SLOW_RATE_PPS = 20
 RECIRCULATION_RATE = "50Mbps"
 THRIFT_PORT = 9090
-"""The default of simple_switch_grpc; a build without Thrift refuses the option --thrift-port."""
+"""The default of simple_switch_grpc; --thrift-port is not given, as builds without Thrift refuse it."""
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0

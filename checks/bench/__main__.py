@@ -83,14 +83,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _closed_loop(out: Path, quick: bool) -> int:
-    """Runs the closed-loop benchmark in a separate process and network namespace; adds to bench.json."""
+    """Runs the closed-loop benchmark in a separate process, which adds its result to bench.json."""
     options = QUICK_CLOSED_LOOP if quick else ()
     command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
     return subprocess.run(command, check=False).returncode
 
 
 def watched(benchmark: Callable[[], list[BenchResult]]) -> list[BenchResult]:
-    """A benchmark's results. A result without noise figures gets those of the whole benchmark."""
+    """Runs a benchmark. A result without noise (the load by other processes) gets that of the whole run."""
     results = measured(benchmark)
     return [result if result.noise else replace(result, noise=(results.noise,)) for result in results.value]
 
@@ -99,7 +99,7 @@ def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:
     """The user's program with its entries and packets; None without --program.
 
     Raises:
-        OSError, SpecError: one of its files cannot be read or is invalid.
+        OSError, SpecError: a file cannot be read or is invalid.
     """
     if arguments.program is None:
         return None
@@ -112,7 +112,7 @@ def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
+    """Runs the chosen benchmarks. Returns 0; 1 if one cannot run; 2 if a file is missing or bad."""
     arguments = _arguments(argv)
     chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
     results: list[BenchResult] = []

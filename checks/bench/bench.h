@@ -15,7 +15,7 @@
 
 int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
-                      uint64_t packets, uint64_t *now_ps, uint64_t *sent);
+                      uint64_t packets, uint64_t *now_ps, uint64_t *n_out);
 
 /* ---- reflect.c ---- */
 
@@ -37,7 +37,7 @@ typedef struct bench_load {
     uint32_t window;          /* packets kept in flight */
     uint64_t warm_up_ns;      /* time before the measurement */
     uint64_t measure_ns;      /* duration of the measurement */
-    uint64_t *bins;           /* written: packets by latency bin */
+    uint64_t *bins;           /* result: packets by latency bin */
     uint32_t n_bins;          /* the last bin also counts longer latencies */
 } bench_load;
 

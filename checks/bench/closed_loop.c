@@ -36,11 +36,11 @@ typedef struct loader {
     const bench_load *load;
     int tx_fd, rx_fd;
     uint8_t *ring;
-    uint32_t ring_at;
+    uint32_t ring_at;         /* slot of the next frame to read */
     uint8_t *frames;          /* BATCH frames being sent */
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH];
-    uint32_t run;             /* id of the run, in each of its frames */
+    uint32_t run;             /* in each frame; changes after a loss */
     uint64_t sequence, in_flight;
     bool counting;
     bench_result *result;
@@ -73,7 +73,8 @@ static int set_up(loader *g)
     return g->ring ? 0 : -1;
 }
 
-/* Sends count packets, or fewer if the interface accepts no more. */
+/* Sends count packets, or fewer if the interface accepts no more. Returns 0,
+ * or -1 with errno. */
 static int send_packets(loader *g, uint64_t count)
 {
     const bench_load *l = g->load;
@@ -102,7 +103,8 @@ static int send_packets(loader *g, uint64_t count)
     return 0;
 }
 
-/* Counts one received frame. Returns whether it belongs to this run. */
+/* Counts a received frame, unless still warming up. Returns whether it belongs
+ * to this run. */
 static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
 {
     stamp s;

@@ -81,7 +81,7 @@ def headers(flows: int, frame_bytes: int) -> bytes:
 
 
 def headers_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
-    """The headers (first 42 bytes) of the user's frames; replaces `headers`.
+    """The headers (first 42 bytes) of the user's frames, in place of `headers`.
 
     Raises:
         BenchError: a frame is too short.
@@ -165,9 +165,9 @@ def reflector() -> Iterator[None]:
 def find_targets() -> dict[str, str]:
     """The executables of the installed switches, by name of the target."""
     programs = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
-    beside = Path(sys.executable).with_name("tailrace_switch_grpc")
-    if programs[NATIVE] is None and beside.exists():
-        programs[NATIVE] = str(beside)
+    beside_python = Path(sys.executable).with_name("tailrace_switch_grpc")
+    if programs[NATIVE] is None and beside_python.exists():
+        programs[NATIVE] = str(beside_python)
     return {name: path for name, path in programs.items() if path is not None}
 
 
@@ -301,6 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if all(custom):
             case = ProgramCase.read(*custom)
             heads = partial(headers_of, case.frames)
+            # 60 bytes: the shortest Ethernet frame, without its check sequence
             cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()
         if NATIVE not in targets:

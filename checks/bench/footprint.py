@@ -34,7 +34,7 @@ def _resident_bytes() -> int:
 
 
 def _bytes_per_instance(count: int) -> float:
-    """Resident bytes that each of `count` more idle instances of one program adds."""
+    """Mean resident bytes of each of `count` idle instances, after a first instance of the same program."""
     program = load_program(routes.JSON.read_bytes())
     first = V1ModelSwitch(program, SwitchConfig())  # allocates what all instances share
     gc.collect()
@@ -62,10 +62,12 @@ def run(quick: bool) -> list[BenchResult]:
     instance_kib = in_fresh_process(_bytes_per_instance, count) / 1024
     with tempfile.TemporaryDirectory() as name:
         cold_s, cached_s = (in_fresh_process(_load_seconds, name) for _ in range(2))
-    first = "first start on a machine: runtime and program go through the C compiler"
-    shared = f"mean of {count} idle instances that share one program"
+    cold_note = "first start on a machine: runtime and program go through the C compiler"
+    instance_note = f"mean of {count} idle instances that share one program"
     return [
-        BenchResult(GROUP, "memory an instance", instance_kib, "KiB", GOAL_INSTANCE_KIB, "less", shared),
-        BenchResult(GROUP, "load, cold", cold_s, "s", GOAL_COLD_S, "less", first),
+        BenchResult(
+            GROUP, "memory an instance", instance_kib, "KiB", GOAL_INSTANCE_KIB, "less", instance_note
+        ),
+        BenchResult(GROUP, "load, cold", cold_s, "s", GOAL_COLD_S, "less", cold_note),
         BenchResult(GROUP, "load, cached", cached_s, "s", GOAL_CACHED_S, "less"),
     ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares whole runs with those of the simulator csg-htsim (Broadcom/csg-htsim), if `htsim_roce` is on PATH.
 
-Both run alternately, with the same permutation on the same fat tree, with equal rate, delay and packet size,
-over lossless Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection matrix.
+Both simulators run alternately, with the same permutation on the same fat tree, with equal rate, delay and
+packet size, over lossless Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection
+matrix.
 Figures are CPU times of the whole command. Set-up is the CPU time of the same command with one-packet flows.
 """
 
@@ -38,7 +39,7 @@ TIMEOUT_S = 1800.0
 END_US = 5_000
 """Simulated time of htsim, which does not stop after the last flow: ten times the duration of the flows."""
 TICK_S = 1e-3
-"""Lower bound of a divisor: if set-up takes nearly all the time, the difference to the total may be 0."""
+"""Smallest divisor of a ratio: the time of the traffic (total less set-up) may be 0."""
 OPTIONS = (
     *("-queue_type", "lossless_input", "-pfc_thresholds", "12", "15", "-q", "100"),
     *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),
@@ -107,7 +108,7 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTi
     """Runs a command to its end, in `folder` if given; returns its times and what it printed.
 
     Raises:
-        BenchError: it failed.
+        BenchError: the command failed.
     """
     before_s, began_s = _children_s(), time.perf_counter()
     try:
@@ -142,7 +143,7 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
     """One run of htsim with a connection matrix.
 
     Raises:
-        BenchError: it failed, or did not finish all flows.
+        BenchError: htsim failed, or did not finish all flows.
     """
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
     # htsim writes a file idmap.txt into its working directory

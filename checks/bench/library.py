@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks' C code (bench.h), built against the core."""
+"""The benchmarks' C code (bench.h), built against the native switch's C core."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def load(source: str) -> Any:
     Raises:
         BuildError: there is no C compiler, or no folder for its output.
     """
-    lib.load()  # makes the core's symbols global: this code uses them
+    lib.load()  # makes the core's symbols global, for the benchmarks' code
     recipe = library_recipe("libtailrace_bench", [_HERE / source], [_HERE, RUNTIME])
     return headers.bound(recipe.load(), ffi)

@@ -6,9 +6,9 @@
 
 #include "bench.h"
 
-/* Frames passed to the core before it runs: one batch of the I/O loop. */
+/* Frames passed to the core before it runs, as in the switch's I/O loop. */
 #define BATCH 32u
-/* Virtual time between two frames: 10 million a second. */
+/* Virtual time between two frames: 10 million frames a second. */
 #define GAP_PS 100000u
 
 static uint64_t cpu_ns(void)
@@ -31,32 +31,32 @@ static uint64_t drain(tr_switch *s)
 }
 
 /* Sends `packets` frames into a port of s, round robin from the n_frames
- * frames that lie back to back at `frames` and are lens[] bytes long, in
- * batches under one lock, as the I/O loop does.
+ * frames that lie back to back at `frames` and are lens[] bytes long. Each
+ * batch takes the switch's lock once, as in the I/O loop.
  *
- * now_ps: the switch's time, read and advanced; sent: how many frames came
- * out. Returns the thread's CPU time in nanoseconds, or the negative error of
- * tr_rx. */
+ * *now_ps: the switch's time, read and advanced; *n_out: number of frames that
+ * came out. Returns the thread's CPU time in nanoseconds, or the negative error
+ * of tr_rx. */
 int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
-                      uint64_t packets, uint64_t *now_ps, uint64_t *sent)
+                      uint64_t packets, uint64_t *now_ps, uint64_t *n_out)
 {
     uint64_t begin_ns = cpu_ns(), now = *now_ps, out = 0;
     const uint8_t *frame = frames;
-    uint32_t at = 0;
+    uint32_t next = 0;
     while (packets > 0) {
         uint64_t batch = packets < BATCH ? packets : BATCH;
         tr_switch_lock(s);
         for (uint64_t i = 0; i < batch; i++) {
-            int error = tr_rx(s, port, frame, lens[at], now);
+            int error = tr_rx(s, port, frame, lens[next], now);
             if (error != TR_OK) {
                 tr_switch_unlock(s);
                 return error;
             }
             now += GAP_PS;
-            frame += lens[at];
-            if (++at == n_frames) {
-                at = 0;
+            frame += lens[next];
+            if (++next == n_frames) {
+                next = 0;
                 frame = frames;
             }
         }
@@ -66,6 +66,6 @@ int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
         packets -= batch;
     }
     *now_ps = now;
-    *sent = out;
+    *n_out = out;
     return (int64_t)(cpu_ns() - begin_ns);
 }

@@ -3,11 +3,12 @@
 
 python -m checks.bench.middleblock build/middleblock.json OUT --routes 10000 --acl 500
 
-The case of 4ward, another P4Runtime switch (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 /32
-routes over 100 next hops, and ternary ACL entries, half in the ingress and half in the pre-ingress table.
-All packets match only the pre-ingress entry of lowest priority, which assigns a VRF to all IPv4: the
-program's constraints and references allow no entry for the default VRF. The command writes OUT/entries.txtpb
-and OUT/packets.pcap for `python -m checks.bench --program`.
+The workload is that of 4ward, another P4Runtime switch (4ward-p4/4ward, docs/PERFORMANCE.md, "L3
+forwarding"): IPv4 /32 routes over 100 next hops, and ternary ACL entries, half in the ingress and half in the
+pre-ingress table. All packets match only the pre-ingress entry of lowest priority, which assigns a VRF to all
+IPv4 packets. (The default VRF has no routes: the program's @entry_restriction and @refers_to annotations
+allow no entry for it.) The command writes OUT/entries.txtpb and OUT/packets.pcap for `python -m checks.bench
+--program`.
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ def entries(routes: int, acl: int) -> Iterator[P4TableEntry]:
         match = {"vrf_id": _VRF, "ipv4_dst": f"{IPv4Address(_ROUTES + i)}/32"}
         yield _entry("ipv4_table", match, "set_nexthop_id", nexthop_id=_next_hop(i))
     yield _entry("acl_pre_ingress_table", {"is_ipv4": 1}, "set_vrf", 1, vrf_id=_VRF)
-    before = acl // 2
-    for i in range(before):
+    in_pre_ingress = acl // 2
+    for i in range(in_pre_ingress):
         match = {"is_ipv4": 1, "dst_ip": str(IPv4Address(_ACL + (2 << 16) + i))}
         yield _entry("acl_pre_ingress_table", match, "set_vrf", i + 2, vrf_id=_VRF)
-    for i in range(acl - before):
+    for i in range(acl - in_pre_ingress):
         source, destination = IPv4Address(_ACL + i), IPv4Address(_ACL + (1 << 16) + i)
         match = {"is_ipv4": 1, "src_ip": str(source), "dst_ip": str(destination)}
         yield _entry("acl_ingress_table", match, "acl_forward", i + 1)

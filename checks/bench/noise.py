@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The load by others: mean numbers of cores that other processes (`other_cpu`) and the hypervisor
-    (`stolen`) took. `load`: load average of the last minute, this benchmark included.
+    """The other load: mean numbers of cores that other processes (`other_cpu`) and the hypervisor (`stolen`)
+    took. `load`: load average of the last minute, this benchmark included.
     """
 
     other_cpu: float
@@ -41,7 +41,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Round(Generic[T]):
-    """The result of one round of a benchmark, and the load by others meanwhile."""
+    """The result of one round of a benchmark, and the load by other processes meanwhile."""
 
     value: T
     noise: Noise
@@ -71,7 +71,7 @@ def watch() -> Iterator[Callable[[], Noise]]:
     elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
     all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
     other_s = max(all_after_s - all_s - (_used_s() - used_s), 0.0)
-    # a tick at either end may belong to another process
+    # at either end, a clock tick of this process may be counted as one of another process
     other_s = max(other_s - 2 / _TICKS_PER_S, 0.0)
     noises.append(Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
 
@@ -84,7 +84,9 @@ def measured(task: Callable[[], T]) -> Round[T]:
 
 
 def alternating(tasks: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[Round[T]]]:
-    """Runs all tasks in turn, once in each round, so that other load affects all of them."""
+    """Runs all tasks in turn, once in each round, so that other load affects all of them; returns the rounds
+    by task.
+    """
     measured_rounds: dict[str, list[Round[T]]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():

@@ -32,16 +32,17 @@ static inline uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Receives frames of an EtherType from now on; none if it is 0. */
+/* Binds a socket to an interface, to receive frames of an EtherType; 0: none.
+ * Returns 0, or -1 with errno. */
 static inline int packet_bind(int fd, const char *name, uint16_t protocol)
 {
-    struct sockaddr_ll at = {
+    struct sockaddr_ll address = {
         .sll_family = AF_PACKET,
         .sll_protocol = htons(protocol),
         .sll_ifindex = (int)if_nametoindex(name),
     };
 
-    return bind(fd, (struct sockaddr *)&at, sizeof at);
+    return bind(fd, (struct sockaddr *)&address, sizeof address);
 }
 
 /* Opens a socket that only sends. Returns it, or -1 with errno. */

@@ -4,7 +4,7 @@
 python -m checks.bench --program build/l3.json --entries entries.txtpb --packets packets.pcap
 
 The P4Info lies beside the JSON as NAME.p4info.txtpb. Entries are a `p4.v1.WriteRequest` in protobuf's text
-form, carried out by the P4Runtime server of the switch, without a socket. All packets enter by one port,
+form; the P4Runtime server of the switch carries them out without a socket. All packets enter by one port,
 repeated in order.
 """
 
@@ -26,7 +26,7 @@ from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.controller.entry_files import read_request
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.programs import P4Program
 from tailrace.spec.files import MOST_BYTES, read_bytes
 from tailrace.switch.compiler import load_program
@@ -106,7 +106,7 @@ def load(connection: GrpcConnection, case: ProgramCase) -> None:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keeps this thread on one of its permitted cores, so that no run includes a migration."""
+    """Keeps this thread on one of its permitted cores, so that it never migrates during a run."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -123,7 +123,7 @@ class InjectionLoop:
         self._switch, self._port = switch, case.port
         self._data = b"".join(case.frames)
         self._lens = library.ffi.new("uint32_t[]", [len(frame) for frame in case.frames])
-        self._now_ps, self._sent = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
+        self._now_ps, self._n_out = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
 
     def send(self, count: int) -> tuple[float, float]:
         """Sends `count` packets; returns packets per second of CPU time, and the share that came out.
@@ -132,10 +132,10 @@ class InjectionLoop:
             BenchError: the switch refused a frame.
         """
         frames = (self._data, self._lens, len(self._lens))
-        took_ns = int(self._run(self._switch.handle, self._port, *frames, count, self._now_ps, self._sent))
+        took_ns = int(self._run(self._switch.handle, self._port, *frames, count, self._now_ps, self._n_out))
         if took_ns < 0:
             raise BenchError(f"the switch refused a frame (error {took_ns})")
-        return count * 1e9 / max(took_ns, 1), self._sent[0] / count
+        return count * 1e9 / max(took_ns, 1), self._n_out[0] / count
 
 
 def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tuple[tuple[float, ...], float]:

@@ -1,6 +1,6 @@
-/* The limit of the closed-loop benchmark: each frame that one interface
- * receives is sent unchanged by another interface, through the same kinds of
- * sockets as in the switch.
+/* The target "limit" of the closed-loop benchmark: each frame that one
+ * interface receives is sent unchanged by another interface, through the same
+ * kinds of sockets as in the switch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -26,7 +26,7 @@ struct bench_reflector {
     atomic_bool stop;
     int rx_fd, tx_fd;
     uint8_t *ring;
-    uint32_t at;
+    uint32_t next;            /* slot of the next frame to read */
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH];
 };
@@ -37,7 +37,7 @@ static uint32_t reflect_batch(bench_reflector *r)
     uint32_t n = 0, sent = 0;
 
     for (; n < BATCH; n++) {
-        struct tpacket2_hdr *h = packet_at(r->ring, r->at + n);
+        struct tpacket2_hdr *h = packet_at(r->ring, r->next + n);
 
         if (!h)
             break;
@@ -52,12 +52,12 @@ static uint32_t reflect_batch(bench_reflector *r)
             sent++;           /* a loss, which the generator counts */
     }
     for (uint32_t i = 0; i < n; i++)
-        packet_done(packet_at(r->ring, r->at + i));
-    r->at = (r->at + n) % RING_FRAMES;
+        packet_done(packet_at(r->ring, r->next + i));
+    r->next = (r->next + n) % RING_FRAMES;
     return n;
 }
 
-/* The thread. Like that of the switch, it stays awake in short pauses. */
+/* The thread: like the switch's, it polls for AWAKE_NS before it sleeps. */
 static void *run(void *arg)
 {
     bench_reflector *r = arg;

@@ -36,7 +36,7 @@ class BenchResult:
     `value` is in `unit`; `goal` in the same unit, None if there is none. `better` says whether
     more or less than the goal is good. `note` is a remark for the reader. `runs` are the single runs of which
     `value` is the median; empty if there was only one. `rival` is the figure of other software. `noise` is
-    the load by others during each run.
+    the load by other processes during each run.
     """
 
     group: str
@@ -51,7 +51,7 @@ class BenchResult:
     noise: tuple[Noise, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The row of bench.json: the fields, whether the goal was met, and the spread of the runs."""
+        """The row of bench.json: fields, goal met, machine quiet, least and greatest value of the runs."""
         row: dict[str, object] = asdict(self) | {"met": self.reaches_goal(), "quiet": self.quiet()}
         return row | ({"min": min(self.runs), "max": max(self.runs)} if self.runs else {})
 
@@ -62,7 +62,7 @@ class BenchResult:
         return self.value >= self.goal if self.better == "more" else self.value <= self.goal
 
     def quiet(self) -> bool | None:
-        """Whether the machine was otherwise idle; None where that was not measured."""
+        """Whether the machine was otherwise idle; None if that was not measured."""
         return all(noise.quiet for noise in self.noise) if self.noise else None
 
 

@@ -48,7 +48,7 @@ def updates(count: int) -> list[p4r.Update]:
 
 
 def case(count: int, frames: Sequence[bytes] = ()) -> ProgramCase:
-    """The router with `count` routes and the MAC address of EGRESS_PORT."""
+    """The router with `count` routes and the MAC address of EGRESS_PORT, and `frames` to send."""
     address = _insert("port_mac", {"port": EGRESS_PORT}, P4TableAction("rewrite_source", src=_SOURCE_MAC))
     return ProgramCase(program(), p4r.WriteRequest(updates=[*updates(count), address]), frames)
 
@@ -64,13 +64,13 @@ def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
     """A UDP frame of a flow to one of `routes` routes; flows differ in the route and the source port.
 
     Raises:
-        ValueError: it is shorter than MIN_FRAME_BYTES.
+        ValueError: the frame is shorter than MIN_FRAME_BYTES.
     """
     if length_bytes < MIN_FRAME_BYTES:
         raise ValueError(f"a frame of {length_bytes} bytes is too short for its headers")
-    start = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0x4000, 64, _UDP)
-    end = struct.pack("!II", _SOURCE, network(flow % routes) + 2)
-    checksum = struct.pack("!H", _ipv4_checksum(start + b"\0\0" + end))
+    before_checksum = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0x4000, 64, _UDP)
+    addresses = struct.pack("!II", _SOURCE, network(flow % routes) + 2)
+    checksum = struct.pack("!H", _ipv4_checksum(before_checksum + b"\0\0" + addresses))
     udp = struct.pack("!HHHH", _FIRST_PORT + flow % _PORTS, _ROCE_PORT, length_bytes - 34, 0)
     ethernet = bytes.fromhex("020000000001 020000000002 0800")
-    return (ethernet + start + checksum + end + udp).ljust(length_bytes, b"\0")
+    return (ethernet + before_checksum + checksum + addresses + udp).ljust(length_bytes, b"\0")

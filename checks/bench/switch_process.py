@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from checks.bench.result import BenchError
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.spec.text import one_line
 
 DEVICE_ID = 1
@@ -36,8 +36,8 @@ def running_switch(command: Sequence[str], *options: str) -> Iterator[GrpcConnec
         options: further arguments, such as its ports.
 
     Raises:
-        BenchError: it ends at once, or does not listen in START_S.
-        SwitchError: it refuses the primary controller.
+        BenchError: the switch ends at once, or does not listen in START_S seconds.
+        SwitchError: the switch refuses the primary controller.
     """
     address = f"127.0.0.1:{_free_port()}"
     arguments = ["--no-p4", "--device-id", str(DEVICE_ID), *options, "--", "--grpc-server-addr", address]

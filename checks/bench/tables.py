@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of table inserts over gRPC, in batches such as a controller sends."""
+"""Time of table inserts over gRPC, in batches of the size that a controller sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checks.bench import routes
 from checks.bench.noise import alternating
 from checks.bench.result import BenchResult, Rival
 from checks.bench.switch_process import running_switch
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 
 GROUP = "table inserts"
 ENTRIES = 10_000

@@ -93,8 +93,8 @@ def in_fresh_process(task: Callable[..., T], *arguments: object) -> T:
         return pool.submit(task, *arguments).result()
 
 
-# Environment variables must be set before hosts and the compiler's cache are imported, so these
-# functions, which run in separate processes, import what they measure.
+# Environment variables must be set before tailrace.hosts and the compiler's cache are imported. So these
+# functions run in separate processes, and import what they measure.
 
 
 def _measure(load: FatTreeLoad) -> RoundFigures:

@@ -33,6 +33,7 @@ from tailrace.topology import GATEWAY_MAC, parse_topology
 
 
 def _configure(network: Network, scheme: Resolved) -> None:
+    """Writes to each switch its intent: the program and the entries that it should have."""
     intents = intent(network.topology, scheme, target("virtual"))
     install_all(network.p4rt, intents)
 
@@ -55,10 +56,10 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
     Raises:
         BenchError: a flow did not finish, or retransmitted packets.
     """
-    shift = number * len(job.flows)
+    first_id = number * len(job.flows)
     for flow in job.flows:
         copy = structs.replace(
-            flow, id=flow.id + shift, qpn=flow.qpn + shift, start_ns=flow.start_ns + network.now_ns
+            flow, id=flow.id + first_id, qpn=flow.qpn + first_id, start_ns=flow.start_ns + network.now_ns
         )
         nics[flow.dst].expect_flow(copy)
         nics[flow.src].add_flow(copy)
@@ -81,6 +82,7 @@ def _peak_bytes() -> int:
 
 
 def _rounds(network: Network, job: Job, load: FatTreeLoad) -> Iterator[tuple[int, float, float]]:
+    """The figures of `_round` for each round after the warm-up."""
     nics = _attach(network, job)
     for number in range(load.rounds + load.warm_up):
         measured = _round(network, nics, job, number)

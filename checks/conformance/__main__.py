@@ -58,7 +58,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         "--build",
         type=Path,
         help="folder of compiled programs (default: the test programs, and the schemes that have hints:"
-        " outputs of the others depend on chance or on the clock)",
+        " outputs of the other schemes depend on chance or on the clock)",
     )
     parser.add_argument(
         "--golden", action="store_true", help="record golden outcomes from BMv2 instead of comparing"
@@ -102,7 +102,7 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
     ).stdout.strip()
     print(HEAD)
     rows = []
-    failing: list[str] = []
+    not_compared: list[str] = []
     refused_by_both: list[str] = []
     for program in programs:
         start = time.monotonic()
@@ -112,15 +112,15 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
             bmv2_accepts = runs_on_bmv2(program, log)
             who = "the native switch only" if bmv2_accepts else "both"
             print(f"{program.name:24} refused by {who}: {error}", flush=True)
-            (failing if bmv2_accepts else refused_by_both).append(program.name)
+            (not_compared if bmv2_accepts else refused_by_both).append(program.name)
             continue
         except (ConformanceError, SwitchError) as error:
             print(f"{program.name:24} not compared: {one_line(str(error))}", flush=True)
-            failing.append(program.name)
+            not_compared.append(program.name)
             continue
         print(table_line(row, time.monotonic() - start), flush=True)
         rows.append(row)
-    failed = [row.program.name for row in rows if not row.passed] + failing
+    failed = [row.program.name for row in rows if not row.passed] + not_compared
     options.out.mkdir(parents=True, exist_ok=True)
     report = {
         "reference": EXECUTABLE,

@@ -38,7 +38,7 @@ class Bmv2(GrpcSwitch):
         self.write([update for update in updates if not update.entity.HasField("value_set_entry")])
         value_sets = {info.preamble.id: info for info in self.program.p4info.value_sets}
         with self.process.thrift() as thrift:
-            # Deep enough for all copies of a whole window, so that no drop depends on timing.
+            # Deep enough for all copies of a window (packets sent at once): no drop depends on timing.
             thrift.set_queue_depths(QUEUE_DEPTH)
             for entry in (u.entity.value_set_entry for u in updates if u.entity.HasField("value_set_entry")):
                 info = value_sets[entry.value_set_id]

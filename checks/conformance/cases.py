@@ -113,8 +113,8 @@ def write_cases(path: Path, recorded: Cases) -> None:
     entities: dict[str, int] = {}
     tests = []
     for case in recorded.cases:
-        used = [entity.SerializeToString(deterministic=True).hex() for entity in case.entities]
-        indexes = [entities.setdefault(entity, len(entities)) for entity in used]
+        serialized = [entity.SerializeToString(deterministic=True).hex() for entity in case.entities]
+        indexes = [entities.setdefault(entity, len(entities)) for entity in serialized]
         outputs = [[expected.port, expected.data.hex(), expected.mask.hex()] for expected in case.expected]
         tests.append([case.name, indexes, case.port, case.packet.hex(), outputs])
     data = {

@@ -32,7 +32,7 @@ class Chunk:
 
 
 def internet_checksum(data: bytes) -> int:
-    """The one's complement sum of RFC 1071."""
+    """The Internet checksum of RFC 1071."""
     if len(data) % 2:
         data += b"\0"
     total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
@@ -42,7 +42,9 @@ def internet_checksum(data: bytes) -> int:
 
 
 def repair(chunks: Sequence[Chunk], payload: bytes) -> None:
-    """Correct the first IPv4 header and the UDP header before the payload, in place, if there are any."""
+    """Sets, in place, the checksum of the first IPv4 header, and lengths and checksum of a UDP header before
+    the payload. Does nothing without an IPv4 header.
+    """
     ipv4 = next((chunk for chunk in chunks if chunk.values.keys() >= IPV4_FIELDS and chunk.bits == 160), None)
     if ipv4 is None:
         return

@@ -91,9 +91,9 @@ def compare(
 ) -> ComparisonCounts:
     """Feed both switches and compare packet by packet.
 
-    A window, with all copies of its packets, fits into the queues, as BMv2 drops silently if a queue is full.
-    If the program is stateless, a packet whose outputs differ is sent again, alone, to both switches: only a
-    difference that stays is a mismatch.
+    All copies of the packets of a window must fit into the queues, as BMv2 drops silently if a queue is full.
+    If the program is stateless, a packet whose outputs differ is sent to both switches again, alone: only a
+    difference that occurs again is a mismatch.
     """
     result = ComparisonCounts()
     for window in windows(packets):

@@ -33,7 +33,7 @@ def constructs(program: CompiledProgram) -> list[str]:
         constructs |= {f"action {primitive['op']}" for primitive in action["primitives"]}
     for pipeline in document["pipelines"]:
         for table in pipeline["tables"]:
-            if not table["name"].startswith("tbl_"):
+            if not table["name"].startswith("tbl_"):  # the compiler makes such tables from statements
                 constructs |= {f"match {field['match_type']}" for field in table["key"]}
                 constructs.add(f"table {table['type']}")
                 constructs |= {"entries in program"} if table.get("entries") else set()

@@ -2,7 +2,8 @@
 """The random control plane of one program: P4Runtime updates from P4Info, with keys from pools of values.
 
 The updates are of entries, members, groups, multicast groups, clone sessions, meters and value sets. Fields
-of packets have values from the same pools (packets.py), so that packets match entries.
+of packets have values from the same pools (packets.py), so that packets match entries. A program's hints
+(program.py) can replace pools and other random choices.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PRIORITIZED = {_MATCH.TERNARY, _MATCH.RANGE, _MATCH.OPTIONAL}
 
 
 class Pools:
-    """Interesting values by header type and field: one small pool per header field, made from the seed."""
+    """Values to test by header type and field: one small pool per header field, made from the seed."""
 
     def __init__(self, program: CompiledProgram, seed: int) -> None:
         self._rng = random.Random(f"{seed}:{program.name}:pools")

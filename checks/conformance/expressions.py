@@ -37,7 +37,7 @@ class UnknownValueError(Exception):
 
 
 def evaluate(node: Node, read: Reader) -> int:
-    """Value of an expression; `read` gives the value of a leaf that is neither constant nor operator."""
+    """Value of an expression; `read` returns the value of a leaf that is neither constant nor operator."""
     kind, value = node.get("type"), node.get("value")
     if kind == "hexstr":
         return int(value, 16)

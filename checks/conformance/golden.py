@@ -3,9 +3,9 @@
 switch.
 
 A golden file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the updates that
-a controller writes, the mask, and the packets as [ingress port, frame, [[egress port, frame], ...]] in
-hexadecimal, then the final counters and registers. It contains all that a replay needs, so that it stays
-valid when the generator changes.
+a controller writes, the mask (byte ranges that are not compared), the packets as [ingress port, frame,
+[[egress port, frame], ...]] in hexadecimal, then the final counters and registers. It contains all that a
+replay needs, so that it stays valid when the generator changes.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def _record(program: CompiledProgram, seed: int, count: int, log: Path) -> dict[
                 [
                     packet.port,
                     packet.data.hex(),
-                    [[port, data.hex()] for port, data in sorted(caused, key=lambda o: o[0])],
+                    [[port, data.hex()] for port, data in sorted(packet_outputs, key=lambda o: o[0])],
                 ]
-                for packet, caused in zip(packets, outputs, strict=True)
+                for packet, packet_outputs in zip(packets, outputs, strict=True)
             ],
             "counters": bmv2.counters(),
             "direct_counters": bmv2.direct_counters(updates),
@@ -100,7 +100,8 @@ def read_golden(path: Path) -> Golden:
         mask=[(start, length) for start, length in data["mask"]],
         packets=[Packet(port, bytes.fromhex(frame)) for port, frame, _ in data["packets"]],
         outputs=[
-            [(port, bytes.fromhex(frame)) for port, frame in caused] for _, _, caused in data["packets"]
+            [(port, bytes.fromhex(frame)) for port, frame in packet_outputs]
+            for _, _, packet_outputs in data["packets"]
         ],
         counters=_cells(data["counters"]),
         direct_counters=_cells(data["direct_counters"]),

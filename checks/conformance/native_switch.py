@@ -31,7 +31,7 @@ class NativeSwitch(SwitchUnderTest):
 
     def __init__(self, program: CompiledProgram, config: SwitchConfig = CONFIG) -> None:
         self.program = program
-        # the same program comes with every push
+        # the same program comes with every push, and is compiled once
         compiled = functools.cache(functools.partial(load_program, source=program.name))
         self.model = compiled(program.json_bytes).model
         self.switch = V1ModelSwitch(None, config)

@@ -14,7 +14,7 @@ from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
 from tailrace.bmv2.process import DEVICE_ID
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.errors import SwitchError, WriteError
 from tailrace.spec.text import one_line
 
@@ -118,8 +118,8 @@ class SwitchUnderTest(ABC):
             table_id, unit = direct.direct_table_id, direct.spec.unit
             if names[table_id] not in self.program.names_in_json:
                 continue
-            every = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table_id))
-            entities = self.read(p4r.Entity(direct_counter_entry=every))
+            pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table_id))
+            entities = self.read(p4r.Entity(direct_counter_entry=pattern))
             counts = [entity.direct_counter_entry for entity in entities]
             by_key = {_key(count.table_entry): _counted(unit, count.data) for count in counts}
             cells[names[table_id]] = [by_key[_key(entry)] for entry in inserted if entry.table_id == table_id]

@@ -108,14 +108,14 @@ class PacketMaker:
                 walk.scalars.pop(target, None)
 
     def _extract(self, walk: ParserWalk, parameters: list[Json]) -> None:
-        what, kind = parameters[0]["value"], parameters[0]["type"]
+        operand, kind = parameters[0]["value"], parameters[0]["type"]
         if kind == "regular":
-            name, header_type = what, self.type_of[what]
+            name, header_type = operand, self.type_of[operand]
         elif kind == "stack":
-            name, header_type = what, self.stack_type[what]
-            walk.used[what] = walk.used.get(what, 0) + 1
+            name, header_type = operand, self.stack_type[operand]
+            walk.used[operand] = walk.used.get(operand, 0) + 1
         else:
-            name, header_type = what[0], self.union_members[what[0]][what[1]]
+            name, header_type = operand[0], self.union_members[operand[0]][operand[1]]
         varbit_bits = 0
         if len(parameters) > 1:
             try:
@@ -222,7 +222,7 @@ class PacketMaker:
         return None
 
     def _width(self, part: Json) -> int | None:
-        """Width of a part of the key, if it is a field of a packet header or of a stack's last header."""
+        """Width in bits of a part of the key; None unless the part is a lookahead or a header field."""
         if part["type"] == "lookahead":
             return int(part["value"][1])
         if part["type"] in ("field", "stack_field"):
@@ -234,7 +234,7 @@ class PacketMaker:
         return None
 
     def _force(self, walk: ParserWalk, key: list[Json], widths: list[int], transition: Json) -> None:
-        """Set the fields of the key to match `transition`, which is taken unless an earlier one matches."""
+        """Sets the key's fields to match `transition`, which is taken if no earlier transition matches."""
         if transition["type"] == "default":
             return
         if transition["type"] == "parse_vset":

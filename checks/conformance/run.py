@@ -61,14 +61,14 @@ def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, lis
     """The number of cells compared, and a line for each that differs."""
     lines, count = [], 0
     for name, cells in expected.items():
-        other = actual.get(name, [])
+        native_cells = actual.get(name, [])
         count += len(cells)
-        if len(cells) != len(other):
-            lines.append(f"{kind} {name}: bmv2 has {len(cells)} cells, native {len(other)}")
+        if len(cells) != len(native_cells):
+            lines.append(f"{kind} {name}: bmv2 has {len(cells)} cells, native {len(native_cells)}")
             continue
-        for index, (left, right) in enumerate(zip(cells, other, strict=True)):
-            if left != right:
-                lines.append(f"{kind} {name}[{index}]: bmv2 {left}, native {right}")
+        for index, (bmv2_value, native_value) in enumerate(zip(cells, native_cells, strict=True)):
+            if bmv2_value != native_value:
+                lines.append(f"{kind} {name}[{index}]: bmv2 {bmv2_value}, native {native_value}")
     return count, lines
 
 

@@ -29,7 +29,7 @@ MOST_SHRUNK = 3
 """Number of failing scenarios that --shrink makes smaller in one call."""
 
 COLLECTS_EVERY = 16
-"""Scenarios between two garbage collections: collections within a scenario take a tenth of its time."""
+"""Number of scenarios between two garbage collections; automatic collections take a tenth of the time."""
 
 
 def _run_seed(seed: int) -> tuple[int, ScenarioResult]:

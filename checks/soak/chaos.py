@@ -46,7 +46,8 @@ TAILRACE = Path(sys.executable).with_name("tailrace")
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "random:flows=100,size=256KiB"
 FAULTS, LAST_NS, LONGEST_NS, LIMIT_S = 8, 8_000_000_000, 3_000_000_000, 180.0
-"""Of a round: number of faults, latest begin and longest duration of a fault, time limit of all repairs."""
+"""In each round: number of faults, latest begin and longest duration of a fault, and the time limit within
+which all flows end and all entries are restored."""
 
 
 class ChaosRun(FabricRun):
@@ -65,7 +66,7 @@ class ChaosRun(FabricRun):
         self._processes.insert(0, traffic.process)
         traffic.wait_ready()
         flows = traffic.run(sorted(faults, key=lambda step: step.at_ns), self.report, check_time)["flows"]
-        for repair in faults[1::2]:
+        for repair in faults[1::2]:  # each fault is followed by its repair
             repair.act()
         packets = sum(flow["out_of_order"] for flow in flows)
         if packets and self.job.scheme.name.startswith(FLOWCUT):

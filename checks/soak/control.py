@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controllers of a network in virtual time under disturbances: they are killed, several run at once, channels
 fail, and switches restart during a Write, are full, or have entries of an earlier controller.
+
+The intent of a switch is the program and the entities that it should have.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tailrace.controller.session import DEFAULT_ELECTION_ID, SessionState
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
 from tailrace.p4rt.encoding import encode
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.grpc_in_memory import ChannelModel, RpcFault
 from tailrace.p4rt.inprocess import InProcess
@@ -48,7 +50,7 @@ def quiet_ns(scenario: Scenario, job: Job) -> int:
 
 
 def dead_for_ever(job: Job) -> Down:
-    """The ends of links that stay down for ever."""
+    """The ends (switch, port) of links that stay down for ever."""
     dead_ends = set()
     for fault in job.faults:
         if isinstance(fault, LinkDown) and fault.until_ns is None:
@@ -75,7 +77,7 @@ class DisturbedController(RealController):
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
         self._begin(network, job)
         super().__init__(network, job, RealControllerConfig(), happened)
-        # pushes take no time here; a longer timeout would cost hundreds of rounds when a response is lost
+        # a push takes no virtual time; a longer timeout would cost hundreds of rounds when a response is lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(POLL_SHARE * self.interval_ns)
         self.memory.model = ChannelModel(self._disturbed_delay_s, self._rpc_fault, self._done)
@@ -154,7 +156,7 @@ class DisturbedController(RealController):
             setattr(device, "digest_lists", partial(self._disturbed, device.digest_lists))  # noqa: B010
 
     def _disturbed(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
-        """Loses some digest lists and repeats others."""
+        """Loses some digest lists and duplicates others."""
         delivered = []
         for digests in take(now_ns):
             hit = self._disturbs and self._fault_rng.random() < self._chaos.digests
@@ -249,7 +251,7 @@ class DisturbedController(RealController):
             return True
         backups = [SessionState.BACKUP] * (self._chaos.controllers - 1)
         all_ready = all(
-            sorted((c.sessions[name].state for c in self.controllers.values()), key=_rank)
+            sorted((c.sessions[name].state for c in self.controllers.values()), key=_is_ready)
             == [*backups, SessionState.READY]
             for name in self._services
         )
@@ -280,7 +282,7 @@ class DisturbedController(RealController):
                 problems.append(f"diff: {name} has no program, or another one")
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
-            # a fast comparison without default entries; if all are equal, the controller's comparison
+            # a fast comparison without default entries; if it finds nothing, the controller's comparison
             differing = {k for k, (value, _) in each.entries.items() if k not in now or now[k][0] != value}
             differing |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
             count = len(differing) or len(diff_by_key(each.program, each.entries, now))
@@ -295,7 +297,7 @@ class DisturbedController(RealController):
         return problems
 
 
-def _rank(state: SessionState) -> bool:
+def _is_ready(state: SessionState) -> bool:
     return state is SessionState.READY
 
 

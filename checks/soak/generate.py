@@ -22,7 +22,7 @@ VERSION = 4
 """Version of this generator: within a version, a seed always gives the same scenario."""
 
 ROUNDS = 7
-"""Rounds of link probes after which no fault and no disturbance begins."""
+"""No fault and no disturbance begins after this number of rounds of link probes."""
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
@@ -172,7 +172,7 @@ def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
 
     switches = [switch.name for switch in job.topology.switches]
     links = range(len(job.topology.links))
-    old = rng.random()
+    old_draw = rng.random()
     return Chaos(
         until_ns=times.until_ns,
         latency=rng.choice((0.02, 0.1, 0.1, 0.3)),
@@ -187,8 +187,10 @@ def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
         same=controllers > 1 and rng.random() < 0.3,
         empty=rng.random() < 0.15,
         stale=tuple(sorted(rng.sample(links, rng.randrange(1, 3)))) if rng.random() < 0.15 else (),
-        old=_scheme(rng, *(job.scheme.name.split(":")[:1] if old < 0.05 else ())) if old < 0.1 else "",
-        old_ns=times.at_ns() if old < 0.1 and rng.random() < 0.5 else 0,
+        old=_scheme(rng, *(job.scheme.name.split(":")[:1] if old_draw < 0.05 else ()))
+        if old_draw < 0.1
+        else "",
+        old_ns=times.at_ns() if old_draw < 0.1 and rng.random() < 0.5 else 0,
         kills=tuple(Kill(rng.randrange(controllers), times.at_ns(), times.for_ns()) for _ in up_to(2)),
         breaks=tuple(Break(rng.choice(switches), times.at_ns()) for _ in up_to(4)),
         full=tuple(

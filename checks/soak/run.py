@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a scenario and reports the invariants that it violated.
 
-order       schemes that promise order deliver every flow in order: Flowcut whatever fails (§II), schemes that
-            keep a flow on one path as long as nothing fails
+order       schemes that promise order deliver every flow in order: Flowcut whatever fails (§II); schemes with
+            one path for each flow, as long as nothing fails
 end         every flow ends, or has one of the reasons in _cut_off
 balance     every frame is accounted for, and none is left in a switch or on a link: none loops for ever
 entries     in the end no switch counts bytes in flight, if no packet was lost
 lossless    with PFC no data is dropped while nothing fails
 pauses      in the end no queue is paused, and there is no deadlock (a cycle of pauses)
-diff        every switch has the entities of its intent, given the links that stay dead, and one primary
-            controller, which has detected these links
-afterwards  flows that begin after all repairs end quickly, in order if the scheme promises it
+diff        every switch has the entities of its intent (those that it should have, given the links that stay
+            dead) and one primary controller, which has detected these links
+afterwards  flows that begin after all repairs end quickly, if the scheme keeps the order of packets
 ends        switches keep no streams or calls of stopped controllers
 code        no exception is raised
 time        the run ends within LONGEST_S of real time, hundreds of times what it usually takes
@@ -142,18 +142,21 @@ def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
     job = planned.job
     hosts, start_ns = job.topology.hosts, _late_ns(scenario, job)
     first = max(flow.id for flow in job.flows) + 1
-    # queues are sized for the largest frame of the plan
+    # not larger than the plan's flows: queues are sized for the plan's largest frame
     size = min(LATE_BYTES, max(flow.bytes for flow in job.flows))
     late = [
         FlowSpec(first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n)
         for n in range(min(LATE_FLOWS, len(hosts)))
     ]
-    name = next(iter(planned.classes.values()), "")
-    classes = {**planned.classes, **{flow.id: name for flow in late}} if planned.classes else planned.classes
+    class_name = next(iter(planned.classes.values()), "")
+    classes = (
+        {**planned.classes, **{flow.id: class_name for flow in late}} if planned.classes else planned.classes
+    )
     return replace(planned, job=structs.replace(job, flows=(*job.flows, *late)), classes=classes)
 
 
 def _late_ns(scenario: Scenario, job: Job) -> int:
+    """When the late flows begin."""
     last_ns = max((flow.start_ns for flow in job.flows), default=0)
     return max(quiet_ns(scenario, job) + LATE_ROUNDS * usual_interval_ns(job), last_ns + 1)
 
@@ -175,9 +178,11 @@ def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedContr
     if summary.deadlock:
         yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
     late_ns = _late_ns(scenario, scenario.plan().job)
-    others_ended = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
+    earlier_flows_ended = all(
+        row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows
+    )
     repaired = control.stopped_ns is not None and control.stopped_ns <= late_ns
-    if not (others_ended and repaired and _keeps_order(scenario)):
+    if not (earlier_flows_ended and repaired and _keeps_order(scenario)):
         return  # the time that retransmissions take has no bound
     for row in result.rows:
         if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > SLOWDOWN * row.ideal_fct_ns:
@@ -204,8 +209,8 @@ def _promises_order(scenario: Scenario, control: DisturbedController, result: Re
     """Whether packets of a flow must arrive in order."""
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
-        # not while switches have another scheme's entries; and stateless variants move flows when next hops
-        # change, which happens at once if a link was wrongly declared down (docs/flowcut.md, What is tested)
+        # Not while switches have another scheme's entries. Stateless variants move flows at once when next
+        # hops change, as after a link was wrongly declared down (docs/flowcut.md, What is tested).
         multi_hop = scenario.plan().job.topology.kind != LEAF_SPINE
         stateless = "variant=nic" in keys or ("variant=ingress" in keys and multi_hop)
         return not (scenario.chaos.old or (scenario.chaos.stale and stateless))
@@ -240,7 +245,7 @@ def _problems_when_quiet(network: Network, control: DisturbedController, scenari
     for switch in network.switches:
         core = network.switch(switch.name)
         if core.paused_queues(network.now_ns):
-            yield f"pauses: {switch.name} holds {len(core.paused_queues(network.now_ns))} queues for pauses"
+            yield f"pauses: {switch.name} has {len(core.paused_queues(network.now_ns))} paused queues"
         if not _loses(scenario, control) and not account.dropped_in_switches.frames:
             for register in core.model.registers:
                 if register.name.rpartition(".")[2] in IN_FLIGHT:

@@ -46,16 +46,17 @@ class Chaos(msgspec.Struct, frozen=True):
     """Disturbances between switches and controllers.
 
     until_ns: when the disturbances given as shares end
-    latency: usual delay of a message, in intervals of link probes; the longest is (1 + spread) times that
+    latency: usual delay of a message, in intervals of link probes; the longest delay is (1 + spread) times
+        the usual one
     lost, responses, silent, twice: shares of calls with a lost request, with a lost response, without a
         response, and carried out twice
     crashes: share of Writes and pushes after which the switch restarts before it responds
     digests: share of digest lists that are lost or delivered twice
-    controllers: how many there are; same: all of them begin with the same election id
+    controllers: number of controllers; same: all controllers begin with the same election id
     empty: switches have no program when the first controller starts
     stale: indexes of links that were dead for an earlier controller, whose entries are in the switches
     old: the scheme of an earlier controller, whose program and entries are in the switches; until old_ns,
-        controller 0 is that controller
+        controller 0 uses that scheme
     """
 
     until_ns: int = LONGEST_NS
@@ -92,7 +93,7 @@ class Chaos(msgspec.Struct, frozen=True):
 
     @property
     def undisturbed(self) -> bool:
-        """Whether switches have the entities of their intent from the start to the end."""
+        """Whether switches have the entities that they should have from the start to the end."""
         return not (self.empty or self.stale or self.old or self.crashes)
 
 
@@ -107,7 +108,7 @@ class Scenario(msgspec.Struct, frozen=True):
         """The experiment.
 
         Raises:
-            SpecError: its settings do not fit together.
+            SpecError: the settings do not fit together.
         """
         return _plan(msgspec.json.encode({**self.settings, "seed": self.seed}))
 

@@ -23,7 +23,7 @@ MOST_RUNS = 300
 
 
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) -> Scenario:
-    """The smallest failing scenario that was found: no scenario of `smaller` fails.
+    """The smallest failing scenario found: no scenario of `smaller` fails, or MOST_RUNS is reached.
 
     Args:
         fails: whether a smaller scenario still fails; default: it breaks a promise that `scenario` breaks.
@@ -110,5 +110,5 @@ def _with(scenario: Scenario, **settings: object) -> Scenario:
 
 
 def _without_one(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    """The items without each of them in turn."""
+    """For each item, the tuple of all other items."""
     return (items[:index] + items[index + 1 :] for index in range(len(items)))

@@ -3,9 +3,9 @@
 
 They work on every target, also on BMv2, whose P4Runtime server refuses registers. Only the primary controller
 may send packet-outs, so a running controller relays the queries (`controller.inband.relay`). If no controller
-runs, this client becomes primary during the queries, with the lowest possible election id: first 1, then the
-highest id that the server has seen (P4Runtime §5.3). A controller that reconnects meanwhile is rejected once
-and retries.
+runs, this client becomes primary during the queries. It announces election id 1. If the server has seen a
+higher id, only that id or a higher one can become primary (P4Runtime §5.3), so this client announces that id.
+If a controller with this id reconnects meanwhile, the server rejects that controller once; it then retries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from finsy.proto import p4i, p4r
 from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.errors import ElectionError, NoResponseError, UnsupportedError
 
 OPS = "PacketOutOp_t"
@@ -89,7 +89,7 @@ class PrimaryQueryClient:
         run_at_once(self._client.close())
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """See QueryClient. Repeats unanswered queries: packets may be lost on the way to the CPU."""
+        """See QueryClient. Repeats unanswered queries: packets to and from the CPU port may be lost."""
         out, packet_in = _headers(self._program)
         op_value = require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
@@ -100,7 +100,7 @@ class PrimaryQueryClient:
                 for index in sorted(part):
                     self._send(out, {"op": op_value, "index": index})
                 for response in self._collect(packet_in, reason, part):
-                    waiting[waiting.index(response[0])] = -1
+                    waiting[waiting.index(response[0])] = -1  # answered
                     yield response
             waiting = [index for index in waiting if index >= 0]
             if not waiting:

@@ -66,9 +66,9 @@ _WITHOUT_PACKET = frozenset({DOWN, SUPPRESSED, REGISTER})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 2
-"""Queries of one request in flight at once: enough to hide the round trip. The queries that accompany link
-probes wait behind them in the switch, and behind their responses here: with 32 in flight for each of six BMv2
-switches, some waited for more than half a second.
+"""Queries of one request in flight at once: enough to hide the round trip. More would delay the queries that
+accompany link probes, in the switch and in this process: with 32 in flight for each of six BMv2 switches,
+some of these waited for more than half a second.
 """
 _SOCKET_MODE = 0o600
 _CLIENT_TIMEOUT_S = 10.0
@@ -174,7 +174,7 @@ class RelayServer:
         try:
             await asyncio.gather(*tasks)
         finally:
-            # for a client that has gone, no more queries are sent
+            # if the client has gone, no more queries are sent
             for task in tasks:
                 task.cancel()
         await _send(writer, {"done": True})
@@ -256,7 +256,7 @@ class RelayClient:
         """The suppressed paths. Raises RelayError."""
         responses = self._responses({"op": SUPPRESSED})
         paths = [path for response in responses for path in response.get("suppressed", ())]
-        return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in paths)
+        return tuple((str(switch), int(port), int(remaining_ns)) for switch, port, remaining_ns in paths)
 
     def cells(self, switch: str, register: str) -> list[int]:
         """All cells of a register; empty if the controller cannot read registers.

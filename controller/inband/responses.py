@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tailrace.p4rt.errors import SwitchError
 
 Layout = Mapping[str, int]
-"""Width in bits of each field, in wire order; all are multiples of 8."""
+"""Width in bits of each field, in the order of the packet; all are multiples of 8."""
 
 BUCKET: Layout = {"now_ticks": 48, "untracked_bytes": 32, "untracked_last_ticks": 48}
 FLOW_ENTRY: Layout = {
@@ -60,7 +60,7 @@ FlowFields = Mapping[str, int]
 """A flow in one of the ways (slots) of a bucket: the fields of FLOW_ENTRY, and `way`, the way's index.
 
 `idle_ticks`, in place of last_data_ticks, is the time since the last data packet. RTTs are multiples of the
-RTT in an idle network (Flowcut §II-B) in units of 1/RTT_ONE, invalid before the first ACK (`samples` is 0).
+RTT in an idle network (Flowcut §II-B), in units of 1/RTT_ONE; invalid before the first ACK (`samples` is 0).
 `state` is a value of FlowState_t. `left`: packets of the message still to come, according to the sender; 0:
 unknown.
 """
@@ -68,7 +68,7 @@ unknown.
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket of the flow table: its flows, and the bytes in flight of flows that got no way."""
+    """A bucket of the flow table: its flows, and the bytes in flight of flows that found no free way."""
 
     flows: tuple[FlowFields, ...]
     untracked_bytes: int
@@ -120,7 +120,7 @@ def parse_queues(payload: bytes, switch: str) -> dict[str, int]:
     """Parses a response to READ_PORT: bytes that wait to leave by a port, and bytes that came in by it.
 
     Raises:
-        SwitchError: it is invalid.
+        SwitchError: the response is invalid.
     """
     return _take(payload, PORT_QUEUES, switch)
 
@@ -167,11 +167,11 @@ def _signed(number: int, width: int) -> int:
 
 
 def _take(data: bytes, layout: Layout, switch: str) -> dict[str, int]:
-    """The fields at the beginning of some bytes."""
+    """The fields at the beginning of `data`."""
     if len(data) < size_bytes(layout):
         raise SwitchError(switch, f"the switch's answer is cut off after {len(data)} bytes")
-    fields, at = {}, 0
+    fields, offset = {}, 0
     for name, width in layout.items():
-        fields[name] = int.from_bytes(data[at : at + width // 8], "big")
-        at += width // 8
+        fields[name] = int.from_bytes(data[offset : offset + width // 8], "big")
+        offset += width // 8
     return fields

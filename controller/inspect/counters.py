@@ -11,6 +11,7 @@ from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("counter", key=True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between the entities of a switch and its intent, as rows."""
+"""Differences between the entities of a switch and its intent (those that it should have), as rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import EntityChange
-from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import SwitchPort, Value, text_of
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("difference", key=True),
@@ -39,10 +40,10 @@ def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
         intent: the entities that the switch should have.
 
     Raises:
-        ControllerError: it cannot be read, or the intended program is missing.
+        ControllerError: the switch cannot be read, or the intended program is missing.
     """
     connection, program = node.connection, programs.load(intent.program)
-    assert isinstance(connection, GrpcConnection), "what a switch holds is compared over gRPC"
+    assert isinstance(connection, GrpcConnection), "entities are compared over gRPC"
     cookie = run_at_once(connection.client.cookie())
     if cookie != program.cookie:
         rows = [_program_row(node.name, program, cookie)]

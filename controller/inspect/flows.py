@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flows of Flowcut's table, read by in-band queries (`controller.inband.query`), one per occupied bucket.
-
-Two registers show which buckets are occupied.
+"""The flows of Flowcut's table, read by in-band queries (`controller.inband.query`): one query for each
+occupied bucket. Two registers show which buckets are occupied. A bucket of this hash table has several ways
+(slots), each for one flow.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tailrace.p4rt.errors import UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("src", key=True, rank=7),
@@ -25,7 +26,7 @@ COLUMNS = (
     Column("dst", key=True, rank=7),
     Column("dport", key=True, rank=8),
     Column("protocol", key=True, rank=8),
-    Column("from"),
+    Column("from"),  # the host with the address `src`
     Column("to"),
     Column("state"),
     Column("in_port", rank=5),
@@ -35,14 +36,15 @@ COLUMNS = (
     Column("rtt_last", rank=6),
     Column("rtt_growth", rank=5),
     Column("samples", rank=6),
-    Column("left", rank=4),
+    Column("left", rank=4),  # packets of the message still to come, according to the sender
     Column("idle_ns", is_time=True, rank=2),
     Column("idle_ticks", rank=2),
     Column("bucket", key=True, rank=9),
     Column("way", key=True, rank=9),
 )
 UNTRACKED = "UNTRACKED"
-"""State of a row without a flow: a bucket's bytes in flight of flows that got no way (slot) in it."""
+"""State of a row for all flows that found no free way in a bucket: the row has the sum of their bytes in
+flight."""
 
 AGED = "AGED"
 """State of an entry that was idle beyond the age limit: its packets count as lost, and another flow may
@@ -50,7 +52,8 @@ replace it."""
 
 _CONFIG, _MASK, _AGE, _OP = "flowcut_config", "bucket_mask", "age_ticks", "READ_FLOWS"
 _IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"
-"""Registers of bytes in flight, by way and by bucket; 0: no flow (flowcut/table.p4)."""
+"""Registers of bytes in flight (flowcut/table.p4): with a cell for each way; and with a cell for each bucket,
+for its flows without a way."""
 
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 _HOSTS = {"src": "from", "dst": "to"}
@@ -142,7 +145,7 @@ def _flow_row(node: InspectedSwitch, index: int, flow: FlowFields) -> Row:
 
 
 def _idle(node: InspectedSwitch, ticks: int) -> dict[str, int | None]:
-    """Time since the last data packet: in ns where the length of a tick is known."""
+    """Time since the last data packet: in ns if the length of a tick is known."""
     if node.tick_ns is None:
         return {"idle_ns": None, "idle_ticks": ticks}
     return {"idle_ns": ticks * node.tick_ns, "idle_ticks": None}

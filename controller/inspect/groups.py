@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of ports or next hops, of four kinds.
+"""Groups of ports or next hops, of five kinds.
 
 ecmp       groups of a table keyed by group and slot, whose action names a port (`group_members` of our
            programs), or keyed by group, whose action names all ports (`candidates`); with the prefixes that
            use the group
-selector   groups of an action selector, and single members of an action profile
+selector   groups of an action selector
+member     single members of an action profile
 multicast  multicast groups
 clone      clone sessions
 """
@@ -23,6 +24,7 @@ from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("kind", key=True),

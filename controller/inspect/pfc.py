@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC counts of each port: those of the traffic manager, if the switch offers them (the native switch and the
-virtual target), else those of the P4 program, which then emulates PFC (p4src/pfc).
+"""PFC counts of each port. The native switch and the virtual target offer counts of their traffic manager. On
+BMv2 the P4 program emulates PFC (p4src/pfc), and counts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.tables.listing import Column, Row
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("pauses_sent", grows=True),
     Column("pfc_received", grows=True, rank=2),
@@ -61,11 +62,11 @@ def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, Row]:
 
 def _of_statistics(port: Mapping[str, Any]) -> Row:
     """Sums over all priorities of a port; `paused_ns` is that of the priority paused longest."""
-    classes = port["pfc"].values()
+    by_priority = port["pfc"].values()
     return {
-        "pauses_sent": sum(counts["xoff_sent"] for counts in classes),
+        "pauses_sent": sum(counts["xoff_sent"] for counts in by_priority),
         "pfc_received": port["pfc_received"],
-        "paused_ns": max((counts["paused_ns"] for counts in classes), default=0),
-        "storms": sum(counts["storms"] for counts in classes),
-        "storm_dropped": sum(counts["storm_dropped"] for counts in classes),
+        "paused_ns": max((counts["paused_ns"] for counts in by_priority), default=0),
+        "storms": sum(counts["storms"] for counts in by_priority),
+        "storm_dropped": sum(counts["storm_dropped"] for counts in by_priority),
     }

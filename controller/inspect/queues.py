@@ -27,6 +27,7 @@ COLUMNS = (
     Column("egress_queue_bytes"),
     Column("ingress_queue_bytes"),
 )
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 RLB_COLUMNS = (
     Column("warns"),
     Column("warned_ago_ns", is_time=True, rank=4),
@@ -39,7 +40,7 @@ RLB_COLUMNS = (
     Column("t_rc_ns", is_time=True, rank=6),
     Column("control_from_host", grows=True, rank=4),
 )
-"""`warns`: a warning was sent and not withdrawn, but it may have expired."""
+"""`warns`: a warning was sent and not withdrawn; it may have expired. `t_rc_ns`: delay of a recirculation."""
 
 _OP = "READ_PORT"
 _BY_PORT = ("warnings_sent", "warnings_withdrawn", "warnings_received")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB state of switches, read by in-band queries: BMv2's P4Runtime server shows no registers."""
+"""RLB state of switches, read by in-band queries: BMv2's P4Runtime server shows no registers. RLB's switches
+warn each other that PFC is about to pause a path.
+"""
 
 from __future__ import annotations
 

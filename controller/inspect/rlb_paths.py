@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths between two hosts of an RLB network with their warnings: one row per hop and port.
+"""The paths between two hosts of an RLB network, with warnings (PFC is about to pause a path): one row per
+hop and port.
 
 The rows include ports that the entries would use without failures, and why they are not used: the link is
 down, or the switch reported the path as faulty (RLB §IV-B.2). RTTs are those that the first leaf has measured
@@ -22,6 +23,7 @@ from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_restricted
 from tailrace.topology.paths.shortest import Down
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 COLUMNS = (
     Column("src", key=True),
     Column("dst", key=True),
@@ -47,7 +49,7 @@ States = Callable[[InspectedSwitch, Sequence[PathKey]], Mapping[PathKey, PathSta
 
 @dataclass(frozen=True, slots=True)
 class _PortRow:
-    """An unfinished row, for one port of a hop; `leaf`: index of the destination's leaf, None at it."""
+    """An unfinished row, for one port of a hop. `leaf`: index of the destination's leaf, None at it."""
 
     row: Row
     switch: str
@@ -57,7 +59,7 @@ class _PortRow:
 
 @dataclass(slots=True)
 class RlbPaths:
-    """Makes the rows for traced paths between hosts (PathWalk).
+    """Makes the rows for walked paths between hosts (PathWalk).
 
     down: dead links; suppressed: paths that the controller suppresses, each with its remaining time
     states: reads the state of paths from a switch
@@ -93,10 +95,10 @@ class RlbPaths:
         parts = ports if isinstance(ports, tuple) else ()
         used = {port.number for port in parts if isinstance(port, SwitchPort)}
         hops = self._hops[name]
-        usual = () if name == leaf else hops.get(dst, hops[leaf])
+        without_failures = () if name == leaf else hops.get(dst, hops[leaf])
         index = None if name == leaf else self.topology.leaves.index(leaf)
-        every = sorted({*used, *usual})
-        return [_PortRow({**row, "used": port in used}, name, port, index) for port in every]
+        ports_of_hop = sorted({*used, *without_failures})
+        return [_PortRow({**row, "used": port in used}, name, port, index) for port in ports_of_hop]
 
     def _row(self, port_row: _PortRow, path_states: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
         node = self.nodes[port_row.switch]

@@ -22,14 +22,15 @@ from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
 from tailrace.topology.paths.bounded import BoundedPath
 
+# rank: columns of the highest rank are hidden first if the terminal is too narrow
 LIST_COLUMNS = (
     Column("src", key=True),
     Column("dst", key=True),
     Column("ev", key=True),
-    Column("ev1", rank=3),
-    Column("ev2", rank=3),
+    Column("ev1", rank=3),  # the high byte of the EV
+    Column("ev2", rank=3),  # the low byte
     Column("links"),
-    Column("local", rank=2),
+    Column("local", rank=2),  # number of links within groups
     Column("global", rank=2),
     Column("latency_ns", is_time=True, rank=1),
     Column("category", rank=1),
@@ -103,17 +104,19 @@ def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], 
 def _checked(
     work: Iterable[tuple[Pair, tuple[BoundedPath, ...], list[float] | None, EvWalker]],
 ) -> Listing:
-    """Walks paths; their positions in a list are given as fractions of its length, None: all."""
+    """Walks paths of pairs of hosts. Numbers in `work` select paths: each is a position in the pair's list,
+    as a fraction of the list's length; None: all paths.
+    """
     rows: list[Row] = []
     for (src, dst), paths, positions, walker in work:
-        some = paths if positions is None else tuple(paths[int(part * len(paths))] for part in positions)
-        differences = [(path, walk) for path in some if (walk := _differs(path, walker, src, dst))]
+        selected = paths if positions is None else tuple(paths[int(part * len(paths))] for part in positions)
+        differences = [(path, walk) for path in selected if (walk := _differs(path, walker, src, dst))]
         rows.append(
             {
                 "src": src.name,
                 "dst": dst.name,
                 "paths": len(paths),
-                "walked": len(some),
+                "walked": len(selected),
                 "different": len(differences),
                 "note": _note(*differences[0]) if differences else None,
             }
@@ -127,8 +130,8 @@ def _differs(path: BoundedPath, walker: EvWalker, src: Host, dst: Host) -> EvWal
 
 
 def _note(path: BoundedPath, walk: EvWalk) -> str:
-    end = f": {walk.problem}" if walk.problem else ""
-    return f"EV {path.ev} goes {' '.join(walk.switches)}, not {' '.join(path.switches)}{end}"
+    suffix = f": {walk.problem}" if walk.problem else ""
+    return f"EV {path.ev} goes {' '.join(walk.switches)}, not {' '.join(path.switches)}{suffix}"
 
 
 def walker_of(topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> EvWalker:

@@ -46,20 +46,21 @@ class Cells(Commands):
         self._direct: dict[int, dict[int, tuple[HandleEntry, p4r.TableEntry]]] = defaultdict(dict)
         self._rates_of_all: dict[int, p4r.TableEntry] = {}  # by table; also for entries that are added later
         self.rounded: list[int] = []
+        # by value set: the line of its last command, and its values
         self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates, each with its line; direct counters and meters are added to their table entries."""
         for entries in self._direct.values():
-            for held, more in entries.values():
-                held.entity.table_entry.MergeFrom(more)
+            for table_entry, data in entries.values():
+                table_entry.entity.table_entry.MergeFrom(data)
         for table, rates in self._rates_of_all.items():
             for entry in self._tables.entries_of(table):
                 if not entry.HasField("meter_config"):
                     entry.MergeFrom(rates)
         for cells in self._cells.values():
-            for held in cells.values():
-                yield held.update(p4r.Update.MODIFY)
+            for cell in cells.values():
+                yield cell.update(p4r.Update.MODIFY)
         for set_id, (line, values) in self._values.items():
             value_set = p4r.ValueSetEntry(value_set_id=set_id)
             field_id = self._program.value_sets.by_id[set_id].match[0].id
@@ -75,14 +76,14 @@ class Cells(Commands):
         """
         if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
             assert direct is not None
-            held = self._tables.entry_of(
+            table_entry = self._tables.entry_of(
                 self._program.table(self._program.table_names.full(info.direct_table_id)), index
             )
-            self._direct[info.preamble.id][id(held)] = held, direct
+            self._direct[info.preamble.id][id(table_entry)] = table_entry, direct
             return
-        at = number(index, "index", info.size - 1)
-        getattr(entity, str(entity.WhichOneof("entity"))).index.index = at
-        self._cells[info.preamble.id][at] = HandleEntry(self.line, entity)
+        cell_index = number(index, "index", info.size - 1)
+        getattr(entity, str(entity.WhichOneof("entity"))).index.index = cell_index
+        self._cells[info.preamble.id][cell_index] = HandleEntry(self.line, entity)
 
     def _reset(self, array: int) -> None:
         self._cells.pop(array, None)

@@ -38,11 +38,12 @@ _NOT_WRITTEN = {
     "port_remove": "give interfaces to the switch when it starts",
     "load_new_config_file": "tailrace push takes the program as its argument",
     "swap_configs": "tailrace push takes the program as its argument",
-    "reset_state": "tailrace push resets what the switch holds before it writes",
+    "reset_state": "tailrace push resets the switch before it writes",
     "serialize_state": "P4Runtime has no such operation",
     "write_config_to_file": "P4Runtime has no such operation",
     "shell": "shell commands are not run",
 }
+"""Why some commands become no update."""
 _READS = frozenset({
     "help", "greet", "EOF", "switch_info", "show_tables", "show_actions", "show_ports", "show_pvs",
     "table_show_actions", "table_info", "table_num_entries", "table_dump", "table_dump_entry",
@@ -78,42 +79,44 @@ def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update]
     left_out: dict[str, list[int]] = {}
     updates: list[p4r.Update] = []
     places: list[str] = []
-    reads = at = 0
+    n_reads = line_number = 0
     try:
-        for at, line in lines(text):
+        for line_number, line in lines(text):
             command, *arguments = line.split()
             if command in _READS:
-                reads += 1
+                n_reads += 1
             elif command in _NOT_WRITTEN:
-                left_out.setdefault(command, []).append(at)
+                left_out.setdefault(command, []).append(line_number)
             elif command in _COMMANDS:
-                _carry_out((tables, replication, cells), at, command, arguments)
+                _carry_out((tables, replication, cells), line_number, command, arguments)
             else:
                 raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
-        for at, update in itertools.chain(replication.updates(), cells.updates(), tables.updates()):
+        for line_number, update in itertools.chain(replication.updates(), cells.updates(), tables.updates()):
             updates.append(update)
-            places.append(f"line {at}")
+            places.append(f"line {line_number}")
     except SpecError as error:
-        raise FileError(path, f"line {at}", str(error)) from error
+        raise FileError(path, f"line {line_number}", str(error)) from error
     notes: list[str] = []
-    problems = {f"{command} is left out: {_NOT_WRITTEN[command]}": at for command, at in left_out.items()}
+    problems = {
+        f"{command} is left out: {_NOT_WRITTEN[command]}": numbers for command, numbers in left_out.items()
+    }
     problems["rates are rounded: P4Runtime has whole numbers per second"] = cells.rounded
     for problem, numbers in problems.items():
         more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
         notes.extend(f"{path}: line {line}{more}: {problem}" for line in numbers[:1])
-    if reads:
-        notes.append(f"{path}: commands that only read are passed over: {reads}")
+    if n_reads:
+        notes.append(f"{path}: commands that only read are passed over: {n_reads}")
     return updates, places, notes
 
 
-def _carry_out(states: Iterable[Commands], line: int, command: str, arguments: list[str]) -> None:
+def _carry_out(handlers: Iterable[Commands], line: int, command: str, arguments: list[str]) -> None:
     method, usage, least, most = _COMMANDS[command]
     if not least <= len(arguments) <= most:
         raise SpecError(f"expected {command} {usage}, found {len(arguments)} arguments")
     kind = method.__qualname__.partition(".")[0]
-    state = next(state for state in states if type(state).__name__ == kind)
-    state.line = line
-    method(state, *arguments)
+    handler = next(handler for handler in handlers if type(handler).__name__ == kind)
+    handler.line = line
+    method(handler, *arguments)
 
 
 _Method = Callable[..., None]

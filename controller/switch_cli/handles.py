@@ -38,44 +38,46 @@ class Commands:
 class Handles(Generic[_T]):
     """Objects of one kind by handle.
 
-    versioned: the highest byte of a handle counts how often the slot was freed, as for table entries
+    what: the kind of object, for messages; by_handle: the objects
+    versioned: the highest byte of a handle counts how often its slot, the lower 24 bits, was freed, as for
+        table entries
     """
 
     what: str
     versioned: bool = False
-    held: dict[int, _T] = field(default_factory=dict)
+    by_handle: dict[int, _T] = field(default_factory=dict)
     _versions: dict[int, int] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)
     _next: int = 0
 
     def add(self, item: _T) -> int:
-        """The handle of a new object."""
+        """Adds an object; returns its handle."""
         if self._free:
             slot = heapq.heappop(self._free)
         else:
             slot, self._next = self._next, self._next + 1
         handle = (self._versions.get(slot, 0) & 0xFF) << 24 | slot
-        self.held[handle] = item
+        self.by_handle[handle] = item
         return handle
 
     def parse(self, text: str) -> int:
         """Parses a handle. Raises SpecError if no object has it."""
         handle = number(text, "handle")
-        if handle not in self.held:
+        if handle not in self.by_handle:
             raise SpecError(f"no {self.what} of this file has the handle {handle}")
         return handle
 
     def get(self, text: str) -> _T:
         """The object with a handle. Raises SpecError as `parse`."""
-        return self.held[self.parse(text)]
+        return self.by_handle[self.parse(text)]
 
     def take(self, handle: int) -> _T:
-        """Removes the object with a handle."""
+        """Removes the object with a handle, and returns it."""
         slot = handle & _SLOT_MASK
         if self.versioned:
             self._versions[slot] = self._versions.get(slot, 0) + 1
         heapq.heappush(self._free, slot)
-        return self.held.pop(handle)
+        return self.by_handle.pop(handle)
 
 
 def number(text: str, what: str, most: int = _MOST_NUMBER) -> int:

@@ -47,7 +47,7 @@ class ReplicationCommands(Commands):
     def __init__(self) -> None:
         self._nodes: Handles[_ReplicationNode] = Handles("node")
         self._groups: dict[int, _MulticastGroup] = {}
-        self._sessions: dict[int, tuple[int, str, int]] = {}
+        self._sessions: dict[int, tuple[int, str, int]] = {}  # line, _PORT or _GROUP, and its number
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates that make the groups and sessions, each with its line.
@@ -105,7 +105,7 @@ class ReplicationCommands(Commands):
 
     def associate(self, group: str, node: str) -> None:
         chosen, handle = self._group(group), self._nodes.parse(node)
-        associated = self._nodes.held[handle]
+        associated = self._nodes.by_handle[handle]
         if associated.group is not None:
             raise SpecError(f"node {node} is in multicast group {associated.group} already")
         associated.group = chosen
@@ -139,10 +139,10 @@ def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4
 def _ports(arguments: Sequence[str]) -> list[int]:
     """The ports, sorted as in BMv2."""
     if "|" in arguments:
-        at = arguments.index("|")
-        if len(arguments) > at + 1:
+        bar = arguments.index("|")
+        if len(arguments) > bar + 1:
             raise SpecError("multicast groups of P4Runtime have no LAGs, which stand after |")
-        arguments = arguments[:at]
+        arguments = arguments[:bar]
     ports = sorted(number(argument, "port") for argument in arguments)
     for port, next_port in itertools.pairwise(ports):
         if port == next_port:

@@ -35,7 +35,7 @@ def _values(arguments: Sequence[str]) -> Sequence[str]:
 
 @dataclass(slots=True)
 class _ProfileGroup:
-    """A group of an action profile, from a line, with the ids of its members."""
+    """A group of an action profile: the line of its last command, the profile's id, and the members' ids."""
 
     line: int
     profile: int
@@ -64,16 +64,16 @@ class TableCommands(Commands):
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates that make the entities, each with its line: members before groups before entries."""
         for members in self._members.values():
-            for held in members.held.values():
-                yield held.update(p4r.Update.INSERT)
+            for member in members.by_handle.values():
+                yield member.update(p4r.Update.INSERT)
         for groups in self._groups.values():
-            for handle, group in groups.held.items():
+            for handle, group in groups.by_handle.items():
                 yield group.with_handle(handle).update(p4r.Update.INSERT)
         for entries in self._tables.values():
-            for held in entries.held.values():
-                yield held.update(p4r.Update.INSERT)
-        for held in self._defaults.values():
-            yield held.update(p4r.Update.MODIFY)
+            for entry in entries.by_handle.values():
+                yield entry.update(p4r.Update.INSERT)
+        for default in self._defaults.values():
+            yield default.update(p4r.Update.MODIFY)
 
     # ---- tables ----
 
@@ -88,7 +88,7 @@ class TableCommands(Commands):
     def entries_of(self, table: int) -> Iterator[p4r.TableEntry]:
         """The entries of the table with this id."""
         if table in self._tables:
-            yield from (held.entity.table_entry for held in self._tables[table].held.values())
+            yield from (entry.entity.table_entry for entry in self._tables[table].by_handle.values())
 
     def _handles(self, table: TableNames) -> Handles[HandleEntry]:
         return self._tables.setdefault(
@@ -107,8 +107,8 @@ class TableCommands(Commands):
         """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
         if "=>" not in arguments:
             raise SpecError("expected => after the key")
-        at = arguments.index("=>")
-        keys, rest = arguments[:at], list(arguments[at + 1 :])
+        arrow = arguments.index("=>")
+        keys, rest = arguments[:arrow], list(arguments[arrow + 1 :])
         entry = p4r.TableEntry(table_id=table.info.preamble.id)
         if table.with_priority:
             if not rest:
@@ -138,10 +138,10 @@ class TableCommands(Commands):
 
     def modify(self, table: str, action: str, handle: str, *values: str) -> None:
         names = self._program.table(table)
-        held = self.entry_of(names, handle)
+        entry = self.entry_of(names, handle)
         call = names.action(action).encode(_values(values))
-        held.entity.table_entry.action.action.CopyFrom(call)
-        held.line = self.line
+        entry.entity.table_entry.action.action.CopyFrom(call)
+        entry.line = self.line
 
     def delete(self, table: str, handle: str) -> None:
         names = self._program.table(table)
@@ -150,7 +150,7 @@ class TableCommands(Commands):
 
     def clear(self, table: str) -> None:
         handles = self._handles(self._program.table(table))
-        for handle in list(handles.held):
+        for handle in list(handles.by_handle):
             handles.take(handle)
 
     def set_timeout(self, table: str, handle: str, milliseconds: str) -> None:
@@ -190,14 +190,14 @@ class TableCommands(Commands):
         member = p4r.ActionProfileMember(
             action_profile_id=info.preamble.id, action=self._call(info, action, values)
         )
-        held = HandleEntry(self.line, p4r.Entity(action_profile_member=member))
-        held.entity.action_profile_member.member_id = self._members_of(info).add(held) + 1
+        new_member = HandleEntry(self.line, p4r.Entity(action_profile_member=member))
+        new_member.entity.action_profile_member.member_id = self._members_of(info).add(new_member) + 1
 
     def modify_member(self, profile: str, action: str, member: str, *values: str) -> None:
         info = self._profile(profile)
-        held = self._members_of(info).get(member)
-        held.entity.action_profile_member.action.CopyFrom(self._call(info, action, values))
-        held.line = self.line
+        modified = self._members_of(info).get(member)
+        modified.entity.action_profile_member.action.CopyFrom(self._call(info, action, values))
+        modified.line = self.line
 
     def delete_member(self, profile: str, member: str) -> None:
         members = self._members_of(self._profile(profile))

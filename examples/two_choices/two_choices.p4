@@ -66,7 +66,7 @@ control LoadsOfTwo(in group_t group, in bit<16> first, in bit<16> other,
     }
 }
 
-// A selector (common/selector.p4). Packets other than data take their ECMP slot.
+// A selector (common/selector.p4 explains `best`, `second` and `order`). Packets other than data take their ECMP slot.
 control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
                            inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
                            out bit<32> order) {

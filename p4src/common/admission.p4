@@ -5,8 +5,8 @@
 //                 a port without an entry is a host port, and untrusted; the port of a host whose addresses are known
 //                 is guarded (common/source_guard.p4). A group port leads to a switch of the same Dragonfly group;
 //                 only the Dragonfly programs use this role
-// The top program (the file with `main`) defines two constants: KNOWS_DETOURS is true for a Dragonfly, KNOWS_CLASSES if
-// VLAN tags are accepted.
+// The top program (the file with `main`) defines two constants: KNOWS_DETOURS, true for a Dragonfly, accepts detour
+// headers (common/headers.p4); KNOWS_CLASSES accepts VLAN tags.
 // Drops malformed and unsupported packets, control frames of the fabric that come from hosts, and spoofed source
 // addresses. Sends LLDP to the controller.
 // Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.

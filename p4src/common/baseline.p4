@@ -7,7 +7,7 @@
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //
 //   [recirculated] | packet-out | pause | admission -> hop limit -> routes -> SelectPath -> queue limit -> PFC -> finish
-//   egress: PFC -> queue accounts, counters, path tag
+//   egress: PFC -> queue accounts, counters, path tag (common/egress.p4)
 // The top program includes pfc/metadata.p4 before all other files, and has LosslessEgress as egress.
 #ifndef COMMON_BASELINE_P4
 #define COMMON_BASELINE_P4

@@ -74,8 +74,8 @@ header shim_t {
     bit<16> next_ether_type;
 }
 
-// DEVIATION: 4 bytes of time where the paper has 2, which wrap after 65 us if a tick is 1 ns. Here a tick may be longer
-// or shorter, and time must not wrap within a round trip.
+// What a switch adds to a data packet, and receives in its ACK. DEVIATION: 4 bytes of time where the paper has 2, which
+// wrap after 65 us if a tick is 1 ns. Here a tick may be longer or shorter; time must not wrap within a round trip.
 header stamp_t {
     bit<32> ticks;      // arrival at the switch that added the stamp, by that switch's clock
     bit<1>  moved;      // the flow has left a withdrawn path here; its earlier packets may still be on that path
@@ -318,7 +318,7 @@ header flow_entry_t {
     bit<16>     rtt_avg;          // normalised RTT, unsigned 8.8
     bit<16>     rtt_last;         // unsigned 8.8
     bit<16>     rtt_growth;       // signed 8.8
-    bit<8>      left;
+    bit<8>      left;             // bth.left of the newest packet
     bit<8>      samples;          // 0: no ACK yet
 }
 header port_queues_t {

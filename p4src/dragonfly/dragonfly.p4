@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routing of a Dragonfly: minimal, Valiant through a random group, UGAL-L (Flowcut §III-C4), for each packet, each flow
-// or each flowlet.
+// Routing of a Dragonfly: minimal, Valiant (a detour: a path through a random group), UGAL-L (Flowcut §III-C4), for
+// each packet, each flow or each flowlet.
 //
 //   data from a host to another group     a minimal path and a detour are drawn; path_config's rule selects one of them
 //   other data                            one of the minimal next hops is drawn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of Flowcut in a Dragonfly: the source's switch chooses between a minimal path and a detour by UGAL-L
-// (Flowcut §II-A), or by the rule of path_config. flowcut/pipeline.p4 describes the purpose of each control.
+// Paths of Flowcut in a Dragonfly: the source's switch chooses between a minimal path and a detour (a path through a
+// third group) by UGAL-L (Flowcut §II-A), or by path_config's rule. flowcut/pipeline.p4 describes each control.
 //
 // DEVIATION: in the full variant, later switches also keep state, but there a new flowcut takes the next hop that ECMP
 // selects among the minimal ones: UGAL-L decides only where the packet enters the network.
@@ -13,9 +13,9 @@
 #include "flowcut/lookup.p4"
 #include "flowcut/preference.p4"
 
-// The part of an entry's path that its port does not determine. Index: entry; written and read only here.
+// The part of a flow table entry's path that its port does not determine. Index: entry; written and read only here.
 //   at the source's switch          the flowcut's detour, 0: none
-//   at other switches               meta.origin of its packets
+//   at other switches               meta.origin of its packets (dragonfly/next_hop_group.p4)
 @name("flow_detour") register<group_t>(ENTRIES) flow_detour;
 
 typedef far_group_t next_hops_t;
@@ -84,8 +84,8 @@ control SamePath(in metadata_t meta, inout lookup_t lookup) {
     }
 }
 
-// Chooses between a minimal path and a detour, which are drawn anew for each flowcut. A port on which the flow was
-// drained is avoided first; then UGAL-L decides. For local queues do not show slow links further on.
+// Chooses between a minimal path and a detour, which are drawn anew for each flowcut. First, a port on which the flow
+// was drained is avoided, since local queues do not show slow links further on. Then UGAL-L decides.
 control NewPath(in next_hops_t next_hops, in preference_t preference, in bit<32> varied_hash, inout metadata_t meta,
                 inout port_t port) {
     PathConfig() path_config;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path through a Dragonfly has at most one link within each group, between links to other groups. So that no packet
-// is forwarded twice within a group, the set of next hops depends on where the packet came from:
+// A detour is a path through a Dragonfly group other than the source's and the destination's (Valiant). A path has at
+// most one link within each Dragonfly group, so the next hops depend on where a packet came from:
 //
-//   a packet from a host or another group    the next-hop group of its route: links of this switch to the destination's
-//                                            group, and switches of this group with such links
-//   a packet from a switch of this group     links of this switch only:  onward_groups  toward -> onward(group, size)
+//   a host or another Dragonfly group     the next-hop group of its route: links of this switch to the destination's
+//                                         Dragonfly group, and switches of this Dragonfly group with such links
+//   a switch of this Dragonfly group      links of this switch only: table onward_groups, by next-hop group (`toward`)
 //
-// Next-hop groups that lead to a Dragonfly group have the same id in every switch; a detour header contains this id. A
-// detour ends with the first link to another group, so a path has at most two such links and three within groups.
+// A next-hop group towards a Dragonfly group has the same id in every switch. A detour header contains this id, until
+// the first link to another Dragonfly group. So a path has at most two such links, and three within groups.
 #ifndef DRAGONFLY_NEXT_HOP_GROUP_P4
 #define DRAGONFLY_NEXT_HOP_GROUP_P4
 #include "common/metadata.p4"
 
-// meta.origin of a packet from a switch of the same group is the id of its detour (0: none) with this bit set. For
-// other packets it is 0.
+// meta.origin shows how a packet came to this switch: 0 from a host or another Dragonfly group; from a switch of this
+// Dragonfly group it is this bit and, on a detour, the id of the next-hop group in the detour header.
 const group_t FROM_GROUP = 0x8000;
 
 // Selects the next-hop group, after the route is known.

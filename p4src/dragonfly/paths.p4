@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minimal and non-minimal paths of a Dragonfly. The source's switch stores only their first links.
-//
+// Minimal paths of a Dragonfly, and detours (through a third group). The source's switch stores only their first links.
+// `toward` is the id of the route's next-hop group:
 //   far_groups      toward -> far(paths, list, first, count, detours)   destinations in other groups
 //   minimal_paths   (toward, slot) -> minimal(port, links)    slots 0 .. paths-1, one for each link between the groups
 //   detours         (list, slot) -> detour(port, group, links)          one for each link to another group, by group

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL(2,1) as a selector (common/selector.p4): `best` is the least loaded of two random slots and the slot that was
-// used last time in this group; `second` is the least loaded of the other two. In a tie the remembered slot wins, then
-// the first random slot: the path changes only for a shorter queue. The slot that a packet leaves by is remembered, not
-// `best`: a slot that RLB rejects would keep an empty queue, and always win.
+// DRILL(2,1) as a selector (common/selector.p4, also for `order`): `best` is the least loaded of two random slots and
+// the slot used last in this group; `second` is the less loaded of the other two. In a tie the remembered slot wins,
+// then the first random slot: the path changes only for a shorter queue. The slot by which a packet leaves is
+// remembered: under RLB, which may reject `best`, a rejected slot would keep an empty queue, and always win.
 #ifndef DRILL_SELECTOR_P4
 #define DRILL_SELECTOR_P4
 #include "common/next_slot.p4"

@@ -47,7 +47,7 @@ control AckOfTracked(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ti
         }
         flow_state.read(state, lookup.index);
         normalise_rtt.apply(now_ticks[31:0] - hdr.stamps[0].ticks, hdr.ack.hops - (hdr.ack.stamps - 1),
-                            hdr.ack.bytes, config.ticks_per_byte, normalised);
+                            hdr.ack.bytes, config.ticks_per_byte, normalised);  // stamps - 1: links before this switch
         average_rtt.apply(lookup.index, normalised, config.alpha, average, growth);
         congested.apply(hdr.ack, lookup.index, average, growth, config, drain);
         if (in_flight == 0) {
@@ -69,7 +69,7 @@ control AckOfTracked(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ti
             flow_state.write(lookup.index, FlowState_t.DRAINING);
             flow_after_stop_bytes.write(lookup.index, 0);
             instruction = Instruction_t.STOP;
-            hdr.ack.congested = 1;  // for the source's switch, if this is not the source's switch
+            hdr.ack.congested = 1;  // for the source's switch, if that is another switch
         }
     }
 }

@@ -28,14 +28,14 @@ struct decision_t {
     bool       rerouted;   // another port than this flow's last flowcut had
     bool       takes_slot; // UNTRACKED: writes its slot of untracked_port
     bit<1>     moved;      // for the stamp: the flow has left a path; packets of it may still be on that path
-    bool       after_stop; // the flow drains: its source was told to stop
+    bool       after_stop; // the flow drains: its source was sent an XOFF
     bit<1>     drained;    // for the stamp: the flow's last flowcut by this port was drained for congestion
 }
 
 // A flow with packets in flight keeps its port. If the controller has withdrawn that next hop, the flow moves at once,
 // and the last switch restores the order by the times at which packets were sent (moved.p4). So a packet in the same
-// tick as the flow's last one (`last_ticks`) is dropped. If stamps cannot tell the order, since the age is too long, all
-// packets are dropped until the flow has exceeded its age, when none can be left on the old path.
+// tick as the flow's last one (`last_ticks`) is dropped. If the age is too long for stamps to show the order, all
+// packets are dropped until the flow has exceeded its age; then no packet can be left on the old path.
 control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, in ticks_t now_ticks,
                in ticks_t age_ticks, inout decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata, out bool moves) {
@@ -198,7 +198,7 @@ control Commit(in decision_t decision, in lookup_t lookup, in ticks_t now_ticks,
                 flow_state.write(decision.index, FlowState_t.TRACKED);
                 flowcut_created.count(0);
             } else if (decision.what == Decision_t.MOVE) {
-                flowcut_moved.count(0);  // a source that was told to stop may resume when the count is zero
+                flowcut_moved.count(0);  // a stopped source gets its XON when the count is zero
             } else {
                 in_flight = in_flight + lookup.in_flight_bytes;
             }

@@ -43,7 +43,7 @@ control LookUpWay(in bit<32> index, in ticks_t now_ticks, in ticks_t age_ticks,
     }
 }
 
-// `at_source`: of a packet from a host of this switch, or of the ACK of such a packet.
+// `at_source`: the lookup is for a packet from a host of this switch, or for the ACK of such a packet.
 control LookUp(in flow_key_t flow, in bool at_source, in bit<32> flow_hash, in ticks_t now_ticks,
                in flowcut_config_t config, out lookup_t lookup) {
     LookUpWay() look_up_way;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The switch of a flow's source stops the source (Flowcut §II-B): by a flow pause (fine-grain flow control), or by PFC,
-// which pauses all data, if sources do not support flow pauses or ignore them.
+// which pauses all data, if sources do not support flow pauses (`by_class` is 1) or ignore them.
 //
 //   drain begins             XOFF                            by_class: PFC
 //   ACK during the drain     source disobeys: PFC            by_class: PFC, which renews the pause

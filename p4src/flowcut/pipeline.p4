@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and egress of Flowcut, for all sources of paths. Before this file, the top program defines KNOWS_DETOURS and
+// Ingress and egress of Flowcut, for all kinds of paths. Before this file, the top program defines KNOWS_DETOURS and
 // KNOWS_CLASSES (common/admission.p4) and includes flowcut/next_hops.p4 or dragonfly/flowcut_paths.p4. Both define what
 // depends on the kind of paths:
 //

@@ -75,7 +75,7 @@ control RttBaseline(in bit<4> hops, out bool known, out bit<32> least_ticks, out
 }
 
 // Normalises an RTT, and updates r_min(h). `hops`: links between this switch and the egress switch. `net_ticks` and
-// `min_ticks` are without transmission time.
+// `min_ticks` are without transmission time. `ticks_per_byte`: unsigned 16.16.
 control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_bytes, in bit<32> ticks_per_byte,
                      out bit<16> normalised) {
     RttBaseline() rtt_baseline;
@@ -106,7 +106,7 @@ control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_byte
     }
 }
 
-// Exponential moving averages of the normalised RTT and of its growth: r = alpha*new + (1-alpha)*r (§III-C1).
+// Moving averages of the normalised RTT and of its growth: r = alpha*new + (1-alpha)*r (§III-C1); `alpha` in 1/256.
 control AverageRtt(in bit<32> index, in bit<16> normalised, in bit<9> alpha,
                    out bit<16> average, out int<16> growth) {
     apply {

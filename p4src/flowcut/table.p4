@@ -9,7 +9,7 @@
 // a flow finds no free entry (it is untracked), its bytes are counted for the bucket as a whole. While that count is not
 // zero, no flow may insert an entry into the bucket, since the counted bytes could be its own.
 // An entry whose flow has sent nothing for age_ticks has expired: bytes it still counts were lost. If an entry's port no
-// longer leads to the destination, its bytes are forgotten at once and the flow moves: moved.p4 keeps its order.
+// longer leads to the destination, its bytes are no longer counted, and the flow moves at once; moved.p4 keeps order.
 //
 // Written and read only by flowcut/, only in ingress.
 #ifndef FLOWCUT_TABLE_P4
@@ -38,7 +38,7 @@ typedef bit<105> entry_key_t;
 @name("flow_rtt_last") register<bit<16>>(ENTRIES) flow_rtt_last;                // 8.8
 @name("flow_rtt_growth") register<bit<16>>(ENTRIES) flow_rtt_growth;            // two's complement, 8.8
 @name("flow_samples") register<bit<8>>(ENTRIES) flow_samples;                   // ACKs so far, saturates
-@name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // stamps still carry it: moved.p4
+@name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // 1: its stamps have `moved` set
 @name("flow_since_ticks") register<ticks_t>(ENTRIES) flow_since_ticks;          // packets sent before are not counted
 
 // By bucket.
@@ -58,8 +58,8 @@ typedef bit<105> entry_key_t;
 
 // History of a flow, also while it has no entry, by 16 bits of its hash. It is only a hint: flows with the same 16 bits
 // share it, and the order of packets does not depend on it.
-//   bit 41: acknowledged before    bits 40..32: port of its last flowcut    bits 31..0: ports where a flowcut ended in
-//   congestion and no later one ended without; one bit for all ports that are equal modulo 32
+//   bit 41: acknowledged before    bits 40..32: port of its last flowcut    bits 31..0: ports where the last flowcut
+//   that ended was congested; one bit for all ports that are equal modulo 32
 @name("flow_history") register<bit<42>>(HISTORY_SLOTS) flow_history;
 typedef bit<32> port_bits_t;
 struct history_t {

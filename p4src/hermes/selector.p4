@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes as a selector (common/selector.p4): the slot is the sender's path tag (the UDP source port) modulo the group's
-// size. Packets without a tag take their ECMP path. The second slot is derived from the flow's hash: if RLB rejects a
-// path, its flows spread over the others.
+// Hermes as a selector (common/selector.p4, also for `order`): `best` is the sender's path tag (the UDP source port)
+// modulo the group's size. Packets without a tag take their ECMP path. `second` and `order` come from the flow's hash:
+// under RLB, which may reject `best`, the flows of a rejected path spread over the other paths.
 // Only the sender's switch uses the tag. Later switches use ECMP, whose hash includes the tag: if they used the tag
 // again, all packets that reach a switch of the next tier would leave by the same few next hops.
 #ifndef HERMES_SELECTOR_P4

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LetFlow as a selector (common/selector.p4): each flowlet has a random slot, and another random slot as second.
+// LetFlow as a selector (common/selector.p4, also for `order`): a flowlet's `best` and `second` are two random slots.
 #ifndef LETFLOW_SELECTOR_P4
 #define LETFLOW_SELECTOR_P4
 #include "common/other_slot.p4"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consumes pause frames from switches and hosts' NICs. A pause closes the port for data: data waits until it ends.
+// Consumes pause frames from switches and hosts' NICs. A pause closes the port for data, which then waits for its end.
 #ifndef PFC_CLOSED_P4
 #define PFC_CLOSED_P4
 #include "pfc/frame.p4"
@@ -16,9 +16,9 @@ control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metada
         pfc_received.count(port);
         mark_to_drop(standard_metadata);  // consumed, not lost
         if (pause.classes & CLASS_OF_DATA != 0 && limits.quantum != 0) {
-            ticks_t until_ticks;
-            ticks_t held_ticks;
-            bit<2> storm;
+            ticks_t until_ticks;  // end of the pause; in a pause storm (pfc/watch.p4), end of the storm
+            ticks_t held_ticks;   // not used here: only updates the held time, which falls by `leak` (pfc/watch.p4)
+            bit<2> storm;         // a Storm_t. In the next line, limits.quantum is in ticks, unsigned 16.16; rounded up
             ticks_t length_ticks = (ticks_t)(((bit<64>)pause.quanta_of_data * (bit<64>)limits.quantum + 0xFFFF) >> 16);
             pfc_storm.read(storm, port);
             pfc_closed_until_ticks.read(until_ticks, port);
@@ -34,7 +34,7 @@ control ReceivePause(in pfc_t pause, in pfc_port_t limits, inout standard_metada
             } else {
                 pfc_storm_until_ticks.read(until_ticks, port);
                 ticks_t storm_end_ticks = now_ticks + length_ticks + limits.restore_ticks;
-                if (length_ticks != 0 || storm_end_ticks < until_ticks) {
+                if (length_ticks != 0 || storm_end_ticks < until_ticks) {  // a resume never extends a storm
                     pfc_storm_until_ticks.write(port, storm_end_ticks);
                 }
             }

@@ -7,8 +7,8 @@
 //   ingress, data               in a storm: dropped; after its end: the port is restored, a digest is sent
 //   egress, waiting data        in a storm: dropped when it may leave, so that all accounts stay correct
 //
-// DEVIATION: times are checked only when a packet or a pause arrives, not by a timer. Held data recirculates all the
-// time, and as long as nothing is sent to a port, it does not matter whether its storm is over.
+// DEVIATION: times are checked only when a packet or a pause arrives, not by a timer. This suffices: held data
+// recirculates all the time, and as long as nothing is sent to a port, it does not matter whether its storm is over.
 #ifndef PFC_WATCH_P4
 #define PFC_WATCH_P4
 #include "common/queues.p4"
@@ -37,7 +37,7 @@ struct pfc_restored_t {
 @name("pfc_storms") counter(PORTS, CounterType.packets) pfc_storms;               // storms that began
 @name("pfc_storm_drops") counter(PORTS, CounterType.packets) pfc_storm_drops;     // packets
 
-// Updates a port's held time, in ticks: it grows while packets wait and the port is closed, else decreases by `leak`.
+// Updates a port's held time in ticks: grows while packets wait and the port is closed, else falls by `leak` (16.16).
 control UpdateHeldTime(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
                    out ticks_t held_ticks) {
     apply {

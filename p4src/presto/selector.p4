@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Presto as a selector (common/selector.p4): `best` is the slot of the flow's cell; the flow's hash gives the distance
-// to `second`. So cells whose slot RLB rejects spread over all other slots, and the packets of a cell stay together.
+// Presto as a selector (common/selector.p4, also for `order`): `best` is the slot of the flow's cell, `second` depends
+// on the flow's hash. So under RLB, cells whose slot is rejected spread over all other slots; a cell stays together.
 #ifndef PRESTO_SELECTOR_P4
 #define PRESTO_SELECTOR_P4
 #include "common/other_slot.p4"

@@ -61,8 +61,8 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
     }
 }
 
-// The distance between further slots: at least 1, and less than the prime `around`. It depends on other bits of the
-// selector's number than the first slots.
+// The distance between further slots, from the selector's number `order` (common/selector.p4): at least 1, less than
+// the prime `around`. The shift by 8 bits makes it depend on other bits than the first slots.
 control StrideOf(in bit<32> order, in next_hops_t hops, out bit<16> stride) {
     SlotOf() slot_of;
     apply {

@@ -87,7 +87,7 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
 }
 
 // Decides whether a CNM for one leaf is forwarded, after its warning was stored, in a switch that is no leaf. One pass
-// examines eight next hops. `unfinished`: some are left.
+// examines eight next hops. `unfinished`: further next hops must be examined.
 control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review,
                    out bool is_forwarded, out bool unfinished) {
     ConsiderHop() consider;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RLB's parameters: action data of tables without keys, so that no P4 source contains a time, a rate or a threshold.
 //
-//   warning_config        set_warnings(...)        prediction and CNMs (§III-B.1); dt_ticks 0: none
+//   warning_config        set_warnings(...)        prediction of pauses, warnings by CNMs (§III-B.1); dt_ticks 0: none
 //   recirculation_config  set_recirculation(...)   limits of recirculation in Algorithm 1 (§IV-B.1)
 //   probe_config          set_probes(...)          RTTs of paths (§V); period_ticks 0: none
 //   failure_config        set_failures(...)        Algorithm 2 (§IV-B.2); interval 0: off

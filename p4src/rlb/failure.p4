@@ -7,7 +7,7 @@
 //                   else          -> the strikes of all ports are removed (l. 12-15)
 //
 // An interval lasts t_rc (the delay of a recirculation), at least interval_ticks, and ends at the first recirculation
-// after that. After twice this time, an interval with average 0 has passed, too. The controller removes the path.
+// after that. After twice this time, an interval of average 0 is over, too. On a digest the controller removes a path.
 #ifndef RLB_FAILURE_P4
 #define RLB_FAILURE_P4
 #include "common/metadata.p4"

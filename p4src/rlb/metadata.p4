@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metadata of RLB's blocks. Included before all other files, since it becomes part of metadata_t.
+// Metadata of RLB's blocks. Included before all other files, since metadata_t has a member rlb_t. A slot is the number
+// of a next hop in its group (common/ecmp.p4).
 #ifndef RLB_METADATA_P4
 #define RLB_METADATA_P4
 #include "common/types.p4"
 #include "pfc/metadata.p4"
 #include "rlb/sizes.p4"
 
-// State of a packet that is preserved when it is recirculated or resubmitted. It contains the selector's choice, as the
-// selector is applied only once per packet (common/selector.p4).
+// State of a packet that recirculation and resubmission preserve. The selector is applied only once per packet.
 struct preserved_t {
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  seen_before;       // the packet has passed ingress before
-    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  in_recirculation;  // it was sent to the recirculation port
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  in_recirculation;  // the packet was sent to the recirculation port
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  from_host;
     @field_list(KEEP_FOR_RECIRCULATION) port_t  in_port;           // the port at which the packet arrived
-    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;             // bytes that it occupies in queues (common/queues.p4)
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;              // p of Algorithm 1, a slot of the group
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;            // p_s of Algorithm 1, another slot
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;            // distance between further slots (balance.p4)
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;            // p of the selector, before rlb/stay.p4
+    @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;             // bytes charged to queues (common/queues.p4)
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;              // p of Algorithm 1: the slot to use (reroute.p4)
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;            // p_s of Algorithm 1: the slot to try after p
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;            // distance between the slots tried after p_s
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;            // the selector's p, which stay.p4 does not change
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  continues_search;  // Algorithm 1 continues in the next pass
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_slot;       // with this slot as p
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_next;       // and this slot as p_s
-    @field_list(KEEP_FOR_RECIRCULATION) bit<16> unexamined;        // slots that were not examined yet
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_slot;       // p in the next pass
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> search_next;       // p_s in the next pass
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> unexamined;        // number of slots that were not examined yet
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  must_end;          // the packet may no longer recirculate
     @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;             // how often the packet was recirculated
     @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;       // when the packet arrived
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;        // when its last recirculation began
-    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;        // when it left the queue of the recirculation port
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;        // when the packet's last recirculation began
+    @field_list(KEEP_FOR_RECIRCULATION) ticks_t left_ticks;        // when the packet left that port's queue
 }
 
 // State of the check of the next hops towards a leaf, after a CNM (congestion notification message, cnm.p4) has arrived.
@@ -37,7 +37,7 @@ struct review_t {
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // slot of the next hop to examine next
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  leads_there;  // the port is one of the next hops examined so far
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  is_open;      // an examined next hop has no warning
-    @field_list(KEEP_FOR_RECIRCULATION) bit<32> valid_ticks;  // time until the first of their warnings ends
+    @field_list(KEEP_FOR_RECIRCULATION) bit<32> valid_ticks;  // time until the first warning of an examined hop ends
 }
 
 // Values for the fields of a CNM: the only metadata that the clone preserves.

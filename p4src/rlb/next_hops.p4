@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of all slots of a group in one table entry. A slot is a numbered member of a group (common/ecmp.p4).
+// One table entry gives the ports of all slots of a group. A slot is a numbered member of a group (common/ecmp.p4).
 // Algorithm 1 needs several ports, and a table can be applied only once in a pass through ingress.
 //
 //   next_hops    group -> set_next_hops(count, around, ports0 .. ports3)    the ports of group_members: slot s is in
 //                                                          ports(s / 16), from bit 16 * (s % 16) on
-//   leaves       dst   -> leaf(leaf)                      the number of the leaf to which a host is connected
-//   leaf_groups  leaf  -> leaf_group(group)               next hops towards a leaf, for CNMs
+//   leaves       dst   -> leaf(leaf)                      the number of a host's leaf; a miss: LEAF_ALL, no leaf's number
+//   leaf_groups  leaf  -> leaf_group(group)               group of the next hops towards a leaf, for CNMs (cnm.p4)
 // In RLB, each live next hop has exactly one slot of its group.
 #ifndef RLB_NEXT_HOPS_P4
 #define RLB_NEXT_HOPS_P4
@@ -52,7 +52,7 @@ control PortOfSlot(in bit<16> slot, in next_hops_t hops, out port_t port) {
         } else if (slot[5:4] == 3) {
             part = hops.ports3;
         }
-        part = part >> (slot[3:0] ++ 4w0);
+        part = part >> (slot[3:0] ++ 4w0);  // by 16 bits per slot
         port = part[8:0];
     }
 }

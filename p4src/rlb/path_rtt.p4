@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// RTTs of paths from leaf to leaf, measured with data packets (RLB §V). A path is an uplink and a destination leaf.
-// A stamp is the time at which the first leaf sends a packet; an echo returns the stamp to this leaf.
+// RTTs of paths from leaf to leaf, measured with data packets (RLB §V; parameters: config.p4). A path is an uplink and
+// a destination leaf. A stamp is the time at which the first leaf sends a packet; an echo returns the stamp to this
+// leaf. A probe is the header that carries a stamp, an echo or both.
 //
 //   leaf A sends data from a host by uplink E to leaf B; no stamp of (E, B) within the period -> adds stamp (A, E, now)
 //   leaf B stores A's newest stamp; B's next packet to A carries the echo, with the time for which the stamp waited at B
 //   leaf A: RTT of (E, B) = now - stamp - wait, valid for `keep_ticks`. If the oldest stamp of (E, B) without an echo is
 //           older than this RTT, its age counts as the RTT, as a paused path delays the echo.
 //           Then the path is overdue: its real RTT may be longer by any amount.
-//           A packet that recirculates for (E, B) counts as a stamp, as no stamps are sent while all packets wait.
+//           A packet that recirculates to wait for (E, B) counts as a stamp: no stamps are sent while all packets wait.
 //
 // Packets of a path do not overtake each other, so an echo also answers all earlier stamps. A lost stamp, or one that
 // leaf B replaced by a newer stamp of another path, makes a path look slow until its next echo arrives, at most for
@@ -28,7 +29,7 @@
 @name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the newest stamp
 // Index: PATH_INDEX; time of the oldest stamp, or waiting packet, without an echo; 0: none.
 @name("probe_unanswered_ticks") register<ticks_t>(PATHS) probe_unanswered_ticks;
-@name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; uplink of its stamp + 1, 0: none
+@name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; the stamp's uplink + 1; 0: none
 @name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // index: leaf; the stamp
 @name("echo_came_ticks") register<ticks_t>(LEAVES) echo_came_ticks;     // index: leaf; when the stamp came
 @name("probes_sent") counter(1, CounterType.packets) probes_sent;
@@ -69,7 +70,8 @@ control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
     }
 }
 
-// Records the echo of stamp `ticks`: updates the time of the oldest stamp without an echo.
+// Records the echo of the stamp `ticks`, which also answers all earlier stamps. If the oldest stamp without an echo is
+// among them, the newest stamp takes its place; there is none if the echo is that of the newest stamp.
 control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
     apply {
         ticks_t unanswered_ticks;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ingress and egress of RLB over any path selector. The program includes rlb/metadata.p4 before all other files, and
-// defines SELECTOR, the name of a selector control (common/selector.p4), KNOWS_DETOURS and KNOWS_CLASSES.
+// defines SELECTOR, the name of a selector control (common/selector.p4), KNOWS_DETOURS and KNOWS_CLASSES
+// (common/admission.p4). CNM: congestion notification message, the warning that a path will be paused (cnm.p4). Queue
+// accounts are counts of queued bytes by port (common/queues.p4); to charge a packet is to add its bytes to them.
 //
 //   time -> [after recirculation] -> packet-out | admission -> CNM: store the warning, forward
 //                                         -> hop limit -> routes -> to a host: remove the probe
@@ -28,8 +30,8 @@
 #include "rlb/predictor.p4"
 #include "rlb/recirculation.p4"
 
-// When the egress port is known, for a packet that does not recirculate: queue limit, PFC, probe, TTL, ECN, queue
-// accounts.
+// For a packet that does not recirculate, when its egress port is known: queue limit, PFC, probe (path_rtt.p4), TTL,
+// ECN, queue accounts. `period_ticks`: least time between stamps of a path; 0: no probes.
 control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, inout headers_t hdr, inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     QueueLimit() queue_limit;
@@ -181,7 +183,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 }
 
-// Renews or withdraws the warning for an ingress port when a packet from this port has left its queue.
+// Renews or withdraws the warning for an ingress port when a packet from this port has left its egress queue.
 control ReviewWarning(in bool charged, inout metadata_t meta, in ticks_t now_ticks) {
     Review() review;
     SeedCnm() seed_cnm;

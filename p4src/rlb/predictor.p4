@@ -2,11 +2,12 @@
 // Predicts from a port's ingress queue and its derivative that the port will be paused (RLB §III-B.1). q: bytes in this
 // queue; Q_th: threshold of warnings (warn_bytes); Q_PFC: threshold of pauses (pause_bytes).
 //
-//   ingress end, a packet of port P   every dt: q > previous sample, q >= Q_th,
-//                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning sent by P, again every refresh
-//                 threshold_alone (§V): q > Q_th                               -> the same
-//   egress start, a packet of port P  warned and q < Q_th                      -> withdrawn (eq. 2: lifted at Q_th)
-//                                     warned and q >= Q_PFC: P is paused       -> again every refresh
+//   ingress end, a packet of port P   every dt_ticks: q > previous sample, q >= Q_th,
+//                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> sends a warning by P, again
+//                                                                                every refresh_ticks
+//                 or, if threshold_alone (§V): q > Q_th                        -> the same
+//   egress start, a packet of port P  warned and q < Q_th                      -> withdraws the warning (eq. 2)
+//                                     warned and q >= Q_PFC: P is paused       -> sends it again, as above
 //
 // With the derivative, no warning begins while the queue drains. A warning ends at Q_th, or if it is not renewed in time.
 // v1model has no division, so products are compared.
@@ -35,7 +36,7 @@ control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_
     }
 }
 
-// Applied after the packet was charged.
+// Applied after the packet's bytes were added to the queue accounts (charged: common/queues.p4).
 control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config, out bool warns) {
     SourceLoad() source_load;
     WillPause() will_pause;
@@ -61,7 +62,7 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
             ticks_t warned_ticks;
             own_warning_ticks.read(warned_ticks, (bit<32>)port);
             if (warned_ticks != 0 && !LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
-                warns = false;  // the last warning is still valid
+                warns = false;  // the last warning is not older than refresh_ticks
             } else {
                 own_warning_ticks.write((bit<32>)port, now_ticks);
                 warnings_sent.count((bit<32>)port);
@@ -70,14 +71,14 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
     }
 }
 
-// What has to be done about a warning that was sent.
+// What the switch does about a warning that it has sent.
 enum bit<2> WarningChange_t {
     NONE     = 0,
     AGAIN    = 1,
     WITHDRAW = 2
 }
 
-// Applied after the packet's charge was released.
+// Applied after the packet's bytes were subtracted from the queue accounts.
 control Review(in port_t port, in ticks_t now_ticks, in warning_config_t config, out WarningChange_t change) {
     SourceLoad() source_load;
 

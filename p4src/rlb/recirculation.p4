@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recirculation of a packet through the port MIRROR: delay, limits (RLB §IV-B.1), and queue accounts.
+// Recirculation of a packet through the port MIRROR (common/types.p4): delay, limits (RLB §IV-B.1), and queue accounts
+// (counts of queued bytes by port, common/queues.p4). The packet waits for path p, which has a warning, because the
+// other path p_s would take longer (reroute.p4).
 //
-//   begin   the packet is charged to its ingress port and to MIRROR; egress keeps both: the packet stays buffered
-//   return  both charges are removed, as if the packet had just arrived; its delay t_rc is measured
+//   begin   the packet's bytes are charged (added) to its ingress port and to MIRROR; egress keeps both charges, as the
+//           packet stays buffered
+//   return  both charges are removed, as if the packet had just arrived; the delay t_rc of the recirculation is measured
 //
-// Limits, always: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (RLB*) also:
+// Limits: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (RLB*) also:
 //   eq. 4, 5   bytes in the ingress queue, this packet, and bytes that can arrive within t_rc do not exceed Q_PFC
-//   eq. 6      delay so far + t_rc <= RTT(p_s) - RTT(p)
-// DEVIATION: eq. 5 divides bytes by a time; here it is taken as the number of packets that fit into the remaining bytes. A
-// packet in MIRROR's queue belongs to its ingress queue here, so that eq. 4 counts it for the next packet.
+//   eq. 6      the packet's delay so far + t_rc <= RTT(p_s) - RTT(p)
+// DEVIATION: eq. 5 divides bytes by a time; here it is taken as the number of packets that fit into the remaining
+// bytes. A packet in MIRROR's queue belongs to its ingress queue here, so that eq. 4 counts it for the next packet.
 // DEVIATION: t_rc is measured with packets, whereas the paper multiplies the length of the queue by the rate: some
 // targets do not report the length of this queue.
 // A recirculated packet has no ingress timestamp in v1model (simple_switch clears it). Its time is the later one of two:
@@ -59,6 +62,7 @@ control EndRecirculation(in ticks_t now_ticks, inout preserved_t preserved) {
     apply {
         bit<16> packets;
         undo_charge();
+        // a delay of 0 ticks is not measured
         if (now_ticks != preserved.sent_ticks) {
             recirculation_ticks.write(0, (bit<32>)(now_ticks - preserved.sent_ticks));
             recirculation_seen_ticks.write(0, now_ticks);
@@ -93,6 +97,7 @@ control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> ga
         if (config.dynamic == 1) {
             bit<32> queue_bytes;
             source_load.apply(preserved.in_port, queue_bytes);
+            // inflow: bytes per tick, 16 fractional bits
             bit<64> inflow_bytes = ((bit<64>)config.inflow * (bit<64>)delay_ticks) >> 16;
             bool fits = (bit<64>)queue_bytes + (bit<64>)bytes + inflow_bytes <= (bit<64>)pause_bytes;
             bool pays = now_ticks - preserved.first_ticks + (ticks_t)delay_ticks <= (ticks_t)gain_ticks;

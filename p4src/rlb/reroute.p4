@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rerouting without packet reordering: RLB's Algorithm 1. The loop of line 3 is unrolled for eight next hops; if a group
-// has more, the packet is resubmitted and the search continues. t_rc: expected delay of a recirculation.
+// Rerouting without packet reordering: RLB's Algorithm 1. The loop of line 3 is unrolled for eight next hops; if a
+// group has more, the packet is resubmitted and the search continues. p: slot of the next hop to use; p_s: slot to try
+// after p; warning: PFC is expected to pause the slot's path (warnings.p4); t_rc: expected delay of a recirculation.
 //
 //   p = best; p_s = second (slots of the selector)               line 2, 4
 //   p has no warning                     -> forward on p         line 3, 10
 //   RTT(p_s) - RTT(p) > t_rc             -> recirculate          line 5-6; unless p is overdue (path_rtt.p4)
 //   else                                    p = p_s, and so on   line 8; the new p_s is a slot that was not examined yet
-//   all slots have warnings              -> forward on the selector's p: the search must end, and no path is better;
-//                                           the selector considers paths and the order of packets
+//   all slots have warnings              -> forward on the selector's p: no slot is better, and the selector's choice
+//                                           may preserve the order of packets
 //
 // Further slots follow `second` at distances of `stride`, modulo a prime that is not below the number of slots: so every
-// stride visits all slots once. If the slots were tried in their order, the slot after one with a warning would get the
+// stride leads to all slots once. If the slots were tried in their order, the slot after one with a warning would get the
 // traffic of both.
 //
-// Only measured RTTs are compared. If one of the two is not known or too old, the search continues with the next path.
-// Only the first leaf measures RTTs; later switches reroute packets, but never recirculate them.
+// Only measured RTTs are compared. If the RTT of p or p_s is not known or too old, the search continues with the next
+// path. Only the first leaf measures RTTs; later switches reroute packets, but never recirculate them.
 #ifndef RLB_REROUTE_P4
 #define RLB_REROUTE_P4
 #include "rlb/next_hops.p4"
@@ -91,8 +92,8 @@ control SearchStep(in preserved_t preserved, in next_hops_t hops, in bit<16> lea
     }
 }
 
-// `preserved` has p and p_s (slots of the group), and where a search continues. `unfinished`: not all next hops were
-// examined yet, and all examined ones have warnings.
+// `preserved` has p and p_s, and where a search continues. `unfinished`: some next hops were not examined yet, and all
+// examined next hops have warnings.
 control Reroute(in preserved_t preserved, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks,
                 in bit<32> keep_ticks, in bit<32> delay_ticks, out search_t search, out bool unfinished) {
     ReadPath() read_path;
@@ -114,7 +115,7 @@ control Reroute(in preserved_t preserved, in next_hops_t hops, in bit<16> leaf, 
             search.next = 0;
         }
         read_path.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
-        // with the first slot these are eight next hops, if the prime equals the number of slots
+        // the first slot and seven steps: eight next hops, if the prime equals the number of slots
         search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         search_step.apply(preserved, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);

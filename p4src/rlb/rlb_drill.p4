@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over DRILL: the least loaded of two random next hops and the previous best one, unless its pause is predicted
-// (RLB §III).
+// RLB over DRILL: the least loaded of two random next hops and the previous best next hop,
+// unless PFC is expected to pause it (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over LetFlow: a random next hop for each flowlet, unless its pause is predicted (RLB §III).
+// RLB over LetFlow: a random next hop for each flowlet, unless PFC is expected to pause it (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

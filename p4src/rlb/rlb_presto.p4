@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RLB over Presto: 64 KB flowcells take the next hops round robin, unless a pause is predicted (RLB §III).
+// RLB over Presto: 64 KB flowcells take the next hops round robin, unless PFC is expected to pause one (RLB §III).
 #include "rlb/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional (stay_ticks not 0): a flow that Algorithm 1 has moved from p to p_s (line 8) stays there. Its next packets
-// begin their search at p_s, as long as the selector chooses the same p and the flow is not idle for more than stay_ticks.
+// Optional (stay_ticks not 0): keeps a flow on the path to which Algorithm 1 (reroute.p4) has moved it. p is the slot
+// that the selector chooses for a packet. If p has a warning, Algorithm 1 replaces it by another slot, p_s (line 8).
+// The flow's next packets begin their search at p_s, as long as the selector chooses the same p and the flow is not
+// idle for more than stay_ticks.
 //
-// DEVIATION: the paper decides for each packet. But packets that return to p when its warning ends overtake packets that
-// were sent by p_s, whereas selectors that keep a flow on a path do so to keep its order.
+// DEVIATION: the paper decides for each packet. But packets that return to p when the warning for p ends overtake
+// packets that were sent by p_s, whereas a selector that keeps a flow on a path does so to preserve the order of
+// packets.
 #ifndef RLB_STAY_P4
 #define RLB_STAY_P4
 #include "common/metadata.p4"
 
-// Index: hash of the flow. Flows that share a cell at worst move each other. Written and read in ingress only.
+// Index: hash of the flow. If two flows share a cell and a p, one begins its search at the slot to which the other was
+// moved. Written and read in ingress only.
 //
 //     63       48 47       32 31             0
 //    +-----------+-----------+----------------+
@@ -17,8 +21,8 @@
 const bit<32> MOVED_FLOWS = 16384;
 @name("moved_flows") register<bit<64>>(MOVED_FLOWS) moved_flows;
 
-// Replaces p by the slot to which the flow was moved. `preserved`: p and p_s of the selector; `count`:
-// number of next hops.
+// If the flow was moved from the selector's p: `preserved.best` (p of Algorithm 1) becomes the slot to which the flow
+// was moved; `preserved.chosen` remains the selector's p. `count`: number of next hops.
 control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, in bit<32> stay_ticks,
                   inout preserved_t preserved) {
     apply {
@@ -34,7 +38,8 @@ control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, 
     }
 }
 
-// Stores the slot by which the packet leaves, if this is not the selector's p; deletes it if a moved flow returns to p.
+// Stores the slot by which the packet leaves, if it differs from the selector's p (`preserved.chosen`). Deletes the
+// flow's move if the search began at another slot and ended at the selector's p.
 control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in preserved_t preserved) {
     apply {
         if (slot != preserved.chosen) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings that this switch has received: paths (uplink and destination leaf) that may soon be paused.
+// Warnings that this switch has received: PFC may soon pause these paths. A path is an uplink and a destination leaf.
 #ifndef RLB_WARNINGS_P4
 #define RLB_WARNINGS_P4
 #include "common/metadata.p4"
 
 // Cell: time at which the warning ends; 0: none, or withdrawn. Written and read in ingress only.
 @name("warned_until_ticks") register<ticks_t>(PATHS) warned_until_ticks;                  // index: PATH_INDEX
-@name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;  // index: port; for all leaves
+@name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;  // index: port; all leaves
 
 // The time at which the warning for this port and leaf ends; 0: there is no warning.
 control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out ticks_t until_ticks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packet spraying: every data packet takes a random next hop with uniform probability. In symmetric fabrics the load
-// is nearly ideal, but packets are reordered (Flowcut §III-C2, its reference [75]).
+// is nearly ideal, but packets are reordered (Flowcut §III-C2 and the paper's reference [75]).
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

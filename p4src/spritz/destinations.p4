@@ -3,7 +3,8 @@
 // the destination that the roles (role.p4) need.
 //
 //   destinations   10.0.2.0/24 -> destination(near, links, port)
-//                  near: in this switch's Dragonfly group; links: length of the minimal path by this port, in links
+//                  near: 1 if the destination is in this switch's Dragonfly group; links: number of links of the
+//                  minimal path by this port
 #ifndef SPRITZ_DESTINATIONS_P4
 #define SPRITZ_DESTINATIONS_P4
 #include "common/types.p4"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts may influence the paths of their packets by marks, as far as the mode and the controller allow. The host's switch
-// removes and counts all other marks. Entropy values are UDP source ports, and need no permission.
+// Hosts may influence the paths of their packets by marks, as far as the mode (steer.p4) and the controller allow. The
+// host's switch removes and counts all other marks. Entropy values are UDP source ports, and need no permission.
 //
 //   DSCP STEERED    allowed if spritz_config has `host_marks`
 //   VLAN tag        allowed in mode CLASS; in other modes it is cleared, like all tags that are neither kept nor set

@@ -11,7 +11,8 @@
 //                SECOND   this group      no list: packets stay in the group of their destination
 //   Slim Fly     both     (near is 0)     all ports to switches
 //
-// goes_on: the switch at the other end has role SECOND. links: length of the longest path by this port, for UGAL-L.
+// goes_on: the switch at the other end has role SECOND. links: number of links of the longest path by this port, for
+// UGAL-L.
 // DEVIATION: not the hop count of the path itself, as the source's switch chooses only the first link.
 #ifndef SPRITZ_PATH_LISTS_P4
 #define SPRITZ_PATH_LISTS_P4
@@ -20,8 +21,8 @@
 
 // The set of paths that a packet may take.
 enum bit<8> PathClass_t {
-    ALL        = 0,  // fine-grained, and the routing baselines
-    MINIMAL    = 1,  // has no list; the next hops of the route are used
+    ALL        = 0,  // for fine-grained steering and the routing baselines
+    MINIMAL    = 1,  // no list: the next hops of the route are used
     NONMINIMAL = 2
 }
 
@@ -57,7 +58,7 @@ struct choice_t {
     bool   found;
     bool   goes_on;  // the switch at the other end has role SECOND
     port_t port;
-    bit<8> links;    // length of the longest path by this port
+    bit<8> links;    // number of links of the longest path by this port
 }
 
 // Selects a link of a list: value modulo the list's size.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role of a switch for a packet (Spritz §III-A): by the packet's ingress port (in the paper: VRF)
-// and source address.
+// Role of a switch for a packet (Spritz §III-A). It depends on the packet's ingress port (in the paper: the VRF) and
+// source address.
 //
 //   from a host                                     ECMP 1: chooses the first link
 //   directly from the source's switch               ECMP 2: chooses the second link
-//     second_role   (ingress_port, src) -> second()          for each neighbour: port, prefix of the neighbour's hosts.
-//                                                            In a Dragonfly, only for neighbours of the same group
+//     second_role   (ingress_port, src) -> second()          for each neighbour: port, and prefix of its hosts; in a
+//                                                            Dragonfly only for neighbours of the same group
 //   otherwise                                       no role: the default table
 #ifndef SPRITZ_ROLE_P4
 #define SPRITZ_ROLE_P4

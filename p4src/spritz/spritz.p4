@@ -3,7 +3,8 @@
 // with: minimal, Valiant, UGAL-L. Senders implement Scout, Spray, OPS, Flicr and ECMP over all paths (mode STEERED).
 //
 //   packet-out | admission -> marks of hosts -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
-//              egress: queue accounts, counters, path tag
+//              egress: queue accounts, counters, path tag (a hash of the path in the BTH, common/egress.p4)
+// KNOWS_CHANNELS: packets use virtual channels (common/channels.p4).
 #define KNOWS_CHANNELS
 #include <core.p4>
 #include <v1model.p4>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the next hop of a packet to another switch. RoCE packets have a choice of paths if this switch has a role for
-// them (role.p4). The mode says how to choose (EV: entropy value; list: path_lists.p4;
-// tag: tags.p4):
+// them (role.p4). The mode determines how to choose (EV: entropy value; list: path_lists.p4; tag: tags.p4):
 //
 //   mode      role FIRST                          role SECOND                           tag
 //   MINIMAL   default table                       default table                         -
@@ -12,12 +11,13 @@
 //   UGAL_L    list at random, or default table,   list, at random, if tagged NONMINIMAL set if link.goes_on
 //             by the queues
 //
-// In every mode, packets with DSCP STEERED choose by their EV: such flows do not use the mode, for example the
-// background traffic of §V-B. All other packets take the default table, as do packets without a list. Tags that are
-// neither kept nor set are cleared.
+// In every mode, packets with DSCP STEERED choose by their EV: the mode does not apply to such flows, for example the
+// background traffic of Spritz §V-B. All other packets take the default table, as do packets without a list. Tags that
+// are neither kept nor set are cleared.
 // DEVIATION: in the paper, ECMP 1 (role FIRST) clears every tag (§III-D). Then ECMP 2 (role SECOND) would always take its
 // default table, and only the first link of a non-minimal path could be chosen; so the tag is kept up to ECMP 2.
-// DEVIATION: the paper does not say how ECMP 1 signals its decision of UGAL-L to ECMP 2 (§V-A); here by the same tag.
+// DEVIATION: the paper does not say how ECMP 1 signals its decision of UGAL-L to ECMP 2 (§V-A). Here ECMP 1 sets the
+// same tag.
 // DEVIATION: if the second link would lead back to the source's switch, the default table's link is taken. The paper
 // does not cover this; a returned packet would have no role there, and the default table could send it here again,
 // without end. No EV in an endpoint's table leads to this case; random links and other EVs can, in a Slim Fly.
@@ -133,6 +133,7 @@ control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in
             path_slot.apply(list_info, value, link);
             slot_is_empty = !link.found;
             if (rule == Rule_t.BY_QUEUES) {
+                // link.found becomes false if UGAL-L prefers the minimal path
                 ugal_l.apply(destination.port, destination.links, link.port, link.links, link.found);
             } else if (role == Role_t.SECOND && link.port == ingress_port) {
                 link.found = false;

@@ -33,7 +33,7 @@ control VlanClass(in vlan_t vlan, out bool known, out PathClass_t path_class) {
 enum bit<8> TagOp_t {
     CLEAR = 0,
     KEEP  = 1,
-    SET   = 2  // set NONMINIMAL, also if there is another tag
+    SET   = 2  // sets the tag NONMINIMAL, or replaces another tag by it
 }
 
 // Applies `op`; updates `wire_bytes`, the packet's length.

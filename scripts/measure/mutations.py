@@ -77,13 +77,13 @@ class Mutation:
 
 def c_candidates(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """The index, kind and new text of every mutation of C or P4 lines."""
-    comment = False
+    in_comment = False
     for index, line in enumerate(lines):
-        begins, comment = (
-            comment or line.lstrip().startswith(("//", "/*", "*", "#", "@")),
-            _in_comment(line, comment),
+        is_comment, in_comment = (
+            in_comment or line.lstrip().startswith(("//", "/*", "*", "#", "@")),
+            _ends_in_comment(line, in_comment),
         )
-        if begins or '"' in line:
+        if is_comment or '"' in line:
             continue
         code = re.split(r"//|/\*", line)[0].rstrip()
         for match in C_COMPARISON.finditer(code):
@@ -96,7 +96,8 @@ def c_candidates(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
             yield index, "statement", line[: len(line) - len(line.lstrip())] + ";"
 
 
-def _in_comment(line: str, before: bool) -> bool:
+def _ends_in_comment(line: str, before: bool) -> bool:
+    """Whether a line of C ends inside a comment; `before`: whether it begins inside one."""
     begin, end = line.rfind("/*"), line.rfind("*/")
     return begin > end if begin != end else before
 
@@ -151,6 +152,7 @@ def draw(seed: int) -> list[Mutation]:
             chosen = rng.choice(places[kinds[len(lines_seen) % len(kinds)]])
             if (place := (chosen.file, chosen.old, chosen.nth)) not in lines_seen:
                 lines_seen.add(place)
+                # all fields but the name
                 drawn.append(Mutation(f"{area}-{len(lines_seen)}", *list(asdict(chosen).values())[1:]))
     return drawn
 
@@ -200,6 +202,7 @@ def failures_of(command: Sequence[str], everything: bool) -> list[str]:
         )
     except subprocess.TimeoutExpired:
         return ["no end"]
+    # 5: pytest has collected no tests
     if done.returncode in (0, 5):
         return []
     names = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
@@ -224,7 +227,7 @@ def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: b
 
 
 def by_mentions(mutation: Mutation) -> list[str]:
-    """The test files of its room, those first that name the mutated module most often."""
+    """The test files of a mutation's room, sorted by how often they name the mutated module."""
     module = re.compile(rf"\b{re.escape(Path(mutation.file).stem)}\b")
     files = [path for folder in AREAS[mutation.area][2] for path in (ROOT / folder).rglob("test_*.py")]
     return [
@@ -233,7 +236,7 @@ def by_mentions(mutation: Mutation) -> list[str]:
 
 
 def in_room(mutation: Mutation, everything: bool) -> str:
-    """The first test of its room that catches a mutation, also when repeated alone; empty if none does."""
+    """The first test of a mutation's room that fails with it, also when run alone; empty: no test does."""
     command = (*IN_ORDER, *NO_RECORDED, *by_mentions(mutation))
     while failures := outcome([mutation], command, everything):
         test = failures[0]
@@ -245,8 +248,8 @@ def in_room(mutation: Mutation, everything: bool) -> str:
 
 
 def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[Mutation, str, str]]:
-    """The stage and the test that catch each mutation. All are applied at once: if no test fails, none of
-    them is caught; tests that fail are run again with each mutation alone.
+    """The stage and the test that catch each mutation. All mutations are applied at once: if no test fails,
+    no mutation is caught; tests that fail are run again with each mutation alone.
     """
     rest = list(mutations)
     for stage, command in STAGES.items():
@@ -270,7 +273,7 @@ def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[
 
 
 def run(out: Path, names: Sequence[str], everything: bool) -> None:
-    """Adds a line to OUT for each mutation that it lacks: first by tests of its room, then by all tests."""
+    """Adds a line to OUT for each mutation that it lacks: runs the tests of its room, then all tests."""
     lines = out.read_text().splitlines() if out.exists() else []
     stage_of = {line["name"]: line["stage"] for line in map(json.loads, lines)}
     chosen = [each for each in read() if not names or each.name in names]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the private words of terms.toml in the product, and class names defined in two modules or more.
+"""Counts the words of terms.toml, which terms of the field replace, in the product, and class names that are
+defined in two modules or more.
 
 .venv/bin/python -m scripts.measure.terms [WORD]     with WORD: prints the places of this word
 
@@ -50,15 +51,21 @@ def tokens(path: str, text: str) -> Iterator[Token]:
             yield token.start[0], "text", token.string
 
 
-def matches(term: dict[str, str], text: str, read: Iterable[Token]) -> Iterator[tuple[int, str]]:
-    """The line and text of each place in a file, given as text and tokens, that a term's patterns match."""
+def matches(term: dict[str, str], text: str, file_tokens: Iterable[Token]) -> Iterator[tuple[int, str]]:
+    """The line and text of each place in a file that a term's patterns match.
+
+    Args:
+        term: an item of terms.toml; a missing pattern matches nothing.
+        text: the file's text.
+        file_tokens: the result of `tokens` for the file.
+    """
     if "lines" in term:
         pattern = re.compile(term["lines"])
         for number, line in enumerate(text.splitlines(), 1):
             yield from ((number, match[0]) for match in pattern.finditer(line))
     names = re.compile(term.get("names", r"(?!)"))
     prose = re.compile(term.get("text", r"(?!)"))
-    for number, kind, token in read:
+    for number, kind, token in file_tokens:
         if kind == "text":
             yield from ((number, match[0]) for match in prose.finditer(token))
         elif any(names.fullmatch(part.lower()) for part in PART.findall(token)):
@@ -117,14 +124,16 @@ def main() -> None:
         raise ValueError(f"remainder.toml: no such word: {', '.join(sorted(unknown))}")
     # without the files that list the words
     texts = {path: text_of(path) for path in product() if not path.startswith("scripts/measure/")}
-    read = {path: list(tokens(path, text)) for path, text in texts.items()}
+    tokens_of = {path: list(tokens(path, text)) for path, text in texts.items()}
     total = kept = 0
     for term in terms:
-        every = [(path, *place) for path, text in texts.items() for place in matches(term, text, read[path])]
-        places = remaining(term["word"], every, remainder)
-        total, kept = total + len(places), kept + len(every) - len(places)
+        all_places = [
+            (path, *place) for path, text in texts.items() for place in matches(term, text, tokens_of[path])
+        ]
+        places = remaining(term["word"], all_places, remainder)
+        total, kept = total + len(places), kept + len(all_places) - len(places)
         if len(sys.argv) == 1:
-            print(f"{term['word']:50}{len(places):7,}{len(every) - len(places):7,}")
+            print(f"{term['word']:50}{len(places):7,}{len(all_places) - len(places):7,}")
         elif sys.argv[1] == term["word"]:
             print("\n".join(f"{path}:{number}: {text}" for path, number, text in places))
     if len(sys.argv) == 1:

@@ -4,7 +4,7 @@
 
     .venv/bin/python -m scripts.measure.walk paper|compare|sweep|write
 
-A *stay* is a sequence of functions of one room (rooms.toml) in that order, a *change* leads from one stay to
+A *stay* is a run of consecutive functions of one room (rooms.toml), a *change* leads from one stay to
 the next, and a *return* is a stay in a room that was visited before. The list leaves out the standard
 library, installed packages, calls during the import of a module or by a timer (`_tick`), and other processes.
 `write` is one Write of one table entry in `tailrace_switch_grpc`. Prints every function, then the sums.

@@ -18,10 +18,11 @@
             for index, name in enumerate(names):
                 builder.link(name, names[(index + 1) % len(names)])
 
-A workload is such a struct with a method `transfers(topology, rng)`, which yields Transfers. A fault has a
-method `resolve(topology, rng)`, which returns faults of links. A metric is a function of a Result. All random
+A workload is such a struct with a method `transfers(topology, rng)`, which yields Transfers. A fault is a
+struct with a method `resolve(topology, rng)`, which returns link faults (LinkDown, Loss, SwitchRestart
+and so on) as a tuple: one for each affected link or switch. A metric is a function of a Result. All random
 numbers must come from `rng`, so that a seed gives the same run again. spec/plugins.py describes how plug-ins
-are loaded, spec/keys.py the declaration of keys.
+are loaded, spec/keys.py how keys are declared.
 """
 
 from tailrace.experiments.faults.fault import FAULTS

@@ -81,7 +81,7 @@ def run(
         ranks: number of processes that share the network, each with a part of it, in virtual time; the result
             is the same. Or, if all ranks call this function, their transport (such as MPI): then only the
             first rank writes, and each gets the result.
-        stop_at: virtual times before time scaling, such as `20us`, at which the run pauses.
+        stop_at: virtual times, such as `20us`, at which the run pauses; they are multiplied by `time_scale`.
         at_stop: called at each pause with the network. With several ranks it gets the part of the first rank,
             and `remote_addresses`: the P4Runtime addresses of all other switches until it returns.
         progress: where progress is shown: True for standard error, False for nowhere, or a file.
@@ -125,7 +125,7 @@ def run(
 
 
 def _stops_ns(texts: Any, planned: Plan) -> tuple[int, ...]:
-    """The virtual times at which a run pauses, time-scaled."""
+    """The virtual times at which a run pauses, multiplied by its time scale."""
     is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
     if not is_list or not all(isinstance(text, str) for text in texts):
         raise SpecError(f"--stop-at: expected a list of times such as 20us, found {texts!r}")
@@ -158,7 +158,7 @@ def compare(
     table has means with 95 % intervals, and ratios are formed of pairs of runs with the same seed.
 
     A run that fails does not prevent others: see `complete` and `failed`. A scheme that
-    requires a transport uses it. A scheme that cannot run on the network is left out: see `left_out`.
+    requires a transport uses this transport. `left_out` lists the schemes that cannot run on the network.
 
     Args:
         base: the experiment, except for the scheme: an Experiment, a TOML file, or a preset such as `basic`.
@@ -255,7 +255,7 @@ def _run(
     on_result: OnResult | None = None,
     drawn: bool = True,
 ) -> Results:
-    """Runs a grid, and writes the results and a figure to `out`."""
+    """Runs a grid (all runs of a comparison or sweep), and writes the results and a figure to `out`."""
     folder = None if out is None else Path(out)
     done = run_grid(grid, folder, where, display, again=again, pcap=pcap, on_result=on_result)
     if folder is not None and drawn and done.results:
@@ -313,7 +313,7 @@ def sweep(
         out: a folder for results.json and a folder for each run; runs that an earlier call has finished there
             are not repeated.
         workers: number of parallel processes, in virtual time.
-        cluster: address of the scheduler of a Dask cluster, on which the runs are done instead.
+        cluster: address of the scheduler of a Dask cluster, which executes the runs instead.
         again: whether to repeat runs that an earlier call has finished.
         store: a folder of finished runs, to which each run in virtual time is added as a line.
         progress: where progress is shown: True for standard error, False for nowhere, or a file.
@@ -346,7 +346,7 @@ def sweep(
 
 def figure(of: Result | Results) -> Figure:
     """A matplotlib figure of a run or a comparison: completion times of the flows, and the share of packets
-    out of order, for each case; in lossless networks pauses, too.
+    out of order, without faults and with faults; in lossless networks pauses, too.
     """
     # imported only where it is needed: matplotlib loads slowly
     from tailrace.report.figures.figure import comparison_figure

@@ -64,17 +64,17 @@ class Dataplane:
                 yield Packet(id=first + offset, device_id=self.device_id, port=port, packet=data)
 
         results: list[Outputs] = [[] for _ in packets]
-        most_s = self.timeout_s if timeout_s is None else timeout_s
-        end = time.monotonic() + _READY_S
+        call_timeout_s = self.timeout_s if timeout_s is None else timeout_s
+        deadline_s = time.monotonic() + _READY_S
         while True:
             try:
-                for message in self.call(requests(), timeout=most_s):
+                for message in self.call(requests(), timeout=call_timeout_s):
                     # packets that none of these caused, such as PFC pauses, have no id or another id
                     if first <= message.id < first + len(packets):
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
                 # the data plane is ready a moment after P4Runtime; until then it accepts no packets
-                if error.details() == _NOT_READY and time.monotonic() < end:
+                if error.details() == _NOT_READY and time.monotonic() < deadline_s:
                     time.sleep(_POLL_S)
                     continue
                 raise DataplaneError(f"data plane: {error.details()}") from error

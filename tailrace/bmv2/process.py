@@ -108,8 +108,8 @@ class Bmv2Process:
         Raises:
             ProcessError: the process has ended, or does not listen in time.
         """
-        end = time.monotonic() + _START_S
-        while time.monotonic() < end:
+        deadline_s = time.monotonic() + _START_S
+        while time.monotonic() < deadline_s:
             if self._process.poll() is not None:
                 break
             with socket.socket() as probe:
@@ -128,7 +128,8 @@ class Bmv2Process:
             if self._thrift_port is not None:
                 return ThriftClient(self._thrift_port)
         except ConnectionRefusedError:
-            pass  # if only the target is built without Thrift, it accepts the option, but no server listens
+            # simple_switch_grpc without Thrift accepts the option, too, if BMv2's libraries have Thrift
+            pass
         raise ThriftError(NO_THRIFT)
 
     def stop(self) -> None:

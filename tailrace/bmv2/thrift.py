@@ -15,7 +15,7 @@ import time
 from tailrace.spec.errors import Error
 
 START_S = 5.0
-"""How long calls are retried; the Thrift server starts after the P4Runtime server."""
+"""How long calls are retried, in s; the Thrift server starts after the P4Runtime server."""
 
 _STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
 _TIMEOUT_S = 30.0
@@ -117,6 +117,7 @@ class ThriftClient:
         self._do(_SIMPLE_SWITCH, "set_egress_priority_queue_rate", fields)
 
     def add_port(self, port: int, interface: str) -> None:
+        """Attach an interface as a port."""
         fields = _string(1, interface.encode()) + _i32(2, port) + _string(3, b"")
         self._do(_STANDARD, "bm_dev_mgr_add_port", fields)
 

@@ -53,7 +53,7 @@ _ENTRY = re.compile(r"[A-Za-z_]+-[0-9a-f]{32}(-[0-9a-f]{12})?(\.so)?")
 def root() -> Path:
     """The folder of the cache: `$TAILRACE_CACHE`, else `tailrace` in the user's cache folder.
 
-    A home or `$XDG_CACHE_HOME` that belongs to another user (as under `sudo -E`) is ignored.
+    A home folder or `$XDG_CACHE_HOME` that belongs to another user (as under `sudo -E`) is ignored.
 
     Raises:
         BuildError: the variable is invalid, or there is no home folder.

@@ -53,6 +53,7 @@ _MIN_FREE_BYTES, _MIN_FREE_BYTES_MAPPED = 1 << 18, 1 << 26
 _MFD_EXEC = 0x10
 # objects loaded in this process, by hash and dlopen mode: loading again would make another copy
 _loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
+# the number of the next spelling of a path: see _unused_path
 _spellings = itertools.count(1)
 _log = logging.getLogger("tailrace.switch.build")
 
@@ -232,7 +233,7 @@ class Recipe:
     def _cached(self, folder: cache.Folder) -> tuple[str, bytes] | None:
         """The object's name and content in the cache; None: it is not there.
 
-        Without a compiler on this machine, the object that was used last, whichever compiler made it.
+        On a machine without a compiler it is the object that was used last, whichever compiler made it.
         """
         stem = self._stem()
         try:

@@ -52,6 +52,7 @@ class CommandOutcome:
 
     status: exit code, or minus the signal number
     output: beginning of stdout and stderr together, at most 64 KiB
+    timed_out: the run was killed because it took longer than `ResourceLimits.time_s`
     active: the mechanisms that confined the run
     """
 

@@ -24,7 +24,7 @@ def extension(
     Args:
         name: the module's name, as in its function ``PyInit_<name>``.
         include: folders for ``#include``.
-        export_symbols: extensions that are loaded later can use its symbols.
+        export_symbols: extensions that are loaded later can use the module's C symbols.
 
     Raises:
         BuildError: there is no C compiler, Python's headers are missing, or compiling failed.

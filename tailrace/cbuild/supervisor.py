@@ -33,6 +33,7 @@ _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 # all rights to files and folders, by version of Landlock
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+# rights to bind and connect TCP ports; scopes: abstract Unix sockets and signals
 _TCP = 3
 _SCOPES = 3
 

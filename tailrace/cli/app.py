@@ -76,19 +76,21 @@ def run(arguments: Sequence[str]) -> None:
         SystemExit: the arguments are invalid (status 2), or the help was printed (status 0).
     """
     parser = _program_parser()
-    at = next((at for at, argument in enumerate(arguments) if not argument.startswith("-")), len(arguments))
-    options = parser.read(arguments[:at])
+    command_indexes = (index for index, argument in enumerate(arguments) if not argument.startswith("-"))
+    command_index = next(command_indexes, len(arguments))
+    options = parser.read(arguments[:command_index])
     if options.debug:
         os.environ[DEBUG] = "1"
     if options.version:
         sys.stdout.write(f"{PROGRAM} {_version()}\n")
     elif options.show_completion:
         sys.stdout.write(_completion_code())
-    elif at == len(arguments):
+    elif command_index == len(arguments):
         parser.print_help()
     else:
-        command = _load(arguments[at])
-        command.run(_parser(arguments[at], command).read(arguments[at + 1 :]))
+        name = arguments[command_index]
+        command = _load(name)
+        command.run(_parser(name, command).read(arguments[command_index + 1 :]))
 
 
 def complete(line: str) -> None:

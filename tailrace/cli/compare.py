@@ -43,7 +43,7 @@ def compare(args: Namespace) -> None:
         args.experiment,
         names,
         output=ResultOutput(args.out, view_of(args)),
-        ran=str(args.experiment or ""),
+        compared=str(args.experiment or ""),
         scale=args.scale,
         pcap=args.pcap,
         workers=args.workers,

@@ -2,7 +2,7 @@
 """Exit statuses and errors of commands.
 
 spec.SpecError                   bad input: one line, exit status 2
-spec.Error,  all others          the command failed: one line, exit status 1
+spec.Error   except SpecError    the command failed: one line, exit status 1
 cli.errors.FailedError           the same
 cli.errors.StoppedError          a signal ended it: one line, exit status 128 + signal number
 """

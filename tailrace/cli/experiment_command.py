@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tailrace run`, `compare` and `sweep` do after their options are parsed."""
+"""What `tailrace run`, `compare` and `sweep` do after their options are parsed.
+
+Rank: a process that simulates a part of a network in virtual time, as a rank of MPI.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,8 @@ def run_one(
     Args:
         experiment: what to run.
         output: where results go.
-        stop_at: virtual times before time scaling, such as 50us, at which the run pauses for inspection.
+        stop_at: virtual times, such as 50us, at which the run pauses for inspection; they are multiplied by
+            its time scale.
         ranks: processes that run the network in virtual time.
 
     Raises:
@@ -151,7 +155,7 @@ def run_study(
     *what: Any,
     output: ResultOutput,
     axes: Sequence[str] = (),
-    ran: str = "",
+    compared: str = "",
     **settings: Any,
 ) -> None:
     """Run several experiments, write their folder, show the table, and report problems of each run.
@@ -161,7 +165,7 @@ def run_study(
         what: positional arguments of `study`: the experiment, and the axes or schemes.
         output: where results go.
         axes: the keys that a sweep varies.
-        ran: the file or preset that was compared.
+        compared: the file or preset of a comparison; empty if there is none.
         settings: keyword arguments of `study`.
 
     Raises:
@@ -179,15 +183,16 @@ def run_study(
     if axes or not done.results:
         display.say(f"results: {output.folder}")
     else:
-        _say_where(output.folder, display, ran)
+        _say_where(output.folder, display, compared)
     _judge(done.results, done.failed, display)
 
 
-def _say_where(folder: Path, display: Display, ran: str) -> None:
+def _say_where(folder: Path, display: Display, compared: str) -> None:
     """Shows where the figure and the results are, and which commands may come next."""
     # after `make run` the command is not on the user's PATH
-    beside = Path(sys.executable).parent / PROGRAM
-    name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
+    in_environment = Path(sys.executable).parent / PROGRAM
+    on_path = shutil.which(PROGRAM) is not None
+    name = PROGRAM if on_path or not in_environment.exists() else str(_shown(in_environment))
     figure = files_of(folder, FIGURE)[-1]
     if figure.exists():
         display.say(f"figure: {figure}")
@@ -199,7 +204,7 @@ def _say_where(folder: Path, display: Display, ran: str) -> None:
         (("report", shown), f"all of it on one page: {folder / PAGE}"),
         (("schemes",), "what can be compared, with all parameters"),
     ]
-    if ran != _COMMON:
+    if compared != _COMMON:
         commands.insert(1, (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"))
     for arguments, what in commands:
         display.say(f"  {shlex.join((name, *arguments))}\n      {what}")
@@ -269,8 +274,8 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 @contextmanager
 def interruptible(kept: str = NOTHING_KEPT) -> Iterator[None]:
-    """Turns SIGINT, SIGTERM and SIGHUP into StoppedError, after the body has cleaned up. `kept` is
-    the part of its message that says which results are kept.
+    """Turns SIGINT, SIGTERM and SIGHUP into StoppedError, after the body has cleaned up. `kept`: the part of
+    the message that says which results are kept.
     """
     try:
         with stoppable():

@@ -226,6 +226,7 @@ def _place(error: BaseException) -> str:
 
 
 def _fail(message: str, status: int) -> int:
+    """Prints an error, unless the message is empty; returns the status."""
     if message:
         from tailrace.spec.errors import MOST_CHARACTERS
         from tailrace.spec.text import one_line

@@ -4,7 +4,8 @@
     TARGET     auto, bmv2, native or virtual
     SCHEME     schemes, separated by commas; default: ecmp, letflow and flowcut. A baseline is added: ecmp;
                for spritz minimal routing and UGAL-L; for rlb the selector that it extends, in a network with
-               PFC; for a scheme with HF2T the same scheme without it
+               PFC; for a scheme with HF2T (NICs that stretch gaps between packets so that switches begin
+               flowlets) the same scheme without it
     VARIANT    of flowcut, letflow, spritz or rlb; hf2t is a variant of letflow
     TOPO       topology; default: a small leaf-spine, for spritz a small Dragonfly, for HF2T a fat tree
     WORKLOAD   default: a permutation between the leaves; for rlb a congested host beside other flows
@@ -33,7 +34,7 @@ from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.spec import SpecError, parse
 
 BASIC, STEERED, LOSSLESS, STRETCHED = "basic", "spritz", "rlb", "hf2t"
-"""Presets: BASIC is the default; the others belong to the scheme of that name."""
+"""Presets: BASIC is the default; the others belong to the scheme, or the addition HF2T, of that name."""
 
 FLOWLETS = "letflow"
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
@@ -96,7 +97,7 @@ def _options_in(preset: str) -> dict[str, dict[str, str]]:
     return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 
-def _with_flowlets(spec: str) -> str:
+def _with_hf2t_defaults(spec: str) -> str:
     """A scheme's spec, with the preset's defaults for comparisons in which NICs stretch gaps (HF2T)."""
     usual = _options_in(STRETCHED)[FLOWLETS]
     keys = ["gap"] if _name(spec) == FLOWLETS else []
@@ -155,17 +156,18 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     names = given.get("SCHEME", FLOWLETS if variant == HF2T else None)
     if names is not None:
         schemes = _with_variant(split_schemes(names), variant)
-        before = _baselines(schemes)
+        baselines = _baselines(schemes)
         unstretched = [spec for spec in schemes if not _stretches(spec)]
-        if not prompt and not set(before) & {name for spec in unstretched for name in (spec, _name(spec))}:
-            schemes = [*before, *schemes]
+        listed = {name for spec in unstretched for name in (spec, _name(spec))}
+        if not prompt and not set(baselines) & listed:
+            schemes = [*baselines, *schemes]
     else:
         usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())
         schemes = _with_variant([WITH_VARIANTS[0]] if prompt else usual, variant)
     if any(_name(spec) == LOSSLESS for spec in schemes):
         return [_with_pfc_defaults(spec) for spec in schemes]
     if any(_stretches(spec) for spec in schemes):
-        return [_with_flowlets(spec) for spec in schemes]
+        return [_with_hf2t_defaults(spec) for spec in schemes]
     return schemes
 
 
@@ -173,11 +175,12 @@ def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
     """The schemes, with the variant set in those that can have it."""
     if variant is None:
         return list(schemes)
-    having = [FLOWLETS] if variant in LETFLOW_VARIANTS else WITH_VARIANTS
-    if not any(_name(spec) in having for spec in schemes):
+    with_variant = [FLOWLETS] if variant in LETFLOW_VARIANTS else WITH_VARIANTS
+    if not any(_name(spec) in with_variant for spec in schemes):
         raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has it")
     return [
-        str(parse(spec).setting("variant", variant)) if _name(spec) in having else spec for spec in schemes
+        str(parse(spec).setting("variant", variant)) if _name(spec) in with_variant else spec
+        for spec in schemes
     ]
 
 

@@ -29,7 +29,8 @@ TABLES = (OutputFormat.TABLE, OutputFormat.WIDE)
 """The formats for people."""
 
 _CHOSEN = -1
-"""Rank of a column that --columns names."""
+"""Rank of a column that --columns names: below 0, so that it is shown even without values, however narrow the
+terminal."""
 
 
 def show(listing: Listing, view: View) -> None:

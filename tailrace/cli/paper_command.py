@@ -31,6 +31,7 @@ from tailrace.study.progress import Display
 from tailrace.study.store.store import Store
 from tailrace.tables.listing import Column, Listing
 
+# `rank`: a narrow terminal hides the columns of the highest rank first
 COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", rank=2), Column("title"))
 
 

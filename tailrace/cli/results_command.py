@@ -26,6 +26,8 @@ from tailrace.tables.listing import Column, Listing
 _MOST_ERRORS = 20
 """The most invalid lines that are reported one by one."""
 
+# `rank`: a narrow terminal hides the columns of the highest rank first; rank 0 is never hidden, and a rank
+# below 0 is shown even without values
 _KEYS = (
     Column("scheme", key=True),
     Column("topology", key=True),
@@ -34,7 +36,7 @@ _KEYS = (
     Column("setting", key=True, rank=6),
 )
 _METRICS = {"fct_mean": 0, "fct_p99": 0, "slowdown_p99": 2, "out_of_order_share": 1}
-"""Metrics that the tables have, and the ranks of their columns."""
+"""The metrics in the tables, each with the rank of its column."""
 
 _MEASURED = (
     Column("flows", rank=4, show=lambda value: f"{value:,}"),
@@ -111,6 +113,7 @@ def _row(record: Record) -> dict[str, Any]:
         **{name: record.measured.get(name) for name in _METRICS},
         "cpu_s": summary.cpu_s,
         "memory_bytes": summary.memory_bytes,
+        # `ran`: hashes of all versions of the code that gave this result, the newest last
         "code": record.ran[-1],
         "trace": summary.trace_sha256,
     }

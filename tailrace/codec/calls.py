@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packets in calls between a NIC and the owner of its wire: a few integers, each with several fields.
 
+The wire is the link of the NIC's host; its owner is the code that delivers frames to the NIC and takes frames
+from it. A flow's end is the state of a flow in the NIC of its sender or its receiver.
 The port in C (`codec.nic`) parses and builds frames for the owner of the wire; the NIC only makes decisions.
 There is one call per arriving frame and one per frame to send, with only these integers as arguments:
 
-    template_id  handle << KIND_BITS | kind              the flow's end, and the kind of packet
+    template_id  handle << KIND_BITS | kind              handle of the flow's end, and the kind of packet
     peer         IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH
     flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, and the flow's source port
     psn_fields   BECN << 40 | UDP source port << 24 | PSN
@@ -13,9 +15,9 @@ There is one call per arriving frame and one per frame to send, with only these 
         bits    16        8       8 (7)      6    1       1          1       17
             payload bytes opcode hops (left) tag  CE retransmission ackreq frame bytes
 
-           hops, tag, CE and frame bytes are set in arriving packets; departing ones have `left` (packets of
-           the message that remain) instead of hops, and the VLAN ID (12 bits; 0: no tag) instead of frame
-           bytes
+           hops, tag (the path tag, layers/bth.py), CE and frame bytes are set in arriving packets; departing
+           packets have `left` (packets of the message that remain) instead of hops, and the VLAN ID (12 bits;
+           0: no VLAN tag) instead of frame bytes
     aeth         syndrome << SYNDROME_SHIFT | MSN
     count        of a NIC ACK: bytes of the acknowledged frames << COUNT_SHIFT | hops
 
@@ -35,8 +37,8 @@ PAYLOAD: Final = 2  # data with a real payload
 ACK: Final = 3
 NIC_ACK: Final = 4
 
-# The low bits of a handle are an index of the NIC, its slot, which belongs to a flow's end while that exists;
-# the bits above are the number of ends that had this slot before.
+# The low bits of a handle are its slot: an index that the NIC gives to a flow's end and reuses after that end
+# is gone. The bits above are the number of ends that had this slot before.
 SLOT_BITS: Final = 24
 SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 

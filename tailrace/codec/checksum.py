@@ -15,8 +15,8 @@ ICRC_BYTES = 4
 _STACK = HeaderLayout(IP, UDP, BTH)
 # State after the ICRC's dummy local route header, which is all ones.
 ICRC_START = crc32(b"\xff" * 8)
-# Bytes that are ones in the ICRC, as their fields may change on the path: TOS, TTL, both checksums, FECN,
-# BECN and the path tag.
+# Bytes that are ones in the ICRC, as their fields may change on the path: TOS, TTL, both checksums, and the
+# byte of the BTH that contains FECN, BECN and resv6 (here a tag of the packet's path, layers/bth.py).
 _MASKED = tuple(
     offset
     for span in (
@@ -32,7 +32,8 @@ _MASKED = tuple(
 
 def ipv4_checksum(header: bytes | bytearray) -> int:
     """The checksum of a header, whose checksum field must be 0; its length is a multiple of 2 bytes."""
-    # the one's complement sum of 16-bit words equals the whole number modulo 0xffff, if it is not 0
+    # the one's complement sum of 16-bit words is the header's number modulo 0xffff; if this remainder is 0,
+    # the sum is 0xffff, as a header is not all zeros
     return 0xFFFF - (int.from_bytes(header, "big") % 0xFFFF or 0xFFFF)
 
 

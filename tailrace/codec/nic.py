@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface between NICs and the owners of their wires, in virtual time and in real time.
 
+A wire is the link of a NIC's host; its owner is the code that delivers frames to the NIC and takes frames
+from it.
+
     owner -> NicPort.arrive(frame) -> Nic.on_data, on_ack, ...   one call per frame of any kind
     owner -> NicPort.depart()      -> Nic.next_packet            when the wire is free, and a packet is due
 
@@ -100,11 +103,11 @@ class PacketNic(_Sends, Protocol):
         ...
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """A PFC frame."""
+        """A PFC frame: the pause quanta of each priority; -1: the priority is not enabled."""
         ...
 
     def on_discard(self, now_ns: int, reason: int) -> None:
-        """A frame to be discarded."""
+        """A frame that was discarded; `reason` is an index of calls.DISCARD_REASONS."""
         ...
 
 

@@ -14,7 +14,7 @@ _PAD_TO_BYTES = 4
 
 
 def wire_bytes(flow_bytes: int, mtu_bytes: int) -> tuple[int, int]:
-    """Bytes on the wire of a flow's packets: in total, and of the largest one."""
+    """Bytes on the wire of a flow's packets: in total, and of the largest packet without a RETH."""
     full, rest = divmod(flow_bytes, mtu_bytes)
     payloads = full * _padded(mtu_bytes) + _padded(rest)
     total = payloads + (full + (rest > 0)) * HEADER_BYTES + RETH_BYTES

@@ -36,7 +36,7 @@ def run(saved: SavedTrace) -> TraceOutcome:
     """The frames that BMv2 sends; the outcome has no drops, as BMv2 does not report their reasons.
 
     Raises:
-        SpecError: BMv2 rejects the program or an entity; the message begins with its key.
+        SpecError: BMv2 rejects the program or an entity; the message begins with the key of what it rejects.
         ProcessError: BMv2 is not on PATH, or has ended.
         DataplaneError: BMv2 has ended, or still processes the packet after the timeout.
     """

@@ -2,8 +2,8 @@
 """Emulated RDMA NICs of hosts: packets, transports, the choice of paths, Flowcut, and a real-time driver.
 
 Everything except `hosts.driver` and `hosts.compiled` is pure: no I/O, no clock, no global random numbers.
-Time is an argument in ns. The caller, which emulates the link, passes arriving packets to `hosts.nic.nic.Nic`
-and asks it for packets to send.
+Time is an argument in ns. The caller, which emulates the link, passes arriving packets to a
+`hosts.nic.nic.Nic` and asks the NIC for packets to send.
 """
 
 from __future__ import annotations

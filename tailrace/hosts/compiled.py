@@ -5,7 +5,7 @@
 interpreted NICs behave identically. `summary.json` records whether the NICs of a run were compiled. Before a
 run, `why_interpreted` returns the reason if they are not.
 
-Values of the environment variable TAILRACE_HOSTS: auto (the default) uses a set if there is one, compiled
+Values of the environment variable TAILRACE_HOSTS: auto (the default) uses a set if it exists, compiled
 requires a set, interpreted uses none.
 """
 
@@ -40,11 +40,11 @@ _CODEC: Final = PACKAGE / "codec"
 _CONSTANTS: Final = PACKAGE / "spec" / "constants.py"
 _DRIVER: Final = "driver"
 _DIGITS: Final = 32
-_SET: Final = "hosts-"
+_SET_PREFIX: Final = "hosts-"
 
 
 def sources() -> list[Path]:
-    """The source file of each module."""
+    """The source file of each module that is compiled."""
     return sorted(path for folder in FOLDERS for path in (_PACKAGE / folder).rglob("*.py"))
 
 
@@ -67,7 +67,7 @@ def digest() -> str:
 
 def folder(cache: Path) -> Path:
     """The folder of the set for the present sources, with the structure of `hosts`; it need not exist."""
-    return cache / f"{_SET}{digest()}"
+    return cache / f"{_SET_PREFIX}{digest()}"
 
 
 def find() -> Path | None:
@@ -102,7 +102,7 @@ def why_interpreted() -> str:
     if os.environ.get(VARIABLE) == INTERPRETED or find() is not None:
         return ""
     try:
-        old = next(root().glob(f"{_SET}*"), None)
+        old = next(root().glob(f"{_SET_PREFIX}*"), None)
     except (BuildError, OSError) as error:
         return f"NICs run interpreted, at half the speed or less: {error}"
     if old is not None:

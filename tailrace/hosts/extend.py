@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface for plug-ins: transports, and steering algorithms, which choose paths (docs/extend.md).
 
-Plug-ins are plain Python classes, called for each packet, on every target; the NICs' built-in algorithms stay
-compiled. Plug-ins may subclass the classes exported here, but no other compiled classes.
+Plug-ins are plain Python classes, called for each packet, in virtual and in real time. The NICs' built-in
+algorithms are compiled by mypyc; of the compiled classes, plug-ins may subclass only those exported here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _ABSTRACT: dict[type, dict[str, int]] = {
     OneTimerSender: {"_advance": 1, "_on_progress": 0, "_on_nak": 1, "_on_timeout": 0, "on_echo": 3},
     Receiver: {"on_trimmed": 1, "_deliver": 0, "_beyond": 0},
 }
-"""Abstract methods of each base class, with their numbers of arguments; compiled classes list neither."""
+"""Abstract methods of each base class, with their numbers of arguments (without self). Compiled classes
+list neither.
+"""
 
 
 _RETURNS = {"next_ev": int, "peek": int, "window_open_after": bool, "asks_at": bool}
@@ -77,7 +79,7 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
 
     Args:
         what: name of the transport or steering, for messages.
-        arguments: number of arguments of its constructor.
+        arguments: number of arguments of the class's constructor.
     """
     if not (isinstance(made, type) and issubclass(made, base)):
         raise SpecError(f"{what}: expected a subclass of {base.__name__}")

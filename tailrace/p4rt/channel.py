@@ -52,7 +52,7 @@ class StreamEndedError(Exception):
 
 
 class MessageStream(Protocol):
-    """An open StreamChannel. Both calls raise StreamEndedError when it has ended."""
+    """An open StreamChannel. `send` and `receive` raise StreamEndedError when the stream has ended."""
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
         """Queues a message. Raises queue.Full when the switch is stalled."""
@@ -69,6 +69,7 @@ class Channel(ABC):
     """An open channel of grpc or grpc.aio. `unary` and `all` await the calls that `stub` makes."""
 
     def __init__(self, kind: Any, address: str, tls: Tls | None) -> None:
+        """Args: kind: makes the channel: grpc, grpc.aio, or a p4rt.grpc_in_memory.InMemoryGrpc."""
         if tls is None:
             self.raw = kind.insecure_channel(address, options=_OPTIONS)
         else:
@@ -106,7 +107,7 @@ class LoopChannel(Channel):
 
 
 class BlockingChannel(Channel):
-    """A blocking channel. Its coroutines never suspend, so `run_at_once` can run coroutines that use it."""
+    """A blocking channel. Its coroutines never suspend, so `run_at_once` can run them without a loop."""
 
     def __init__(self, address: str, tls: Tls | None) -> None:
         super().__init__(grpc, address, tls)

@@ -218,7 +218,7 @@ class Client:
     # ---- stream ----
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
-        """Queues a message on the stream; the first one opens it.
+        """Queues a message on the stream; the first message opens the stream.
 
         Raises:
             UnreachableError: the stream has ended, or the switch is stalled.
@@ -262,7 +262,8 @@ class Client:
     async def become_primary(self, election_id: int) -> None:
         """Waits until this client is primary.
 
-        It uses this election id, or a disconnected controller's id if that is higher (P4Runtime §5.3).
+        It announces `election_id`. If there is no primary, but a client that has disconnected had a higher
+        id, no lower id can become primary (P4Runtime §5.3); then this client announces the higher id.
 
         Raises:
             ElectionError: another controller is primary, or uses the id.

@@ -108,7 +108,7 @@ class GrpcConnection:
 
         Raises:
             WriteError: the updates in `failures` were rejected; all other updates are written.
-            SwitchError: a batch failed; its updates and all later ones were not written.
+            SwitchError: a batch failed; its updates and all later updates were not written.
         """
         failures: dict[int, str] = {}
         for first in range(0, len(updates), BATCH):

@@ -27,7 +27,7 @@ ByKey = dict[Key, tuple[Value, p4r.Entity]]
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
-    """One difference: its update, the actual entity (before) and the intended entity (after)."""
+    """One difference: its update, the actual entity (before), the intended entity (after); None: absent."""
 
     update: p4r.Update
     before: p4r.Entity | None
@@ -106,14 +106,14 @@ def _initial_defaults(program: P4Program) -> dict[Key, Value]:
 
 
 def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:
-    """The updates of some changes, as consecutive Writes."""
+    """The updates of some changes, as consecutive Writes in the order at the top of this file."""
     routes = program.table(_ROUTES).preamble.id
-    order: tuple[list[p4r.Update], ...] = ([], [], [], [])
+    by_stage: tuple[list[p4r.Update], ...] = ([], [], [], [])
     for change in changes:
         update = change.update
         is_route = update.entity.table_entry.table_id == routes
         if update.type == p4r.Update.DELETE:
-            order[2 if is_route else 3].append(update)
+            by_stage[2 if is_route else 3].append(update)
         else:
-            order[1 if is_route else 0].append(update)
-    return [stage for stage in order if stage]
+            by_stage[1 if is_route else 0].append(update)
+    return [stage for stage in by_stage if stage]

@@ -60,7 +60,7 @@ class Endpoint(Readable, Protocol):
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Runs a coroutine that never suspends, such as a call of InProcess, and returns its result."""
+    """The result of a coroutine that never suspends, such as a call of InProcess; needs no event loop."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC within one event loop: servers and channels connected by memory, with delays and faults.
+"""gRPC within one event loop: servers and channels connected in memory, with delays and faults.
 
     memory = InMemoryGrpc(ChannelModel(delay_s=lambda address: 0.001))
     memory.serve("leaf1", [rpc_handler(service)])
@@ -129,6 +129,7 @@ class _Context:
     """The part of grpc.aio.ServicerContext that handlers use."""
 
     def __init__(self, responses: _Pipe, serialize: Callable[[Any], bytes] | None, *, mute: bool) -> None:
+        """Args: mute: whether a fault discards all responses."""
         self._responses = responses
         self._serialize = serialize
         self._mute = mute
@@ -302,7 +303,7 @@ class _Call:
 
 
 class _Method:
-    """A method of a channel: calling it starts a call."""
+    """A method of a channel: calling it starts a call. `kind`: _Unary or _Stream."""
 
     def __init__(
         self,

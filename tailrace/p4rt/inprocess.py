@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switches within the process, such as those of the virtual network: calls take no time.
 
-install_all(network.p4rt, intent(topology, scheme, target))
+For example, `install_all(network.p4rt, intent(topology, scheme, target))` writes the intended entities.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from finsy.p4entity import P4Entity
 
 @dataclass(frozen=True, slots=True)
 class SwitchIntent:
-    """The program of a switch, and its immutable entities in the order of writing.
+    """The program that a switch should run, and the immutable entities that it should have, in the order of
+    writing.
 
     Configuration is given as default actions of tables without a key.
     """

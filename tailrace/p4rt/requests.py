@@ -31,7 +31,8 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     frame: the frame's bytes in hexadecimal
     every: whether to trace all possible outcomes of random choices
     needs: whether to also return the state that the packet reads, if the trace is complete
-    send: whether to inject the packet instead of a dry run; excludes `every` and `needs`
+    send: whether to process the packet like an arriving packet, instead of by a dry run, which changes no
+        state; excludes `every` and `needs`
     election_id: with `send`, the election id of the primary controller, if there is a primary controller
     """
 
@@ -49,8 +50,9 @@ class TraceNeeds(msgspec.Struct, frozen=True):
 
     program: SHA-256 of the p4_device_config, in hexadecimal
     time_ns: the switch's time when it received the packet
-    tick_ns: unit of the switch's timestamps
+    tick_ns: unit of the switch's timestamps, in ns
     entities: serialized p4.v1.Entity messages, in an order in which they can be written
+    cpu_port, drop_port, priority_queues: the switch's special ports, and its number of queues per port
     choices: outcomes of random choices, as in switch.trace.dry_run
     """
 

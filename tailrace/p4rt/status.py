@@ -122,7 +122,7 @@ class BatchStatus:
     _details: bytearray | None = field(default_factory=bytearray)
     _successes: int = 0  # successes since the last failure
     _count: int = 0
-    _last: tuple[P4RtError | None, bytes] = (None, _SUCCESS)
+    _last: tuple[P4RtError | None, bytes] = (None, _SUCCESS)  # the last error, and its detail for reuse
 
     def __len__(self) -> int:
         return self._count

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of targets for the controller: timestamp ticks, emulated PFC, and lossless channels."""
+"""Properties of targets, which run the P4 programs (BMv2, the native switch, the virtual network), for the
+controller: timestamp ticks, emulated PFC, and lossless channels.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class EmulatedPfc:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target, that is, what runs the P4 programs.
+    """A target.
 
     tick_ns: unit of the target's v1model timestamps, in ns
     pfc: thresholds of PFC emulated by the program, for traffic managers without PFC; else None

@@ -36,9 +36,10 @@ _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One scheme in one case: metrics by name; times in ns, sizes in bytes, shares from 0 to 1.
+    """One scheme in one case (a setting in which schemes are compared): metrics by name; times in ns, sizes
+    in bytes, shares from 0 to 1.
 
-    value: the option and the value that a search chose; empty: no search
+    value: the option and the value that a search (model.Tune) chose; empty: no search
     note: a remark on the cell for the reader
     runs: the folders of the cell's runs, one per seed
     intervals: the ends of the 95 % interval over seeds, for each metric that is shown
@@ -85,8 +86,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     notes: remarks on all numbers: which tail is shown, why there are no intervals
     cost: the cost of the runs; None: there are no runs, or their cost is unknown
     kept: a remark on stored runs that were made by earlier code; empty: there are no such runs
-    rounded: whether numbers were recovered from a page, with three digits, and curves from its picture, with
-        six digits
+    rounded: whether numbers were recovered from a page, with three digits, and curves from the page's
+        picture, with six digits
     """
 
     name: str

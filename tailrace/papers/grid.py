@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a figure's file at one scale into a grid of runs: cases × schemes × searched values × seeds."""
+"""Turns a figure's file at one scale (`small`, or `paper` with the paper's sizes) into a grid of runs:
+cases × schemes × searched values × seeds. A case is one setting in which schemes are compared.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from tailrace.study.grid import Grid
 from tailrace.study.task import Task, make_task
 
 RUNS = Path("runs")
-"""The folder of the runs of all figures, which share equal runs."""
+"""The folder of the runs of all figures; a run that several figures need is stored once."""
 
 _KEY_DIGITS = 16
 
@@ -35,11 +37,11 @@ def paper_grid(file: PaperFile, scale: str) -> Grid:
     Raises:
         KeyProblemError: a spec cannot be used; the key names the case and the scheme.
     """
-    size = file.scale.of(scale)
+    at_scale = file.scale.of(scale)
     runs: list[tuple[dict[str, Setting], Task]] = []
-    for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, size)):
-        values = size.values[scheme.tune.option] if scheme.tune else [""]
-        for value, seed in itertools.product(values, size.each_seed):
+    for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, at_scale)):
+        values = at_scale.values[scheme.tune.option] if scheme.tune else [""]
+        for value, seed in itertools.product(values, at_scale.each_seed):
             settings: dict[str, Setting] = {CASE: case.name, SCHEME: scheme.label, VALUE: value, SEED: seed}
             runs.append((settings, _task(file, scale, case, scheme, value, seed)))
     names = (CASE, SCHEME, VALUE, SEED)
@@ -47,12 +49,12 @@ def paper_grid(file: PaperFile, scale: str) -> Grid:
     return Grid(axes, tuple(runs))
 
 
-def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
+def schemes(file: PaperFile, at_scale: Scale) -> Iterator[Scheme]:
     """The schemes of the file, then the schemes of the file's grid."""
     yield from file.scheme
     if file.grid is None:
         return
-    for values in itertools.product(*(size.values[option] for option in file.grid.options)):
+    for values in itertools.product(*(at_scale.values[option] for option in file.grid.options)):
         spec = parse(file.grid.scheme, "scheme")
         for option, value in zip(file.grid.options, values, strict=True):
             spec = spec.setting(option, value)

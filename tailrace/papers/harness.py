@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the experiments of a figure or table of a paper, and grades its claims.
 
-OUT/runs/KEY/                    the runs, which figures share
+OUT/runs/KEY/                    the runs; a run that several figures need is stored once
 OUT/SCALE/NAME/result.json       metrics, claims, assumptions (document.py)
 OUT/SCALE/NAME/NAME.svg          the figure
+
+A case is one setting in which a figure compares schemes, such as one workload in one network.
 """
 
 from __future__ import annotations
@@ -128,9 +130,9 @@ def _outcomes(
 
 def make_document(name: str, file: PaperFile, results: Results, scale: str, kept: str = "") -> Document:
     """The document of a figure or table from its results; `kept` is the remark on stored runs."""
-    size = file.scale.of(scale)
+    at_scale = file.scale.of(scale)
     if file.kind == "runs":
-        tunes = {scheme.label: scheme.tune for scheme in schemes(file, size)}
+        tunes = {scheme.label: scheme.tune for scheme in schemes(file, at_scale)}
         measured, curves = _with_curves(file, *_measured(results, tunes))
     else:
         measured, curves = _computed(file)
@@ -147,7 +149,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
     cases |= {panel.name: panel.title for panel in file.panel}
     named = {(each.cell.case, each.cell.label): each.named(flows) for each in measured}
     values = {key: {name: value.value for name, value in by_name.items()} for key, by_name in named.items()}
-    seeds = size.each_seed if results.runs else ()
+    seeds = at_scale.each_seed if results.runs else ()
     return Document(
         name=name,
         paper=file.paper,
@@ -163,13 +165,13 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
         seeds=seeds,
         setting=_setting(file, scale),
         cases=cases,
-        axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
+        axes={option: tuple(at_scale.values[option]) for option in file.grid.options} if file.grid else {},
         axis_titles=file.grid.titles if file.grid else {},
         drawn=drawn,
         base=file.base or (OWN_BASE if base_of else ""),
         metrics=metrics,
         assumptions=tuple(file.assumptions),
-        reductions=tuple(size.reductions),
+        reductions=tuple(at_scale.reductions),
         cells=cells,
         curves=curves,
         claims=judge(
@@ -228,8 +230,8 @@ def _notes(
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
     """The settings that all runs share, by key; and the settings that a case changes, by `case: key`."""
-    common = given(file.experiment) | given(file.scale.of(scale).experiment)
-    texts = {key: _text(value) for key, value in common.items()}
+    shared = given(file.experiment) | given(file.scale.of(scale).experiment)
+    texts = {key: _text(value) for key, value in shared.items()}
     for case in file.cases(scale):
         changes = given(case.experiment) | given(case.of(scale))
         texts |= {f"{case.name}: {key}": _text(value) for key, value in changes.items()}
@@ -258,7 +260,7 @@ class _MeasuredCell:
             if len(self.results) > 1 and name in self.measures:
                 ends = self.measures[name].estimate().ends
                 intervals |= {} if ends is None else {name: ends}
-        pairs = [(index, index) for index in range(len(self.results))]
+        pairs = [(index, index) for index in range(len(self.results))]  # both have the same seeds, in order
         ratios: dict[str, tuple[float, ...]] = {}
         for name in drawn:
             estimated = ratio(self.measures.get(name), base.get(name), pairs)
@@ -279,12 +281,12 @@ def _measured(
     results: Results, tunes: Mapping[str, Tune | None]
 ) -> tuple[list[_MeasuredCell], tuple[Curve, ...]]:
     """The metrics of every scheme in every case, and the curves of its searches."""
-    bars: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    runs_by_cell: dict[tuple[str, str], dict[str, list[Run]]] = {}
     for run in results.runs:
         case, label, value = (str(run.settings[key]) for key in (CASE, SCHEME, VALUE))
-        bars.setdefault((case, label), {}).setdefault(value, []).append(run)
+        runs_by_cell.setdefault((case, label), {}).setdefault(value, []).append(run)
     cells, curves = [], []
-    for (case, label), by_value in bars.items():
+    for (case, label), by_value in runs_by_cell.items():
         complete = {value: _results_of(runs) for value, runs in by_value.items()}
         measured = {
             value: seed_values([measure(result) for result in results_of_value])
@@ -299,9 +301,9 @@ def _measured(
             value: {name: seeds.value for name, seeds in by_name.items()}
             for value, by_name in measured.items()
         }
-        timed = {value: means["fct_mean"] for value, means in metrics.items() if "fct_mean" in means}
-        x = tuple(float(parse_time_ns(value)) for value in timed)
-        curves.append(Curve(case, label, x, tuple(timed.values())))
+        mean_fct = {value: by_name["fct_mean"] for value, by_name in metrics.items() if "fct_mean" in by_name}
+        x = tuple(float(parse_time_ns(value)) for value in mean_fct)
+        curves.append(Curve(case, label, x, tuple(mean_fct.values())))
         chosen = choose(tune, metrics)
         if chosen is None:
             cells.append(_MeasuredCell(Cell(case, label, {}, note="no run came to its end"), {}))

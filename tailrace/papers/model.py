@@ -277,10 +277,10 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def names() -> list[str]:
     """The names of all files: paper and figure, such as flowcut_fig8, in their natural order."""
-    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=_natural)
+    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=_natural_key)
 
 
-def _natural(name: str) -> tuple[str, str, int, str]:
+def _natural_key(name: str) -> tuple[str, str, int, str]:
     """The key that sorts fig7 before fig10, and figures before tables."""
     paper, _, rest = name.partition("_")
     kind = rest.rstrip("0123456789_")

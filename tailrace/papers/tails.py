@@ -17,7 +17,8 @@ P99 = ("fct_p99", "slowdown_p99", "ood_p99")
 
 
 def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
-    """The smallest number of flows in any cell, by class of flows; the empty name is for all measured flows.
+    """The smallest number of flows in any cell, that is, of a scheme in a case, by class of flows; the empty
+    name is for all measured flows.
 
     Args:
         runs: the results of each cell, one per seed.

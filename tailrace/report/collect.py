@@ -67,11 +67,11 @@ def collect(folder: Path) -> Collected:
         if errors:
             raise errors[0]
         raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
-    documents.sort(key=lambda entry: _order(entry[1]))
+    documents.sort(key=lambda entry: _sort_key(entry[1]))
     return Collected(tuple(studies), tuple(documents), tuple(map(str, errors)))
 
 
-def _order(document: Document) -> tuple[str, str, str, int]:
+def _sort_key(document: Document) -> tuple[str, str, str, int]:
     """The key that sorts figures before tables, and Fig. 7 before Fig. 10."""
     digits = "".join(letter if letter.isdigit() else " " for letter in document.name).split()
     name = document.name.rstrip("0123456789_")
@@ -101,7 +101,7 @@ def _walk(folder: Path) -> list[Path]:
 
 
 def _studies(folders: Sequence[Path]) -> Iterator[Path]:
-    """The folders of studies and of single runs, without runs within a study and runs of papers' figures."""
+    """The folders of studies and single runs; excludes runs within a study, and runs of papers' figures."""
     skipped: Path | None = None
     for folder in folders:
         if skipped is not None and folder.is_relative_to(skipped):

@@ -19,6 +19,7 @@ from tailrace.topology import Topology
 MOST_HOSTS = 64
 """Maximum number of hosts that are drawn; more hosts would merge into a black line."""
 
+# in the order of the legend
 _ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
 _HOST = "host"
 _FAULTY = "#D55E00"
@@ -40,13 +41,16 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
     size = 22 if len(topology.switches) <= 2 * MOST_HOSTS else 5
     with plot.style():
         figure, (axis,) = plot.panels(1, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
-        dense = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
-        for is_faulty, colour, width, alpha in ((False, "#7A7A7A", 0.8, dense), (True, _FAULTY, 1.8, 1.0)):
+        link_alpha = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
+        for is_faulty, colour, width, alpha in (
+            (False, "#7A7A7A", 0.8, link_alpha),
+            (True, _FAULTY, 1.8, 1.0),
+        ):
             links = [pair for pair in ends if (pair in faulty_links) is is_faulty]
             lines = [[positions[name] for name in sorted(pair)] for pair in links]
             axis.add_collection(LineCollection(lines, colors=colour, linewidths=width, alpha=alpha))
         roles = {switch.name: switch.role for switch in topology.switches}
-        shown = sorted({roles.get(name, _HOST) for name in positions}, key=_rank)
+        shown = sorted({roles.get(name, _HOST) for name in positions}, key=_legend_rank)
         for number, role in enumerate(shown):
             dots = [position for name, position in positions.items() if roles.get(name, _HOST) == role]
             marker = "o" if role == _HOST else "s"
@@ -72,7 +76,7 @@ def _plural(role: str) -> str:
     return "hosts" if role == _HOST else f"{role} switches"
 
 
-def _rank(role: str) -> int:
+def _legend_rank(role: str) -> int:
     return -1 if role == _HOST else _ROLES.index(role) if role in _ROLES else len(_ROLES)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of the network over time, from samples of ports: throughput, imbalance of uplinks, queue lengths.
 
-The spec of a run's network must still describe this network (networks.py). Followed flows are those given by
-`tailrace run --follow`.
+A run stores only the spec of its network, from which the network is built again (networks.py). Followed flows
+are those given by `tailrace run --follow`. A case is `clean`, or the faults' names; a label is a scheme's
+name.
 """
 
 from __future__ import annotations

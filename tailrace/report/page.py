@@ -125,7 +125,7 @@ def _paper_figures(document: Document) -> _Figures:
 
 
 def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
-    """The figures of all runs, then those of each group's first run.
+    """The figures of all runs, then those of the first run of each group (runs that differ in their seeds).
 
     A run with a misfit, that is, whose network is unknown (networks.py), is left out of network figures.
     """

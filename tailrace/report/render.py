@@ -60,6 +60,7 @@ def inline(value: object) -> Markup:
 
 def _prose(text: str) -> Markup:
     """Sentences of a paper's file, escaped except for line breaks and names in backticks."""
+    # parts with odd numbers are names in backticks
     lines = [
         "".join(
             part if number % 2 and part.isprintable() else escape_line(part)

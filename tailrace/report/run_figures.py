@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a report about runs: completion times, slowdown by size, order, queues and paths over time."""
+"""Figures of a report about runs: completion times, slowdown by size, order, queues and paths over time.
+
+A case is `clean`, or the faults' names; a label is a scheme's name. Followed flows are those given by
+`tailrace run --follow`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _MOST_SIZES = 6
 
 def completion_figure(results: Sequence[Result]) -> Figure:
     """The share of flows that had finished after a time: a panel per case, a line per scheme."""
-    cases, labels = _names(results)
+    cases, labels = _cases_and_labels(results)
     groups = comparison_groups(results)
     with plot.style():
         figure, axes = plot.panels(len(cases))
@@ -42,9 +46,9 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
 
     If a size has few flows, p95 or the maximum is shown in place of p99.
     """
-    cases, labels = _names(results)
+    cases, labels = _cases_and_labels(results)
     edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
-    percent = tail_percent(_fewest(results, edges))
+    percent = tail_percent(_fewest_flows(results, edges))
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
@@ -79,7 +83,7 @@ def _edges(sizes: Sequence[int]) -> list[int]:
     return [math.ceil(sizes[0] * ratio**number) for number in range(1, _BINS)] + [sizes[-1]]
 
 
-def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
+def _fewest_flows(results: Sequence[Result], edges: Sequence[int]) -> int:
     """The smallest number of finished flows in any range of sizes of any group, empty ranges excluded."""
     counts = [
         sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
@@ -110,7 +114,7 @@ def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percen
 
 def order_figure(results: Sequence[Result]) -> Figure | None:
     """Share of packets that arrived out of order: a group of bars per case; None if it was not measured."""
-    cases, labels = _names(results)
+    cases, labels = _cases_and_labels(results)
     with plot.style():
         figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
         bars(axis, "out_of_order_share", comparison_groups(results), cases, labels, highest=1.0)
@@ -184,7 +188,7 @@ def path_figure(result: Result) -> Figure | None:
     return figure
 
 
-def _names(results: Sequence[Result]) -> tuple[list[str], list[str]]:
+def _cases_and_labels(results: Sequence[Result]) -> tuple[list[str], list[str]]:
     """The cases and the labels of the results, in the order of their first appearance."""
     cases = list(dict.fromkeys(result.case for result in results))
     return cases, list(dict.fromkeys(result.label for result in results))

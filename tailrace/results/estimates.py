@@ -330,4 +330,5 @@ def _is_best(name: str, group: Group, rivals: Sequence[Group]) -> bool:
         return best is group
     ours, theirs = _paired(group.measured[name], best.measured[name], pairs)
     estimated = estimate(difference_of(ours.statistic, theirs.statistic), len(pairs))
+    # the end of the interval that is better for `group`: the low end, or the high end if more is better
     return estimated.ends is not None and sign * estimated.ends[better == "more"] <= 0

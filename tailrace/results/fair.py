@@ -118,7 +118,7 @@ class FairSharing:
 
     def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
         """Args:
-        topology: the network at the run's time scale.
+        topology: the network at the run's time scale, the factor by which a real-time run is slower.
         mtu_bytes: payload of a full packet.
         delays: whether links out of switches have propagation delays, and switches have latencies.
         """

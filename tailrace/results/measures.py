@@ -19,7 +19,7 @@ Compute = Callable[["Result"], "float | None"]
 
 
 def counted_rows(result: Result) -> tuple[FlowRow, ...]:
-    """The rows of all flows except background flows."""
+    """The rows of all flows except background flows, which only load the network."""
     return measured_rows(result.rows)
 
 
@@ -29,7 +29,7 @@ def mean_of(column: str) -> Compute:
 
 
 def percentile_of(column: str, percent: int) -> Compute:
-    """A percentile of a column over the flows; None if a flow did not finish, since slow flows would lack."""
+    """A percentile of a column over the flows; None if a flow did not finish: slow flows would be missing."""
     return lambda result: (
         float(percentile(values, percent)) if (values := _finished(result, column)) else None
     )
@@ -53,7 +53,7 @@ def runtime(result: Result) -> float | None:
 
 
 def draining_share(result: Result) -> float | None:
-    """The mean over the flows of the share of its completion time for which a flow was drained."""
+    """The mean, over the flows, of a flow's drained time divided by its completion time."""
     shares = [row.drained_ns / row.fct_ns for row in counted_rows(result) if row.fct_ns]
     return mean(shares) if shares and result.complete else None
 
@@ -93,12 +93,12 @@ def summary(path: str, over: str = "") -> Compute:
     return compute
 
 
-def _value(of: Any, path: str) -> float | None:
+def _value(item: Any, path: str) -> float | None:
     for name in path.split("."):
-        of = of.get(name) if isinstance(of, dict) else getattr(of, name)
-        if of is None or isinstance(of, UnsetType):
+        item = item.get(name) if isinstance(item, dict) else getattr(item, name)
+        if item is None or isinstance(item, UnsetType):
             return None
-    return float(of)
+    return float(item)
 
 
 def lost(result: Result) -> float | None:

@@ -253,7 +253,14 @@ _BUILT_IN: tuple[Metric, ...] = (
         mean_stretch,
         _HF2T,
     ),
-    _run("trainings", "trainings", "", "How often NICs learnt T.", summary("hf2t.trainings"), _HF2T),
+    _run(
+        "trainings",
+        "trainings",
+        "",
+        "Number of times that NICs learnt T, the threshold of gaps.",
+        summary("hf2t.trainings"),
+        _HF2T,
+    ),
     _run(
         "gaps",
         "gaps",
@@ -420,7 +427,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "overhead",
         "overhead at 1 KiB",
         "%",
-        "Bytes added to a packet, over 1024.",
+        "Bytes added to a packet, as a share of 1024 bytes.",
         "Flowcut §III-A1",
         "less",
     ),
@@ -487,7 +494,7 @@ def remove(name: str) -> None:
 
 
 def metric(name: str) -> Metric:
-    """The metric of that name; a name such as `fct_p99_of_bystander` is a metric of one class of flows.
+    """The metric with this name; a name such as `fct_p99_of_bystander` is a metric of one class of flows.
 
     Raises:
         SpecError: there is no such metric.
@@ -535,9 +542,11 @@ def measure_plugins(result: Result) -> dict[str, float]:
     return _measure(result, plugin_metrics())
 
 
-def _measure(result: Result, of: Mapping[str, Metric]) -> dict[str, float]:
+def _measure(result: Result, wanted: Mapping[str, Metric]) -> dict[str, float]:
     stored = result.summary.metrics or {}
-    values = {name: stored[name] if name in stored else _value(entry, result) for name, entry in of.items()}
+    values = {
+        name: stored[name] if name in stored else _value(entry, result) for name, entry in wanted.items()
+    }
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -92,7 +92,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     try:
         reader = read_arrow(io.BytesIO(content))
         unexpected = _unexpected(reader.schema, columns)
-        table = None if unexpected is not None else _bounded(reader, most_rows)
+        table = None if unexpected is not None else _read_bounded(reader, most_rows)
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
     except BaseException as error:
@@ -123,12 +123,12 @@ def _unexpected(schema: Schema, columns: Columns) -> str | None:
     expected = dict(columns)
     for name, kind in zip(schema.names, schema.types, strict=True):
         wanted = expected.pop(name, None)
-        if wanted is None or not _same(kind, wanted):
+        if wanted is None or not _is_same_type(kind, wanted):
             return name
     return None
 
 
-def _bounded(reader: RecordBatchReader, most_rows: int) -> Table:
+def _read_bounded(reader: RecordBatchReader, most_rows: int) -> Table:
     """Reads a table batch by batch; raises SpecError as soon as it is too large."""
     batches, rows, octets = [], 0, 0
     for batch in reader:
@@ -139,6 +139,6 @@ def _bounded(reader: RecordBatchReader, most_rows: int) -> Table:
     return Table.from_batches(batches, schema=reader.schema)
 
 
-def _same(kind: DataType, wanted: DataType) -> bool:
+def _is_same_type(kind: DataType, wanted: DataType) -> bool:
     """Whether values of two types become the same Python type."""
     return kind == wanted or {kind, wanted} <= _TEXTS

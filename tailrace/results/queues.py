@@ -23,7 +23,7 @@ PER_MILLE = 1000
 class Queues(Struct, frozen=True, kw_only=True):
     """Bounds of the egress queues of switches, in bytes; an absent field means that there is no such bound.
 
-    limit_bytes: limit of a queue; data packets that would exceed it are dropped or, with `trims`, trimmed
+    limit_bytes: limit of a queue; data packets beyond the limit are dropped or, if `trims`, trimmed
     holds_all: whether the limit is at least all data that senders may have in flight, so that no queue fills
     kmin_bytes, kmax_bytes, pmax: ECN marking by RED; pmax from 0 to 1
     xoff_bytes, xon_bytes, headroom_bytes: PFC thresholds of an ingress port

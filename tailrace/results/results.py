@@ -84,7 +84,7 @@ class Results:
     the network, but not on the scheme.
 
     axes: the values of each axis; a comparison has `case`, `scheme` and `seed`
-    runs: in the order of the axes, the last varying fastest; each has `settings`, `folder`, `result`,
+    runs: in the order of the axes, of which the last varies fastest; each has `settings`, `folder`, `result`,
         `failed`
     first: the scheme to which ratios are relative; empty without ratios
     over_seeds: whether the table shows means over the seeds; otherwise it has a row for each seed
@@ -145,7 +145,7 @@ class Results:
 
     @property
     def flows(self) -> Table:
-        """The flows of all runs in one Arrow table: a column for each axis, then those in Result.flows."""
+        """The flows of all runs in one Arrow table: a column per axis, then the columns of Result.flows."""
         rows = [
             (run.settings, row)
             for run in self.runs
@@ -246,8 +246,8 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
         if self.format != 1:
             raise ValueError(f"format: expected 1, found {self.format}")
         for run in self.runs:
-            if missing := sorted(self.axes.keys() ^ run.settings.keys()):
-                raise ValueError(f"the run in {run.folder} has no value of {missing[0]}, or one too many")
+            if differing := sorted(self.axes.keys() ^ run.settings.keys()):
+                raise ValueError(f"the run in {run.folder} has no value of {differing[0]}, or one too many")
             if SEED in run.settings and not isinstance(run.settings[SEED], int):
                 raise ValueError(f"the run in {run.folder}: seed: expected a whole number")
 
@@ -282,9 +282,9 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
     """
     removed = 0
     try:
-        if kept:
+        if kept:  # runs are in subfolders, so a run in `folder` itself is of an earlier command
             removed += _clear_run(folder)
-        for run in _entries(folder / RESULTS):
+        for run in _listed_runs(folder / RESULTS):
             if run.folder not in kept:
                 with suppress(FileError):
                     removed += _clear_run(within(folder / RESULTS, "folder", run.folder), folder)
@@ -296,7 +296,7 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
     return removed
 
 
-def _entries(path: Path) -> tuple[RunEntry, ...]:
+def _listed_runs(path: Path) -> tuple[RunEntry, ...]:
     """The runs that a results.json lists; empty if the file cannot be read."""
     with suppress(FileError):
         return _document(path).runs
@@ -305,6 +305,7 @@ def _entries(path: Path) -> tuple[RunEntry, ...]:
 
 def _clear_run(folder: Path, root: Path | None = None) -> bool:
     """Removes the files of a run, then empty folders below `root`; returns whether there was a run."""
+    # the folder, and its parents below `root`
     parents = (
         () if root is None else (folder, *list(folder.parents)[: len(folder.relative_to(root).parts) - 1])
     )
@@ -353,7 +354,8 @@ def within(path: Path, key: str, name: str) -> Path:
     """The folder that a file names, relative to the folder of the file.
 
     Raises:
-        FileError: the named folder is not below the folder of the file, or is or has a parent that is a link.
+        FileError: the named folder is not below the folder of the file; or the named folder, or a folder
+            between both, is a link.
     """
     relative = Path(name)
     if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\0" in name:

@@ -20,7 +20,8 @@ from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """One flow. Times are in ns since the traffic began, and None if the flow did not finish.
+    """One flow. `start_ns` and `end_ns` are in ns since the traffic began. `end_ns`, `fct_ns` and `slowdown`
+    are None if the flow did not finish.
 
     src, dst: host names
     packets: data packets sent, including retransmissions
@@ -28,10 +29,10 @@ class FlowRow:
     first_received: first transmissions that arrived
     out_of_order: first transmissions that arrived when another PSN was expected, except after gaps that
         losses left
-    ood_max: largest distance between the two PSNs
+    ood_max: largest distance between an arriving PSN and the expected PSN
     out_of_order_raw: arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2)
     path_changes: changes of path between consecutive packets, in the order of sending
-    drains, drained_ns: pauses of the flow for a change of path, and their total duration
+    drains, drained_ns: pauses of the flow for a change of path (Flowcut §II-B), and their total duration
     overtaken: first transmissions that arrived after a later packet
     timeouts: retransmission timeouts
     ce_marked, trimmed: data packets that arrived with an ECN mark, and without their payload
@@ -98,7 +99,7 @@ _COPIED = {field.name for field in fields(FlowRow)} & {field.name for field in f
     "src",
     "dst",
 }
-"""Fields that a row copies from its record unchanged."""
+"""Fields that a row copies unchanged from its FlowRecord."""
 
 
 def make_row(

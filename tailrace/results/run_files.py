@@ -8,10 +8,11 @@
 
 queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
 `tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
+queues.parquet and paths.parquet are the *timelines* of a run.
 
-The bins of gaps.parquet are those of tailrace/hosts/gaps/histogram.py: a bin is at most `low_ns` / 128 wide.
-Gaps.at_least counts the bins whose lower edge reaches the threshold. So it may miss gaps that exceed the
-threshold by less than 1/128, but never counts a gap below the threshold.
+The bins of gaps.parquet are those of tailrace/hosts/gaps/histogram.py: a bin begins at `low_ns` and is at
+most `low_ns` / 128 wide. Gaps.at_least counts the gaps of bins that begin at or above the threshold. So this
+number may miss gaps that exceed the threshold by less than 1/128, but never includes a gap below it.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def read_timelines(folder: Path) -> Timelines:
 
 
 def _read(path: Path, what: str, columns: Columns, most_rows: int) -> Table | None:
-    """The table in a file; None if the file does not exist."""
+    """The table in a file; None if the file does not exist. `what` names the table in errors."""
     if not path.exists():
         return None
     table = read_parquet(path, what, columns, most_rows)

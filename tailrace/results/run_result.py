@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the result (rows and summary) of one run from the plan and the measurements of a backend."""
+"""Computes the result (rows and summary) of one run from the plan and the measurements of a backend.
+
+The plan's `job` is what the backend executes: topology, flows, NICs. The *case* of a run is the name of its
+faults. *Ranks* are the processes that simulate a network together.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,7 @@ def result_of(
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
-    """One row for each flow of the job, with its hosts' names and its ideal time."""
+    """One row for each flow of the job, with the names of its hosts and its ideal completion time."""
     job = planned.job
     ideal = Ideal(job.topology, job.nic.mtu_bytes, delays=outcome.delays)
     records = {record.id: record for record in outcome.records}
@@ -116,20 +120,20 @@ def _described(planned: Plan) -> dict[str, Any]:
 def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dict[str, Any]:
     """The keys of a summary that have measurements."""
     topology, nic, gaps = planned.job.topology, planned.job.nic, outcome.gaps
-    of_schemes = scheme_counters(outcome)
+    scheme_sums = scheme_counters(outcome)
     if nic.steering is not None:
         algorithm = nic.steering.algorithm
-        of_schemes[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = column_sums(
+        scheme_sums[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = column_sums(
             rows, "explored", "reused", "blocked"
         )
-    counted, queues = measured_rows(rows), outcome.timelines.queues
+    measured, queues = measured_rows(rows), outcome.timelines.queues
     sharing = FairSharing(topology, nic.mtu_bytes, delays=outcome.delays)
     frame_bytes = planned.job.scheme.frame_bytes
     return {
-        "flows": len(counted),
-        "completed": sum(row.end_ns is not None for row in counted),
-        "fct_ns": completion(counted),
-        "slowdown": slowdown(counted),
+        "flows": len(measured),
+        "completed": sum(row.end_ns is not None for row in measured),
+        "fct_ns": completion(measured),
+        "slowdown": slowdown(measured),
         "classes": classes(rows),
         "pfc": UNSET if outcome.pfc is None else outcome.pfc.document(),
         "deadlock": outcome.deadlock or UNSET,
@@ -138,17 +142,17 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         ),
         **column_sums(rows, "path_changes", "drains", "drained_ns", "timeouts"),
         "sampled": UNSET if queues is None else sampled(queues, topology),
-        "fair": sharing.of(counted),
-        "flowcut": of_schemes.pop("flowcut", UNSET),
+        "fair": sharing.of(measured),
+        "flowcut": scheme_sums.pop("flowcut", UNSET),
         "flowlets": flowlets(outcome.counters, {host.switch for host in topology.hosts}),
         "gaps": UNSET if gaps is None else gaps.summary(base_rtt_ns(topology, frame_bytes)),
         "hf2t": UNSET if nic.hf2t is None else _hf2t(rows, outcome.learned),
-        "rlb": of_schemes.pop("rlb", UNSET),
-        "spritz": of_schemes.pop(SPRITZ, UNSET),
-        "hermes": of_schemes.pop(HERMES, UNSET),
+        "rlb": scheme_sums.pop("rlb", UNSET),
+        "spritz": scheme_sums.pop(SPRITZ, UNSET),
+        "hermes": scheme_sums.pop(HERMES, UNSET),
         "recirculations": recirculations(outcome.counters, sum(row.received for row in rows)),
         "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
-        "counters": of_schemes or UNSET,
+        "counters": scheme_sums or UNSET,
     }
 
 

@@ -14,7 +14,7 @@ slows down a link shows as a lower utilisation.
   not nearer to hosts: from leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies
   all links between switches are uplinks.
 * queues: the lengths of all ports that ever sent or queued anything, at every sample.
-* paused: the share of these ports and samples at which PFC paused the port.
+* paused: the share of all samples of these ports in which PFC paused the port.
 
 All metrics cover the intervals from the first to the last in which any port sent.
 """
@@ -245,10 +245,11 @@ def flow_throughput(
     for flow, arrived in arrivals.items():
         bits = [0] * len(times)
         packets = -(-sizes[flow] // mtu_bytes)
-        first = min(psn for _, psn in arrived)
+        lowest_psn = min(psn for _, psn in arrived)
         for time_ns, psn in arrived:
             # the last packet may be shorter than the others
-            payload = min(mtu_bytes, sizes[flow] - (psn - first) * mtu_bytes) if psn - first < packets else 0
+            index = psn - lowest_psn
+            payload = min(mtu_bytes, sizes[flow] - index * mtu_bytes) if index < packets else 0
             bits[bisect_right(times, time_ns)] += 8 * payload
         rates[flow] = [
             interval_bits * NS_PER_S / (end - start)

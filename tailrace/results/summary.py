@@ -54,7 +54,7 @@ class Packets(msgspec.Struct, frozen=True):
     `dropped` counts frames of all kinds that switches or faults dropped: `dropped_data` full data packets,
     `dropped_trimmed` data packets that had been trimmed (a full queue removed the payload), `dropped_control`
     all others (ACKs, pauses). `trimmed` counts data packets that were trimmed, whether they arrived or not,
-    `under_way` full data packets on wires and in switches when the run ended. So every packet is counted:
+    `under_way` full data packets on links and in switches when the run ended. So every packet is counted:
 
         sent = delivered + trimmed + dropped_data + under_way
 
@@ -110,24 +110,26 @@ OF_THE_RUN_ITSELF = frozenset(
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `option_string` has the options of `tailrace run` that repeat the run.
+    """One run. `format` is FORMAT, and `option_string` (in JSON `words`) has the options of `tailrace run`
+    that repeat the run. `time_scale` is the factor by which the network is slower than stated.
     `overload_reasons`, `faults` and `time_scale` must be considered when reading the other keys. `queues` has
     the bounds of switches' queues (queues.py).
 
     `task` is the key of the task (tailrace/study/task.py). `path_changes` (in the order of sending),
     `drains`, `drained_ns` and `timeouts` (of retransmission) are sums over the flows, as senders and
-    receivers counted them. `nics` is `compiled` or `interpreted`, which affects `wall_s` only. `not_applied`
-    lists settings that the target did not apply, or applied in another way. `flows`, `completed` and all
-    times exclude background flows; `classes` includes them. `traffic_s` is the part of `wall_s`, in seconds
-    of real time, in which packets were sent; the rest is set-up and reading results. In virtual time `cpu_s`
-    is the CPU time of the process, `memory_bytes` its peak of resident memory, and `machine` the machine.
-    `ranks` is the number of processes that simulated the network, if there were several, and `by_rank` has
-    for each of them `cpu_s`, `waited_s` (time it waited for others), `meetings` (synchronisations), and the
-    `frames` and `bytes` passed to others. `sampled` summarises samples of ports
-    (tailrace/results/sampled.py); `fair` has the times of the same flows under fluid max-min fairness
-    (tailrace/results/fair.py). `metrics` has the metrics of plug-ins (metrics.py), `plugins` all loaded
-    plug-ins, each with its SHA-256 or version. `deadlock` is present if switches paused each other in a
-    cycle, which ends the run. It lists the queues: each waits for the next, and the last for the first.
+    receivers counted them. `nics`: whether the NICs' code was `compiled` or `interpreted`; this affects
+    `wall_s` only. `not_applied` lists settings that the target did not apply, or applied in another way.
+    `flows`, `completed` and all times exclude background flows; `classes` includes them. `traffic_s` is the
+    part of `wall_s`, in seconds of real time, in which packets were sent; the rest is set-up and reading
+    results. In virtual time `cpu_s` is the CPU time of the process, `memory_bytes` its peak of resident
+    memory, and `machine` the machine. `ranks` is the number of processes that simulated the network, if there
+    were several, and `by_rank` has for each of them `cpu_s`, `waited_s` (time spent waiting for other
+    processes), `meetings` (synchronisations), and the `frames` and `bytes` passed to other processes.
+    `sampled` summarises samples of ports (tailrace/results/sampled.py); `fair` has the times of the same
+    flows under fluid max-min fairness (tailrace/results/fair.py). `metrics` has the metrics of plug-ins
+    (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version. `deadlock` is present if
+    switches paused each other in a cycle, which ends the run. It lists the queues: each waits for the next,
+    and the last for the first.
     """
 
     format: int = FORMAT
@@ -230,13 +232,13 @@ def packets(
     trimmed: int | None = None,
 ) -> Packets:
     """Counts of packets: sums over the rows, and counts by switches and the network (None: not counted)."""
-    delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
+    delivered, first_delivered = sum(row.received for row in rows), sum(row.first_received for row in rows)
     out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
     control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
     return Packets(
         sent=sum(row.packets for row in rows),
         delivered=delivered,
-        first_delivered=firsts,
+        first_delivered=first_delivered,
         retransmitted=sum(row.retransmitted for row in rows),
         dropped=known(dropped),
         dropped_data=UNSET if data is None else data.dropped,
@@ -245,7 +247,7 @@ def packets(
         trimmed=known(trimmed),
         under_way=UNSET if data is None else data.under_way,
         out_of_order=out_of_order,
-        out_of_order_share=out_of_order / firsts if firsts else UNSET,
+        out_of_order_share=out_of_order / first_delivered if first_delivered else UNSET,
         out_of_order_raw=raw,
         out_of_order_raw_share=raw / delivered if delivered else UNSET,
         ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,

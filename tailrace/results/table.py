@@ -3,7 +3,9 @@
 group of runs that differ only in the seed.
 
 With several seeds a row has means with their intervals, and ratios are paired by seed (estimates.py). A cell
-is highlighted if no scheme with the same values on the other axes is significantly better.
+is highlighted if no scheme with the same values on the other axes is significantly better. The axis *case* is
+the name of a run's faults. The *rank* of a column is its place in the order in which a narrow terminal drops
+columns: those of the highest rank first.
 """
 
 from __future__ import annotations
@@ -65,9 +67,10 @@ SHOWN = {
     "paused_share": 9,
     "fct_fair": 8,
 }
-"""Metrics that the printed table shows if they were observed, with the rank of the column (a narrow terminal
-drops columns with high ranks first). Other metrics are in data formats only, or shown on request. With few
-flows p95 or the maximum replaces p99. Metrics of plug-ins are shown, too."""
+"""Metrics that the printed table shows if they were observed, with the rank of the column. Other metrics are
+in data formats only, or shown on request. With few flows p95 or the maximum replaces p99. Metrics of plug-ins
+are shown, too.
+"""
 
 _RATIO_RANKS = dict(zip(RATIOS, (1, 2), strict=True))
 
@@ -175,9 +178,9 @@ def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: in
     stretching = any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
     ranks = {tail_metric(name, percent): rank for name, rank in SHOWN.items()}
     ranks |= {name: 1 for name in names if name in METRICS and name not in BUILT_IN}
-    about = _about(results)
+    characteristic = _characteristic(results)
     shown = [
-        metric_column(name, min(rank, 1) if name in about else rank)
+        metric_column(name, min(rank, 1) if name in characteristic else rank)
         for name, rank in ranks.items()
         if name in names and (stretching or name not in _FLOWLETS)
     ]
@@ -185,14 +188,14 @@ def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: in
     return [*shown, *(metric_column(name, data=True) for name in rest)]
 
 
-def _about(results: Sequence[Result]) -> set[str]:
+def _characteristic(results: Sequence[Result]) -> set[str]:
     """The metrics of ABOUT that characterise these runs."""
-    about: set[str] = set()
+    characteristic: set[str] = set()
     for key, names in ABOUT.items():
         having = sum(not isinstance(getattr(result.summary, key), UnsetType) for result in results)
         if having and ABOUT_SHARE * having >= len(results):
-            about |= set(names)
-    return about
+            characteristic |= set(names)
+    return characteristic
 
 
 def _ratio_columns(first: str, percent: int) -> list[Column]:
@@ -244,7 +247,9 @@ def _caption(groups: Sequence[Group]) -> list[str]:
 
 
 def _about_runs(results: Sequence[Result]) -> list[str]:
-    """A line with flows, target and time scale if these are the same in all runs, and with all seeds."""
+    """A line with flows, target (the software of the switches), time scale, and all seeds; no line if the
+    first three differ between the runs.
+    """
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     lines = {
         f"{summary.flows} flows a run, target {summary.target}"
@@ -266,7 +271,7 @@ def _about_seeds(groups: Sequence[Group]) -> list[str]:
 
 
 def _not_applied(results: Sequence[Result]) -> list[str]:
-    """A line for each setting that a target did not apply as requested; names the runs unless all have it."""
+    """A line for each setting that a target did not apply as requested, with the runs if not all have it."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         for text in result.summary.not_applied or ():

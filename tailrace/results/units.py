@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units in which metrics and claims are shown: a name, and the factor from ns, bytes or shares."""
+"""Units in which metrics and claims are shown: a name, and the factor from the unit of stored values."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ UNITS: Mapping[str, Unit] = {
     "KiB": Unit("KiB", 1 / (1 << 10)),
     "MiB": Unit("MiB", 1 / (1 << 20)),
 }
-"""Units by the name that files use; values are stored as times in ns, sizes in bytes, shares from 0 to 1."""
+"""Units by the name that files use; stored values are in ns, bytes and bit/s; shares are from 0 to 1."""

@@ -7,11 +7,11 @@ which every value is set. That class makes the entries of the switches and the c
 Defaults of values that all schemes have:
 
     queue limit   the most bytes that can be in flight, if known (SchemeContext); else one BDP per host of the
-                  largest leaf, since all of them may send to one port with a window of one BDP each; at least
-                  64 full frames (assumption)
+                  largest leaf (switch with hosts), since all of them may send to one port with a window of
+                  one BDP each; at least 64 full frames (assumption)
     RED           what the transport needs; else, for schemes whose NICs use ECN marks, from 1/5 to 4/5 of a
                   BDP (assumption); else off
-    control       CONTROL_SHARE; more if packets are small, because there are then more ACKs
+    control       CONTROL_SHARE of a host's link for control packets; more if small packets cause more ACKs
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def marks_queues(self) -> bool:
-        """Whether NICs use ECN marks, so that queues mark by default."""
+        """Whether queues mark packets (ECN) by default, because NICs use the marks."""
         return False
 
     @property

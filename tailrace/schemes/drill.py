@@ -31,7 +31,7 @@ class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
 class ResolvedDrill(Resolved, frozen=True, kw_only=True):
     @property
     def dense_groups(self) -> bool:
-        """Two samples must be different ports."""
+        """Each slot must be a different port, so that two different slots are two different next hops."""
         return True
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:

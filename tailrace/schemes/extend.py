@@ -2,8 +2,8 @@
 """The names that a plug-in imports to add a scheme; examples/two_choices is an example.
 
 A plug-in is a folder with NAME.py, which registers the scheme, and in `build/` the compiled P4 program,
-unless the scheme uses one of ours. A scheme that works only in NICs uses one of our programs, and its `nic`
-returns the configuration of NICs; hosts.extend has the names for that.
+unless the scheme uses a program of Tailrace. A scheme that works only in NICs uses such a program, and its
+method `nic` returns the configuration of NICs; hosts.extend has the names for that.
 """
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch

@@ -2,9 +2,9 @@
 """Hermes: the NIC senses the state of each path and chooses one by a tag, the UDP source port; the sender's
 leaf switch follows the tag (RLB §II-A.3).
 
-The leaf's slot is the UDP source port modulo the size of the next-hop group (p4src/hermes), a multiple of the
-number n of next hops; so n consecutive source ports select all paths. They begin at a multiple of n in the
-range of unassigned ports. Tag and next hop correspond as long as every link is up.
+The leaf chooses slot = UDP source port mod size of the next-hop group (p4src/hermes). The size is a multiple
+of the number n of next hops, so n consecutive source ports select all paths. These begin at a multiple of n
+in the range of unassigned ports. Tag and next hop correspond as long as every link is up.
 
 In networks with more than two tiers the tag decides only the first hop; ECMP chooses the others, and its hash
 includes the tag.

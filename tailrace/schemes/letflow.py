@@ -4,7 +4,7 @@
 Defaults of keys:
 
 gap     one base RTT (assumption: paths that differ by less than a round trip do not reorder)
-tiers   all: every switch detects flowlets
+tiers   all, so every switch detects flowlets
 path    in a Dragonfly UGAL-L, as in Flowcut §II-A for flowcuts; elsewhere shortest paths
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presto: the flowcells of a flow take the next hops round-robin (RLB §II-A.3)."""
+"""Presto: the flowcells of a flow (parts of equal size) take the next hops round-robin (RLB §II-A.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_CELL_BYTES = 64 * 1024
 
 @scheme
 class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A flow is divided into cells of `cell_bytes`, which take the next hops round-robin."""
+    """A flow is divided into flowcells of `cell_bytes`, which take the next hops round-robin."""
 
     name: ClassVar[str] = "presto"
     about: ClassVar[str] = "flowcells of a flow take the next hops round-robin"

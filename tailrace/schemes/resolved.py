@@ -46,7 +46,7 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
 
     mtu_bytes: payload of a full packet
     window_bytes: bytes that a flow may have in flight; 0: no window
-    room_bytes: queue size that is enough for all bytes that can be in flight at once
+    room_bytes: queue size that suffices for all bytes that can be in flight at once
     ack_ratio: ACKs per byte of data, divided by the ACKs per byte with packets of the usual size; at least 1
     slowest: the smallest factor by which a fault of the experiment multiplies a link's rate; 1: no such fault
     transport: name of the transport; empty: unknown
@@ -143,8 +143,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     @property
     def compact_groups(self) -> bool:
-        """Whether switches only pick slot = value mod size, so that a group without dead ports needs only one
-        slot per port (schemes.blocks.groups).
+        """Whether switches only pick slot = v mod size (v: hash or random number), so that a group without
+        dead ports needs only one slot per port (schemes.blocks.groups).
         """
         return False
 
@@ -171,7 +171,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         return 0
 
     def at(self, topology: Topology, down: Down) -> Resolved:  # noqa: ARG002 - few schemes change
-        """The scheme while the links in `down` are dead."""
+        """The scheme with the values that it has while the links in `down` are dead."""
         return self
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
@@ -200,6 +200,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             down: dead links, by (switch, port) of either end.
             suppressed: (switch, port) that the switch does not use as a next hop if it has others.
         """
+        # a host may be restricted to some of the next hops, which the key `restricted` of topologies sets
         shortest = next_hops(topology)
         usual = with_restricted(topology, shortest)
         current = with_restricted(topology, next_hops(topology, down), shortest) if down else usual
@@ -218,9 +219,10 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         """The settings of every NIC, except those of the transport itself.
 
         Args:
-            topology: the network, time-scaled.
+            topology: the network, with rates and delays at the time scale.
             context: transport, window and packets.
-            scale: the time scale, for settings that are not scaled yet.
+            scale: the time scale, the factor by which the run is slower than stated; for settings that do not
+                include it yet.
         """
         rtt_ns = base_rtt_ns(topology, self.frame_bytes)
         return NicConfig(

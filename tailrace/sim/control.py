@@ -4,7 +4,7 @@
 ideal   is notified of link and switch failures, and always reconfigures the switches exactly REACTION_RTTS
         later, as papers assume (ideal_controller.py)
 real    is the controller of real-time runs, with its P4Runtime sessions over in-memory channels with delays;
-        it detects failures by probes (real_controller.py)
+        it detects failures by missing probes (real_controller.py)
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
 
 REACTION_RTTS = 10
-"""Base RTTs from a link failure or recovery until the ideal controller has written new routes. The real
-controller detects failures by missing LLDP frames (controller/linkwatch.py)."""
+"""Base RTTs from a link failure or recovery until the ideal controller has written new routes."""
 
 
 def reaction_ns(topology: Topology, frame_bytes: int) -> int:

@@ -75,6 +75,7 @@ class VirtualFaults:
 
     def _link_down(self, fault: LinkDown) -> None:
         pair = {fault.a, fault.b}
+        # one end of a link suffices: the controller takes the link as dead then
         ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == pair]
         self._network.link_down(fault.a, fault.b, fault.at_ns)
         self._control.notify_links(ends, fault.at_ns, dead=True)

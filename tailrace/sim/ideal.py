@@ -3,7 +3,7 @@
 
 With packets i of w_i bytes on the wire, over links j with rates r_j and propagation delays d_j:
 
-    ideal = sum(d_j) + s l                            propagation, and s switches' latency l
+    ideal = sum(d_j) + s l                            propagation; latency l of each of s switches
           + (w_1 + ... + w_n) / min(r_j)              the bottleneck transmits every packet
           + sum over the other links of w_max / r_j   store and forward: one packet's time per hop
 

@@ -82,7 +82,7 @@ class IdealController:
         self._watcher = watcher
         self._configure = configure
         self._delay_ns = delay_ns
-        self._faulty = PathSuppressor(network, watcher, lambda: self.down, self._write)
+        self._suppressor = PathSuppressor(network, watcher, lambda: self.down, self._write)
         # for each link end, the number of faults that keep it down, as far as the controller was notified
         self._dead: Counter[LinkEnd] = Counter()
         # by time in ns: link ends that go down (1) or come back up (-1)
@@ -120,7 +120,7 @@ class IdealController:
         by_switch = {switch_id: switch.digests(self._program) for switch_id, switch in self._switches.items()}
         for digests in self._network.gathered(by_switch).values():
             for digest in digests:
-                react = partial(self._faulty.digest_received, digest)
+                react = partial(self._suppressor.digest_received, digest)
                 self._network.call_at(digest.time_ns + self._delay_ns, react)
 
     # ---- links ----
@@ -134,7 +134,7 @@ class IdealController:
     def _react_to_changes(self, at_ns: int) -> None:
         for end, change in self._changes[at_ns]:
             self._dead[end] += change
-        self._faulty.restore_paths()
+        self._suppressor.restore_paths()
         self._write([switch.name for switch in self._network.topology.switches])
 
     # ---- switches ----

@@ -29,14 +29,16 @@ REAL_TIME = ("bmv2", "native")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run with all settings resolved; rates and times are already scaled by `time_scale`.
+    """One run with all settings resolved. `time_scale` is the factor by which the run is slower than
+    specified; all rates and times here include it.
 
     pfc: PFC thresholds; None: PFC is off.
-    background: ids of flows that the run does not wait for, if its target can end before they do.
-    sample_ns: interval between samples of queues. watch: ids of flows whose paths are recorded. Targets that
-        cannot sample or record paths ignore these two.
+    background: ids of flows that the run does not wait for, if the target can end a run before all flows end.
+    sample_ns: interval between samples of queues; ignored by targets that cannot sample.
+    watch: ids of flows whose paths are recorded; ignored by targets that cannot record paths.
     pcap_dir: folder for captures, one file per link; None: no captures.
-    real_controller: settings of the real controller in virtual time; None: the ideal controller.
+    real_controller: settings of the real controller (that of real-time runs) in virtual time; None: the ideal
+        controller.
     """
 
     topology: Topology

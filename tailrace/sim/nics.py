@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NICs of a network in virtual time, and the values that they have learnt and measured."""
+"""The NICs of a network in virtual time, and the values that they have learnt and measured. Several
+processes, the *ranks*, can run one network; each has the NICs of its part.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
 def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
     """The observations of sender and receiver of each flow, merged."""
     local = [observation for nic in nics for observation in nic.records()]
-    return tuple(merge(itertools.chain(*network.everywhere(local))))
+    return tuple(merge(itertools.chain(*network.all_gather(local))))
 
 
 def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
@@ -60,8 +62,8 @@ def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
 
 
 def gaps_seen(network: Network, nics: Sequence[Nic], job: Job) -> Gaps | None:
-    """The gaps between packets that NICs have measured; None if the job does not ask for that."""
+    """The gaps between packets that NICs have measured; None if the job does not request this."""
     if not job.nic.measure_gaps:
         return None
     bins = list(merged_bins(nic.gaps.bins() for nic in nics if nic.gaps is not None))
-    return Gaps.merged(network.everywhere(bins))
+    return Gaps.merged(network.all_gather(bins))

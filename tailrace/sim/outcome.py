@@ -107,8 +107,8 @@ class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
-    `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`:
-    whether the target emulated the links' propagation delays. `not_applied`: settings that the target did not
+    `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`: whether
+    the target emulated the propagation delays of links. `not_applied`: settings that the target did not
     apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
     thresholds that NICs with HF2T have learnt. `nics`: how the NICs' code ran, `compiled` or `interpreted`.
     `deadlock`: the queues of a PFC deadlock that ended the run: each waits for the next, and the last for the

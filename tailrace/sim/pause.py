@@ -2,8 +2,8 @@
 """Pauses a run in virtual time at a breakpoint, so that its switches can be inspected.
 
 During the pause one P4Runtime server for all switches listens on the loopback interface, and the run file
-gives its address to the inspection commands. A line on standard input, or end of file, resumes the run.
-Inspecting does not change results.
+(controller/runfile.py) gives its address to the inspection commands. A line on standard input, or end of
+file, resumes the run. Inspecting does not change results.
 """
 
 from __future__ import annotations
@@ -136,11 +136,11 @@ def serve_part(paused: PausedRun) -> None:
 
     def wait() -> None:
         with contextlib.suppress(RankLostError):  # the run reports the lost rank later
-            network.everywhere(None)
+            network.all_gather(None)
 
     async def serve_switches() -> None:
         async with serving(network, f"{LOOPBACK}:0") as port:
-            network.everywhere({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
+            network.all_gather({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
             await _in_thread(wait)
 
     asyncio.run(serve_switches())

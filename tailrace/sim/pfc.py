@@ -30,7 +30,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], s
     lossless = [port["pfc"][name] for port in ports for name in names if name in port["pfc"]]
     paused_ns = sum(counts["paused_ns"] for counts in lossless)
     # P4 programs that emulate PFC do not count the pauses of a port
-    counted = all("times_paused" in counts for counts in lossless)
+    are_counted = all("times_paused" in counts for counts in lossless)
     total_ns = len(ports) * len(names) * span_ns
     buffers = [switch["buffer"] for switch in switches]
     return PfcSeen(
@@ -41,7 +41,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], s
         pause_share=paused_ns / total_ns if total_ns else 0.0,
         lost=sum(switch["drops"].get(reason, 0) for switch in switches for reason in LOST),
         ignored=sum(port["pfc_ignored"] for port in ports),
-        times_paused=sum(counts["times_paused"] for counts in lossless) if counted else None,
+        times_paused=sum(counts["times_paused"] for counts in lossless) if are_counted else None,
         headroom_most_bytes=max((counts["headroom_most_bytes"] for counts in lossless), default=0),
         storms=sum(counts["storms"] for counts in lossless),
         storm_dropped=sum(counts["storm_dropped"] for counts in lossless),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a run in virtual time: completion, time limit, reports."""
+"""Progress of a run in virtual time: completion, time limit, reports. Several processes, the *ranks*, can run
+one network.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def check_probes(job: Job, time_ns: int) -> None:
         SpecError: there would be more than MOST_PROBES in `time_ns`.
     """
     if job.real_controller is not None:
-        # by default a link is probed several times in the reaction time
+        # by default a link is probed several times in the reaction time, so this counts too few probes
         interval_ns = job.real_controller.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
         probes = 2 * len(job.topology.links) * (time_ns // interval_ns)
         refuse_above("controller real", "probes", probes, MOST_PROBES)
@@ -147,7 +149,7 @@ class ProgressReporter:
         check_samples(self._job.topology, self._job.sample_ns, now_ns)
         began_s = time.monotonic()
         # the first of several ranks decides for all whether it is time to report
-        if self._network.everywhere(began_s >= self._next_s)[0]:
+        if self._network.all_gather(began_s >= self._next_s)[0]:
             self.report_now(now_ns, events)
             ended_s = time.monotonic()
             self._next_s = ended_s + max(REPORT_S, REPORT_SHARE * (ended_s - began_s))
@@ -192,7 +194,7 @@ class ProgressReporter:
     def report_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
         """Reports the number of complete flows and the share of all bytes that have arrived."""
         counts = (*self._arrived(), events)
-        done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(counts), strict=True))
+        done, arrived_bytes, events = map(sum, zip(*self._network.all_gather(counts), strict=True))
         self._check_waiting(now_ns, self._flows - done, arrived_bytes)
         share = arrived_bytes / self._total_bytes
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

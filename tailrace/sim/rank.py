@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of one rank of a network in virtual time, started by ranks.py.
+"""A rank: one of the processes that together simulate a network in virtual time. ranks.py starts it.
 
     python -m tailrace.sim.rank NUMBER RANKS SOCKET MEMORY JOB
 

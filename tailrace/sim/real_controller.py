@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real controller in a network in virtual time: its sessions, elections, link probes and reconciliation
-run over in-memory P4Runtime channels whose delays are drawn from the seed.
+"""The real controller, that of real-time runs, in a network in virtual time: its sessions, elections, link
+probes and reconciliation run over in-memory P4Runtime channels whose delays are drawn from the seed.
 
 At the start of a run the switches already have their entries, as from an earlier controller, so even the
 first packet is forwarded. The controller connects and reconciles. It detects faults by missing probes.
@@ -39,6 +39,7 @@ SPREAD = 0.5
 
 def usual_interval_ns(job: Job) -> int:
     """The default probe interval: link failures are repaired about as fast as by the ideal controller."""
+    # a link is dead after `missed` intervals without a probe
     return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 

@@ -26,7 +26,7 @@ from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
-from tailrace.sim.network.deadlock import Stuck
+from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.observation import FlowWatch
 from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
@@ -198,10 +198,10 @@ class _Run:
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
-        self._paths = self._scheme.watch(self._topology, self._job.switches, self._on_event)
+        self._watcher = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
         self._observed_hops = 0
-        self._deadlock: tuple[Stuck, ...] = ()
+        self._deadlock: tuple[QueueId, ...] = ()
 
     def measure(self, observe: Callable[[Network], None] | None, breakpoints: Breakpoints | None) -> Outcome:
         """Build the network, run it, read what it counted."""
@@ -234,12 +234,12 @@ class _Run:
             reporter = ProgressReporter(network, self._job, nics, self._report)
             if breakpoints is not None:
                 self._schedule_breakpoints(network, control, reporter, breakpoints)
-            network.everywhere(None)  # wait until all ranks are ready
+            network.all_gather(None)  # wait until all ranks are ready
             before = _Moment.now(network)
             with gc_disabled():
                 self._advance(network, nics, reporter, last_ns)
             control.check()
-            took = _Moment.now(network) - before - self._paused_time
+            elapsed = _Moment.now(network) - before - self._paused_time
             if self._afterwards is not None:
                 self._afterwards(network)
             reporter.report_now(network.now_ns, network.events)
@@ -248,7 +248,7 @@ class _Run:
             queues = queue_table(network.samples(), self._topology) if sampled else None
             sights = {flow: watch.sights() for flow, watch in watches.items()}
             paths = path_table(sights, self._topology) if watches else None
-            return self._outcome(network, nics, wall_s, took, Timelines(queues, paths))
+            return self._outcome(network, nics, wall_s, elapsed, Timelines(queues, paths))
 
     # ---- before the traffic ----
 
@@ -263,7 +263,7 @@ class _Run:
                 self._scheme,
                 self._job.switches,
                 down,
-                suppressed=self._paths.suppressed_ports,
+                suppressed=self._watcher.suppressed_ports,
                 names=chosen,
             )
             install_all(network.p4rt, intents)
@@ -281,7 +281,7 @@ class _Run:
         return watches
 
     def _control(self, network: Network) -> ControlPlane:
-        """Starts the controller."""
+        """Makes the controller and starts it."""
         control: ControlPlane
         if self._make_control is not None:
             control = self._make_control(network, self._job, self._on_event)
@@ -294,7 +294,7 @@ class _Run:
             control = IdealController(
                 network,
                 self._program,
-                self._paths,
+                self._watcher,
                 partial(self._configure, network),
                 reaction_ns(self._topology, self._scheme.frame_bytes),
                 lossless=self._job.pfc is not None,
@@ -317,10 +317,10 @@ class _Run:
             paused = PausedRun(network, self._job, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
-                for each in network.everywhere(addresses):
+                for each in network.all_gather(addresses):
                     addresses = addresses | each
                 breakpoints.on_pause(replace(paused, remote_addresses=addresses))
-                network.everywhere(None)
+                network.all_gather(None)
             else:
                 breakpoints.on_pause(paused)
             # packets of in-band queries do not belong to the run
@@ -355,7 +355,7 @@ class _Run:
             reporter.report(network.now_ns, network.events)
             while background and waiting and all_received(waiting[-1], self._job):
                 waiting.pop()
-            if not any(network.everywhere(bool(waiting))):
+            if not any(network.all_gather(bool(waiting))):
                 break
             if ends_deadlocked and network.now_ns >= changes_ns and self._is_deadlocked(network):
                 break
@@ -375,24 +375,24 @@ class _Run:
         self._on_event(Event("deadlock", self._deadlock[0].switch, text, {"queues": queues}))
         return True
 
-    def _by_rank(self, network: Network, took: _Moment) -> tuple[RankWork, ...]:
+    def _by_rank(self, network: Network, elapsed: _Moment) -> tuple[RankWork, ...]:
         if self._transport is None:
             return ()
         counts = network.rank_counts
-        work = RankWork(took.cpu_s, took.waited_s, counts.meetings, counts.frames, counts.bytes)
-        return tuple(network.everywhere(work))
+        work = RankWork(elapsed.cpu_s, elapsed.waited_s, counts.meetings, counts.frames, counts.bytes)
+        return tuple(network.all_gather(work))
 
     def _outcome(
-        self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
+        self, network: Network, nics: list[Nic], wall_s: float, elapsed: _Moment, timelines: Timelines
     ) -> Outcome:
         traffic = network.traffic()
-        dropped = sum(
+        local_queue_drops = sum(
             network.switch(switch.name).port_stats(port).dropped
             for switch in network.switches
             for port in self._topology.ports_of(switch.name)
         )
-        queues = sum(network.everywhere(dropped))
-        restarts = network.account().reasons.get(_RESTARTED, 0)
+        queue_drops = sum(network.all_gather(local_queue_drops))
+        restart_drops = network.account().reasons.get(_RESTARTED, 0)
         data = network.data()
         # a restarting switch has no program, and so no counters
         by_switch = {
@@ -404,12 +404,13 @@ class _Run:
         data_seen = DataSeen(
             data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way
         )
-        all_dropped = counters.dropped(by_name.values()) + queues + restarts + traffic.lost + traffic.unwired
+        all_dropped = counters.dropped(by_name.values()) + queue_drops + restart_drops
+        all_dropped += traffic.lost + traffic.unwired
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
-            traffic_s=took.wall_s,
-            by_rank=self._by_rank(network, took),
+            traffic_s=elapsed.wall_s,
+            by_rank=self._by_rank(network, elapsed),
             counters=by_name,
             # a plug-in's P4 program need not count every drop; then the core's count is larger
             dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),

@@ -68,8 +68,8 @@ def _write(path: Path, data: bytes) -> None:
     # a symbolic link is kept; its target is replaced
     path = path.resolve()
     prefix = f".{path.name[:200]}."
-    for left in left_behind(path.parent, prefix, YOUNG_S):
-        left.unlink(missing_ok=True)
+    for old in left_behind(path.parent, prefix, YOUNG_S):
+        old.unlink(missing_ok=True)
     temporary = path.with_name(prefix + fresh_digits())
     try:
         temporary.write_bytes(data)

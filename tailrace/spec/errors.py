@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of all errors, and errors of specs that a user gave.
 
-Error                        any error with a message for the user, in one line
-└── SpecError                an invalid spec, key or value
-    ├── UnitError            a string that is no valid quantity, such as a time
-    ├── ExpectedError        a string that is no valid value of a key
-    │   └── ChoiceError      a string that is none of the possible names
-    ├── FileError            a file: its name, the key or line, what was expected
-    └── KeyProblemError      a value of a key or option (schema.py)
+Error
+└── SpecError
+    ├── UnitError
+    ├── ExpectedError
+    │   └── ChoiceError
+    ├── FileError
+    └── KeyProblemError      of schema.py
 """
 
 from __future__ import annotations

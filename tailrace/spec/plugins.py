@@ -7,8 +7,8 @@
     mine = "my_package.my_workload"
 
 Before a name is looked up, plug-ins are loaded (`load`), once in each process. Loading runs their code; the
-user asks for this by naming them. An error in a plug-in is reported on one line with its file and line
-(`blamed`), by the command line, and by planning and running if these are called from Python.
+user asks for this by naming them. The command line, and the Python functions that plan and run experiments,
+report an error in a plug-in on one line with its file and line (`blamed`).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def builds() -> tuple[Path, ...]:
 def digest() -> tuple[tuple[str, str], ...]:
     """The loaded plug-ins, each with its hash or version; results depend on them as on Tailrace's code."""
     load()
-    files = sorted((path.name, plugin) for path, plugin in _loaded.items())
+    files = sorted((path.name, sha256) for path, sha256 in _loaded.items())
     return (*files, *sorted(_packages.items()))
 
 
@@ -157,11 +157,11 @@ def blamed(what: str, *objects: object) -> Iterator[None]:
 
     Args:
         what: what was being done; the message begins with it.
-        objects: objects that a plug-in may have defined; their place is added to errors of our code.
+        objects: objects that a plug-in may have defined.
 
     Raises:
-        SpecError: a plug-in caused an error; errors of our code are raised unchanged, except for the place of
-            `objects`.
+        SpecError: a plug-in caused the error. Errors of the class Error, which Tailrace raises on purpose,
+            stay as they are; if a plug-in or one of `objects` was involved, its file and line are added.
     """
     try:
         yield
@@ -184,19 +184,20 @@ def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
     if our code raised it on purpose, or if a signal ended the command.
 
     The place is the innermost frame within a plug-in's folder. If our code failed on a wrong value of a
-    plug-in, it is the definition of the innermost plug-in object that our code was working with.
+    plug-in, the place is the definition of the innermost plug-in object that our code was working with.
     """
     kind = type(error)
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
         return ""
     module = sys.modules.get(kind.__module__)
-    common = kind.__module__ == "builtins" or _in_plugin(getattr(module, "__file__", None) or "")
-    if isinstance(error, Error) or not (isinstance(error, Exception) or common):
+    # a plug-in can cause errors of Python's classes and of its classes, but not those of a library
+    plugin_may_raise = kind.__module__ == "builtins" or _in_plugin(getattr(module, "__file__", None) or "")
+    if isinstance(error, Error) or not (isinstance(error, Exception) or plugin_may_raise):
         return ""
     place = _plugin_frame(error)
     if (
         not place
-        and common
+        and plugin_may_raise
         and isinstance(error, Exception)
         and not isinstance(error, (OSError, MemoryError))
     ):
@@ -231,9 +232,10 @@ def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
     """Checks the type of a value that a plug-in returned; values of our code are returned unchanged.
 
     Args:
-        maker: the function, or the object whose method, returned the value.
+        maker: the function that returned the value, or the object whose method returned it.
         value: the returned value.
-        kind: a class, or another type that msgspec knows: then the types of all parts are checked, too.
+        kind: a class, of which the value must be an instance; or a tuple or generic type, such as list[int]:
+            then the types of all parts are checked, too.
         what: the name of the method, for the message.
 
     Raises:
@@ -242,13 +244,13 @@ def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
     place = place_of(maker)
     if not place:
         return value
-    opaque = get_origin(kind) is None and not issubclass(kind, tuple)
+    checks_class_only = get_origin(kind) is None and not issubclass(kind, tuple)
     try:
-        if opaque and not isinstance(value, kind):
+        if checks_class_only and not isinstance(value, kind):
             raise TypeError(f"expected {kind.__name__}")
         if isinstance(value, msgspec.Struct):
             msgspec.convert(msgspec.to_builtins(value), type(value))
-        return value if opaque else msgspec.convert(msgspec.to_builtins(value), kind)
+        return value if checks_class_only else msgspec.convert(msgspec.to_builtins(value), kind)
     except (msgspec.ValidationError, TypeError) as error:
         raise SpecError(f"{place}: {what} returned {one_line(repr(value), 80)}: {error}") from None
 

@@ -146,9 +146,9 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
     """The error of the first invalid part of an invalid value."""
     try:
         for name, part, inner in _parts(key, value, hint):
-            why = _converted(part, inner, strict)[1]
-            if why is not None:
-                return _problem(name, part, inner, strict, why)
+            part_error = _converted(part, inner, strict)[1]
+            if part_error is not None:
+                return _problem(name, part, inner, strict, part_error)
         _check_known(key, value, hint)
     except KeyProblemError as problem:
         return problem

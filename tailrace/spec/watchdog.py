@@ -7,9 +7,9 @@
 A port to a trusted neighbour (another switch, or an unknown one) has `Watchdog()`, which detects queues that
 send nothing: a deadlock, or a broken NIC. Hosts are not trusted; `of_host` gives:
 
-    detect   the time in which packets for the host, at the rate of its port, fill `xoff`, the memory of one
-             port: until then no other port is paused because of the host. At most MOST_PAUSES times the
-             longest pause, at least the time of a jumbo frame
+    detect   the time in which packets for the host, at the rate of the host's port, reach `xoff`, the bytes
+             from one port at which that port is paused: until then the host causes no pause of another port.
+             At most MOST_PAUSES times the longest pause, at least the time of a jumbo frame
     share    HOST_SHARE: even if the host often sends pause frames, packets to it leave at 95 % of the port's
              rate, or are dropped
     restore  the longest pause of 802.1Qbb, at the rate of the port
@@ -35,8 +35,7 @@ WATCHDOG_NS = 200_000_000
 """Detection and restoration time if nothing is known of a port: a common default of real switches."""
 
 HOST_SHARE = 0.05
-"""The share of time for which a host may pause its port; half of the share that other hosts may lose by it.
-"""
+"""The share of time for which a host may pause its port. Other hosts may lose twice this share by it."""
 
 MOST_PAUSES = 64
 

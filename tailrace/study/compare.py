@@ -29,7 +29,8 @@ def comparison_grid(
     left_out: Sequence[LeftOut] = (),
     command: str = "",
 ) -> Grid:
-    """The grid of a comparison, with the axes `case`, `scheme` and `seed`: each plan with every seed.
+    """The grid of a comparison, with the axes `case` (the name of the faults), `scheme` and `seed`: each plan
+    with every seed.
 
     Args:
         planned: label and plan of each run with one seed, in the order of cases and schemes.

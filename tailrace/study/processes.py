@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tasks in processes of this machine.
 
-If a process dies, perhaps for lack of memory, the tasks that were running are run again. Any of them may have
-been the cause, so they run one at a time, and a task whose process dies again has failed. Workers end when
-their parent process ends, even if the parent is killed.
+If a process dies, perhaps for lack of memory, the tasks that were running are run again. Any of these tasks
+may be the cause, so each of them runs alone, and a task whose process dies again has failed. The processes
+(workers) end when their parent process ends, even if the parent is killed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,11 @@ def in_processes(
 
 
 def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutcome, None, list[Task]]:
-    """Takes and runs tasks of `waiting`, yields outcomes, and returns tasks that ran when a process died."""
+    """Runs the tasks of `waiting`, removes each when it starts, and yields outcomes.
+
+    Returns:
+        the tasks that were running when a process died; empty if none died.
+    """
     earlier_children = set(multiprocessing.active_children())
     with _without_interrupts():
         pool = ProcessPoolExecutor(
@@ -75,7 +79,7 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutc
     except BrokenProcessPool:
         return list(running.values())
     except BaseException:
-        # otherwise shutdown would wait for running tasks
+        # otherwise pool.shutdown would wait for running tasks
         for child in set(multiprocessing.active_children()) - earlier_children:
             child.terminate()
         raise
@@ -91,7 +95,7 @@ def _without_interrupts() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
-        # the start of the resource tracker unblocks SIGINT in this process, so it comes before the blocking
+        # the resource tracker unblocks SIGINT in this process when it starts, so start it before blocking
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
@@ -113,7 +117,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """Initialises a worker, which ignores SIGINT, since its parent ends it, and ends with its parent.
+    """Initialises a worker, which ends when its parent does, and so ignores SIGINT.
 
     Args:
         parent: the process id of the parent.

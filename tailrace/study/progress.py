@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress on standard error: a bar for each run, or two lines of text if standard error is not a terminal.
 
-A bar shows the share of the flows' bytes that have arrived, the virtual time, events per second of real time,
-and the remaining time at the present speed.
+A bar shows the share of the flows' bytes that have arrived, the virtual (simulated) time, events per second
+of real time, and the remaining time at the present speed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Display:
 
     @contextmanager
     def run(self, name: str) -> Iterator[Report]:
-        """Shows the progress of one run; yields the callback to report it."""
+        """Shows the progress of one run; yields the callback that reports the progress."""
         if self._quiet:
             yield _nothing
         elif self._console.is_terminal:
@@ -64,9 +64,12 @@ class Display:
 
     @contextmanager
     def count(self, what: str, total: int) -> Iterator[Callable[[str], None]]:
-        """Shows how many of `total` items are done; yields a callback for the name of each done item."""
+        """Shows how many of `total` items are done; yields a callback for the name of each done item.
+
+        `what`: the kind of items, a plural noun.
+        """
         if self._quiet or not self._console.is_terminal:
-            yield self._tally(what, total)
+            yield self._count_in_lines(what, total)
             return
         # imported late: only terminals need bars
         from rich import progress as bar
@@ -80,7 +83,8 @@ class Display:
             task = bars.add_task(what, total=total, last="")
             yield lambda name: bars.update(task, advance=1, last=printable(name))
 
-    def _tally(self, what: str, total: int) -> Callable[[str], None]:
+    def _count_in_lines(self, what: str, total: int) -> Callable[[str], None]:
+        """The callback of `count` without a bar: each call shows a line of text."""
         done = 0
 
         def one_more(name: str) -> None:
@@ -140,7 +144,7 @@ class Display:
 
 
 class _BestEffortFile:
-    """A file that ignores errors when it is written."""
+    """A file that ignores errors of writing."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: a backend runs a plan, and its measurements become a result."""
+"""One run: a backend runs a plan, and the backend's measurements become a result."""
 
 from __future__ import annotations
 

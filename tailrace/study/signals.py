@@ -49,7 +49,7 @@ def stoppable() -> Iterator[None]:
             raise Interrupted(number)
 
     handles_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    numbers = _SIGNALS if handles_hangup else _SIGNALS[:-1]
+    numbers = _SIGNALS if handles_hangup else _SIGNALS[:-1]  # without SIGHUP
     before = [(number, signal.signal(number, stop)) for number in numbers]
     try:
         yield

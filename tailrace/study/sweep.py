@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: one experiment, run with every combination of the given values of some keys."""
+"""Sweeps: one experiment, run with every combination of the values of some keys (axes)."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
         if names.count(name) > 1:
             raise SpecError(f"--set {name}: given twice")
     command = sweep_command(base, {axis.key: axis.text for axis in axes})
+    # the experiment's seeds become the last axis
     over_seeds = len(base.seeds) > 1 and SEED not in names
     if over_seeds:
         axes = [*axes, make_axis(SEED, map(str, base.seeds))]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One experiment as a task that any process can run, and the folder of its result.
 
-A task's key is a hash of everything that determines its result: the experiment (specs, and the contents of
-files that they name) and the code (code_hash.py, the compiled P4 program, plug-ins). A folder whose summary
-has this key contains the result of the task, so an interrupted sweep resumes where it stopped.
+A task's key is a hash of everything that determines its result: the experiment (spec strings, and the
+contents of files that they name) and the code (code_hash.py, the compiled P4 program, plug-ins). A folder
+whose summary has this key contains the result of the task, so an interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Task:
 
     @property
     def case(self) -> str:
-        """`clean`, or the names of the faults."""
+        """The name of the experiment's faults in tables: `clean`, or the names of the faults."""
         return case_name(self.experiment.faults)
 
 
@@ -76,7 +76,7 @@ def _unpickled(parts: bytes) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failed task; `bad_input`: whether its specs are the cause."""
+    """A failed task; `bad_input`: whether the task's specs are the cause."""
 
     reason: str
     bad_input: bool = False
@@ -100,8 +100,8 @@ def key_of(experiment: Experiment) -> str:
         SpecError: a file named in the specs cannot be read, or the scheme cannot run on the network.
         ControllerError: the scheme's compiled P4 program does not exist.
     """
-    # code_of contains a frozen hash, so that stored runs stay valid when sources change; a result in a folder
-    # is valid only with the present sources
+    # code_of contains a constant in place of the hash of the sources (code_hash.FROZEN), so that stored runs
+    # stay valid when sources change; a result in a folder is valid only with the present sources
     parts = run_id_of(experiment), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
@@ -130,7 +130,7 @@ def _nothing(_progress: Progress) -> None:
 
 
 def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
-    """Run a task to its end in this process. No files are written, except captures if `pcap_dir` is given.
+    """Run a task to its end in this process. Writes no files except captures in `pcap_dir`, if given.
 
     Raises:
         SpecError: specs contradict each other, or the target does not support them.

@@ -37,9 +37,8 @@ def short_name(column: Column) -> str:
 
 
 def texts_of(listing: Listing) -> list[ColumnTexts]:
-    """The texts of columns of rank below 0, and of columns without `data` that have a value in some row.
-
-    If there are no rows, columns need no value.
+    """The texts of columns of rank below 0 (Column.rank), and of columns without `data` that have a value in
+    some row. If there are no rows, columns need no value.
     """
     units = _units(listing)
     return [

@@ -42,7 +42,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     Args:
         value: a value from a row.
         op: ==, !=, <, <=, >, >=, ~, in, has.
-        operands: one; `in` may have several.
+        operands: one operand; several only for `in`.
 
     Raises:
         MisfitError: the comparison has no meaning.
@@ -66,7 +66,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
 
 
 def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
-    """Whether any part passes; raises MisfitError only if the operand has the type of no part."""
+    """Whether any part passes; raises MisfitError if the operand has the type of no part."""
     fits = not parts
     for part in parts:
         try:

@@ -19,7 +19,7 @@ def identity(listing: Listing, row: Row) -> Identity:
 
 
 class RateColumns:
-    """Adds to every running count its growth per second since the last reading of the same row."""
+    """Adds the growth per second of every running count since the last reading of the same row."""
 
     def __init__(self) -> None:
         """Starts without a reading: the first one has no rates."""

@@ -104,7 +104,7 @@ class RowFilter:
         """The listing with only the rows that pass.
 
         Raises:
-            RowFilterError: the listing has no such column, or the value is not of the column's type (such as
+            RowFilterError: the listing has no such column, or an operand is not of the column's type (such as
                 an invalid address): an empty result would hide such a mistake.
         """
         known = {column.name for column in listing.columns} | listing.names

@@ -2,7 +2,8 @@
 """Text tables of all commands: lines that fit a terminal, or are as wide as needed.
 
 If the columns do not fit side by side, cells of text are wrapped at words; if that is not enough, columns of
-the highest rank are hidden, and a line below names them. Words that still do not fit are broken.
+the highest rank (Column.rank) are hidden, and a line below names them. Words that still do not fit are
+broken.
 """
 
 from __future__ import annotations
@@ -152,15 +153,16 @@ def _fitted(columns: Sequence[_ColumnLayout], width: int) -> list[_ColumnLayout]
         shown.remove(max(reversed(hideable), key=lambda each: each.texts.column.rank))
     available = width + _GAP - _GAP * len(shown)
     widths = [column.least for column in shown]
+    # still too wide: the widest columns shrink, down to one character
     while sum(widths) > max(available, len(widths)):
         widths[widths.index(max(widths))] -= 1
     spare = available - sum(widths)
     # the spare width is divided equally, but no column gets more than it needs
     by_need = sorted(range(len(shown)), key=lambda index: shown[index].natural - widths[index])
     for remaining, index in zip(range(len(shown), 0, -1), by_need, strict=True):
-        more = max(min(spare // remaining, shown[index].natural - widths[index]), 0)
-        widths[index] += more
-        spare -= more
+        added = max(min(spare // remaining, shown[index].natural - widths[index]), 0)
+        widths[index] += added
+        spare -= added
     return [replace(column, width=width) for column, width in zip(shown, widths, strict=True)]
 
 
@@ -170,8 +172,10 @@ def _distinguishes(column: _ColumnLayout, columns: Sequence[_ColumnLayout]) -> b
     if not column.texts.column.key:
         return False
     rows = range(len(column.texts.cells))
-    rest = {tuple(texts.cells[row] for texts in keys) for row in rows}
-    return len(rest) < len({(column.texts.cells[row], *(texts.cells[row] for texts in keys)) for row in rows})
+    other_keys = {tuple(texts.cells[row] for texts in keys) for row in rows}
+    return len(other_keys) < len(
+        {(column.texts.cells[row], *(texts.cells[row] for texts in keys)) for row in rows}
+    )
 
 
 def _wrap(text: str, width: int) -> list[str]:

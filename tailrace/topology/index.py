@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look-up tables of a topology; creating them checks the topology."""
+"""Look-up tables of a topology; creating them checks the topology. A leaf is a switch with hosts."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Index:
                 raise self._error(f"not connected: there is no path from {start} to {name}")
 
     def _make_prefixes(self) -> dict[str, tuple[IPv4Network, ...]]:
-        """The prefixes of each switch: a /24 if only this switch uses it, otherwise single addresses."""
+        """The prefixes of each switch's hosts: a /24 if only this switch uses it, else single addresses."""
         users: dict[IPv4Network, set[str]] = {}
         of_host: dict[str, IPv4Network] = {}
         for host in self.hosts.values():

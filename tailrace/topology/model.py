@@ -16,7 +16,7 @@ from tailrace.topology.index import Index, Peer
 __all__ = ["GATEWAY_MAC", "LAST_DATA_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
-"""The MAC address that hosts use for every switch; no host has it, as theirs contain an address in 10/8."""
+"""The MAC address that hosts use for every switch. It differs from hosts' addresses (families/build.py)."""
 
 LAST_DATA_PORT = 506
 """v1model's ports have 9 bits, and switches use the five highest internally (p4src/common/types.p4)."""
@@ -150,10 +150,10 @@ class Topology(_Indexed):
         """
         host, address = self.host(src), IPv4Address(self.host(dst).ip)
         routes = [(IPv4Network(prefix), gateway) for prefix, gateway in host.routes]
-        fitting = [route for route in routes if address in route[0]]
-        if not fitting:
+        matching = [route for route in routes if address in route[0]]
+        if not matching:
             return GATEWAY_MAC
-        hop = max(fitting, key=lambda route: route[0].prefixlen)[1] or str(address)
+        hop = max(matching, key=lambda route: route[0].prefixlen)[1] or str(address)
         neighbour = self._index.by_ip.get(hop)
         return dict(host.arp).get(hop) or (GATEWAY_MAC if neighbour is None else neighbour.mac)
 

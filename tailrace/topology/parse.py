@@ -26,7 +26,7 @@ _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tu
 def parse_topology(text: str | Spec) -> Topology:
     """The topology that a spec describes, or a topology.json of the p4lang tutorials.
 
-    A file name may be followed by rate= and delay=, defaults for links without them, and by latency=.
+    After a file name, rate= and delay= give defaults for links without them, and latency= that of switches.
 
     Raises:
         SpecError: unknown name, invalid option, or invalid network; one line says which.

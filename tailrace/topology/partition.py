@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides a network among the processes that run it: into about equal parts with few links between them."""
+"""Divides a network among the ranks (processes) of a parallel run: into about equal parts with few links
+between them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from tailrace.spec import SpecError
 from tailrace.topology.model import Switch, Topology
 
 MOST_RANKS = 64
-"""The most processes that run one network."""
+"""The most ranks of a run."""
 
 
 def check_ranks(topology: Topology, ranks: int) -> None:
@@ -26,9 +28,10 @@ def check_ranks(topology: Topology, ranks: int) -> None:
 def parts(topology: Topology, ranks: int) -> dict[str, int]:
     """The index of the part, from 0, of every switch and host by name; every part has a switch.
 
-    Pods or groups are not divided; they are distributed to the parts in order, and so are switches without a
-    group (cores, spines), role by role. If there are fewer groups, or fewer switches of a role, than parts,
-    all switches are distributed role by role, or else one by one. Hosts are in the part of their switch.
+    Pods or groups are not divided, but distributed to the parts in order. Switches without a group (cores,
+    spines) are distributed in order, too, role by role. If there are fewer groups, or fewer switches of a
+    role, than parts, all switches are distributed role by role, or else one by one. Hosts are in the part of
+    their switch.
 
     Raises:
         SpecError: see `check_ranks`.

@@ -22,9 +22,9 @@ class Thresholds:
     xon_bytes: buffered bytes from the port at which the switch sends a resume
     headroom_bytes: buffer for packets that arrive after the pause was sent and before it takes effect
     buffer_bytes: size of the buffer that all ports of a switch share; None: unlimited
-    alpha: dynamic thresholds: a port may use at most `alpha` times the free buffer; None: static thresholds
+    alpha: a port may use at most `alpha` times the free buffer; None: thresholds do not depend on the buffer
     port_bytes: reserve of each port for packets that are not lossless
-    watchdog: PFC watchdog of ports to switches; spec.watchdog.of_port derives that of ports to hosts
+    watchdog: PFC watchdog of ports to switches; spec.watchdog.of_port derives the watchdog of ports to hosts
     channels: number of virtual channels (docs/channels.md): lossless priorities on links between switches,
         from the data priority up; 0: only the data priority, which packets keep
     deadlock: one of DEADLOCKS

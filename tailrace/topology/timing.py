@@ -7,10 +7,12 @@ All are derived from the links' rates and delays, so they scale with the topolog
                   latencies, and the time to send a full frame for the host and every switch; the sending
                   time of the acknowledgement is ignored
     BDP           base RTT times the rate of the fastest host link
-    longest RTT   the idle RTT of a full frame on the longest bounded path and its ACK on the longest minimal
-                  one: propagation of all links, sending by hosts and switches, latency of switches
-    least delay   the least delay of shortest paths from a switch to switches with hosts, by number of links:
-                  propagation delays, and latency of the switch at the end of each link
+    longest RTT   the idle RTT of a full frame on the longest bounded simple path (topology.paths.bounded),
+                  and of its ACK on the longest minimal path: propagation of all links, sending by hosts and
+                  switches, latency of switches
+    least delay   of a switch, for each number of links n: the least delay of all shortest paths of n links
+                  from the switch to a switch with hosts. The delay is the sum of the links' propagation
+                  delays, and of the latency of the switch at the end of each link
     longest BDP   longest RTT times the rate of the fastest host link, in whole frames. With the links of
                   Spritz, Table II, this gives 88 frames in its Dragonfly and 92 in its Slim Fly, as in the
                   paper, which has no formula; with the ACK on the longest path it would be 107 and 116
@@ -36,7 +38,7 @@ ACK_BYTES = 64
 """Size of an ACK: the headers of Spritz, Table II."""
 
 _Links = tuple[int, int]
-"""Numbers of local and global links of a path."""
+"""Numbers of local links (within a group) and global links (between groups) of a path."""
 
 
 def full_frame_bytes(mtu_bytes: int | None) -> int:
@@ -46,7 +48,7 @@ def full_frame_bytes(mtu_bytes: int | None) -> int:
 
 def sending_ns(size_bytes: int, rate_bps: int) -> int:
     """The time in ns that a link takes to send these bytes, rounded up."""
-    return -(-size_bytes * NS_BITS // rate_bps)
+    return -(-size_bytes * NS_BITS // rate_bps)  # bytes * NS_BITS / (bits/s) is a time in ns
 
 
 def slowest_bps(topology: Topology) -> int:
@@ -66,7 +68,7 @@ def link_delay_ns(topology: Topology) -> int:
 
 def in_flight_bytes(topology: Topology) -> int:
     """The most bytes in flight on a link between switches, rounded up."""
-    return -(-link_delay_ns(topology) * fabric_rate_bps(topology) // NS_BITS)
+    return -(-link_delay_ns(topology) * fabric_rate_bps(topology) // NS_BITS)  # ns * bits/s / NS_BITS: bytes
 
 
 def propagation_ns(topology: Topology, switches: int) -> int:
@@ -85,7 +87,7 @@ def base_rtt_ns(topology: Topology, frame_bytes: int) -> int:
 
 
 def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
-    """The least delays by switch and number of links, at least 1: see the docstring of this module."""
+    """The least delays by switch and number of links (from 1): see the docstring of this module."""
     delays: dict[tuple[str, str], int] = {}
     for link in topology.links:
         for pair in ((link.a, link.b), (link.b, link.a)):
@@ -131,6 +133,7 @@ def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:
         up_and_down = (min(2, links), max(0, links - 2))
         return up_and_down, up_and_down
     if topology.kind == SLIM_FLY:
+        # its paths may have any mix of local and global links: the longest has only the slower kind
         local_ns, global_ns = _delays_ns(topology)
         return ((0, 4), (0, 2)) if global_ns >= local_ns else ((4, 0), (2, 0))
     members = Counter(switch.group for switch in topology.switches)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The power of two choices: a flowlet keeps its path, a new one takes the less loaded of two.
+"""The power of two choices: a flowlet keeps its path, a new flowlet takes the less loaded of two paths.
 
 Run one case: scripts/run_ptf.py --plugin examples/two_choices --target native test_two_choices.EvadeTest
 
@@ -18,7 +18,7 @@ from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 
 PAIR_REMOTE, PAIR_GROUP, FREE_PORT = "10.0.9.2", 9, UPLINKS[0]
 CHOICES = ("first_choices", "other_choices")
-NEVER_TICKS, SHORT_GAP_TICKS = 10**12, 1_000  # 1 ms on both targets
+NEVER_TICKS, SHORT_GAP_TICKS = 10**12, 1_000  # the short gap is 1 ms on both targets
 PAUSE_S = 0.005
 FLOWS = 40
 

@@ -75,7 +75,7 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
     tables = [table for pipeline in document["pipelines"] for table in pipeline["tables"]]
     matches = [table for table in tables if table["key"]]
     registers = document["register_arrays"]
-    most = _sum([_most(pipeline, actions) for pipeline in document["pipelines"]])
+    most = _sum([_most_work(pipeline, actions) for pipeline in document["pipelines"]])
     again = [label for op, label in _BACK.items() if op in operations]
     return Resources(
         program=name,
@@ -111,7 +111,7 @@ def _sum(parts: Iterable[_Work]) -> _Work:
     return _Work(*map(sum, zip(_NOTHING, *parts, strict=True)))
 
 
-def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> _Work:
+def _most_work(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> _Work:
     """The maximum of each quantity over all paths through a pipeline's control flow."""
     work = {
         name: _Work(
@@ -119,7 +119,8 @@ def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> 
         )
         for name, operators in actions.items()
     }
-    # for each table and condition: its work, and its successors, each with the work of the action before it
+    # for each table or condition: the work there, and the successors, each with the work of the action that
+    # leads from the table to the successor
     nodes = {
         condition["name"]: (
             _Work(conditions=1),
@@ -132,12 +133,12 @@ def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> 
     }
     # successors are computed first; a cycle raises ValueError
     graph = {name: [each for each, _ in after if each is not None] for name, (_, after) in nodes.items()}
-    known: dict[str | None, _Work] = {None: _NOTHING}
+    most_from: dict[str | None, _Work] = {None: _NOTHING}
     for name in graphlib.TopologicalSorter(graph).static_order():
         node_work, after = nodes[name]
-        branches = [_sum((node_work, between, known[successor])) for successor, between in after]
-        known[name] = _Work(*map(max, zip(*branches, strict=True)))
-    return known[pipeline["init_table"]]
+        branches = [_sum((node_work, action_work, most_from[each])) for each, action_work in after]
+        most_from[name] = _Work(*map(max, zip(*branches, strict=True)))
+    return most_from[pipeline["init_table"]]
 
 
 def _after(table: Mapping[str, Any], work: Mapping[str, _Work]) -> list[tuple[str | None, _Work]]:

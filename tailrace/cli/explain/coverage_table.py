@@ -22,6 +22,7 @@ COLUMNS = (
     Column("all"),
     Column("percent"),
 )
+# `rank`: a narrow terminal hides the columns of the highest rank first
 _UNUSED = (
     Column("program", key=True, grouped=True),
     Column("place", key=True),

@@ -14,6 +14,7 @@ from tailrace.spec.suggest import unknown
 from tailrace.tables.listing import Column, Listing, Row
 
 _KIBIBIT = 1 << 10
+# `rank`: a narrow terminal hides the columns of the highest rank first
 COLUMNS = (
     Column("program", key=True),
     Column("matches", title="match tables"),

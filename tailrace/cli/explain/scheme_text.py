@@ -20,6 +20,7 @@ from tailrace.spec.units import format_bytes
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology
 
+# `rank`: a narrow terminal hides the columns of the highest rank first
 COLUMNS = (
     Column("scheme", key=True, grouped=True),
     Column("key", key=True),
@@ -49,7 +50,7 @@ def listing(
     wanted = {SCHEMES.entry(name).name for name in names}
     rows: list[Row] = []
     title = ""
-    bounds: dict[str, list[str]] = {}
+    schemes_by_limits: dict[str, list[str]] = {}
     refused: list[SpecError] = []
     for name in [name for name in SCHEMES.names if not names or name in wanted]:
         resolved = None
@@ -62,12 +63,13 @@ def listing(
                 continue
             resolved = planned.job.scheme
             title = f"{planned.experiment.topology}   {planned.experiment.workload}"
-            bounds.setdefault(queue_text([queues_of(planned.job)]), []).append(name)
+            limits = queue_text([queues_of(planned.job)])
+            schemes_by_limits.setdefault(limits, []).append(name)
         rows += _rows(name, resolved)
     if refused and not rows:
         raise refused[0]
     caption = (
-        *(f"queues of {', '.join(schemes)}: {text}" for text, schemes in bounds.items()),
+        *(f"queues of {', '.join(schemes)}: {text}" for text, schemes in schemes_by_limits.items()),
         *(f"left out: {error}" for error in refused),
     )
     return Listing("schemes", COLUMNS, tuple(rows), title=title, caption=caption)
@@ -105,6 +107,7 @@ def _common(config: SchemeConfig, resolved_scheme: Resolved | None) -> dict[str,
 
 
 _MARKING = ("kmin", "kmax", "pmax")
+"""The keys of RED's ECN marks at queues."""
 
 
 def _shown(key: Key, value: object) -> str:

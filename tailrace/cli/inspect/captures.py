@@ -59,16 +59,16 @@ class _Octets:
 
     def __init__(self, data: bytes, order: str = "<") -> None:
         self._data, self.order = data, order
-        self._at = 0
+        self._offset = 0
 
     def __bool__(self) -> bool:
-        return self._at < len(self._data)
+        return self._offset < len(self._data)
 
     def take(self, count: int) -> bytes:
-        if count > len(self._data) - self._at:
+        if count > len(self._data) - self._offset:
             raise CaptureError("it is cut off, or a length in it exceeds the octets that remain")
-        self._at += count
-        return self._data[self._at - count : self._at]
+        self._offset += count
+        return self._data[self._offset - count : self._offset]
 
     def numbers(self, layout: str) -> tuple[int, ...]:
         """The next numbers, in a format of `struct`."""
@@ -79,7 +79,7 @@ class _Octets:
 
     def begin_section(self) -> None:
         """Sets the byte order from the magic of a section, which follows its length."""
-        magic = self._data[self._at + 4 : self._at + 8].hex()
+        magic = self._data[self._offset + 4 : self._offset + 8].hex()
         if magic not in _SECTIONS:
             raise CaptureError("a section without its magic")
         self.order = _SECTIONS[magic]

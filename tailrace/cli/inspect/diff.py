@@ -42,9 +42,11 @@ def diff(args: Namespace) -> None:
         slowed = scaled(topology, run.time_scale)
         scheme = network.scheme_on(slowed)
         assert scheme is not None, "there is a run file"
-        ends = {(switch, port) for switch, port, _ in suppressed}
+        # switches do not use the withdrawn paths as next hops
+        suppressed_ends = {(switch, port) for switch, port, _ in suppressed}
         wanted = target(run.target, run.tick_ns, run.pfc, run.channels)
-        intents = intent(slowed, scheme, wanted, down, suppressed=ends)
+        # intent: the table entries that a switch should have
+        intents = intent(slowed, scheme, wanted, down, suppressed=suppressed_ends)
         nodes = network.select(args.switches)
         for node in nodes:
             if node.name not in intents:

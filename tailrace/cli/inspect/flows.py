@@ -29,10 +29,10 @@ def flows(args: Namespace) -> None:
                 return read_flows(node, asker)
 
         nodes = network.select(args.switches)
-        keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
-        if not keeping:
+        with_table = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
+        if not with_table:
             raise UnsupportedError(nodes[0].name, f"{nodes[0].title} has no flow table; flowcut has one")
-        nothing = f"{len(keeping)} switches track no flow now"
-        return merge("flows", COLUMNS, each(keeping, flows_of), nothing=nothing)
+        nothing = f"{len(with_table)} switches track no flow now"
+        return merge("flows", COLUMNS, each(with_table, flows_of), nothing=nothing)
 
     show(args, read)

@@ -192,10 +192,10 @@ def read_named(
                 raise SpecError(f"{name!r} matches several {kind}s: {', '.join(aliases)}; name one")
         chosen[node.name] = frozenset(alias for aliases in named for alias in aliases)
     # a switch whose program has none of the objects has nothing to show
-    having = [node for node in nodes if chosen[node.name] or not names]
-    listings = each(having, lambda node: read(node, chosen[node.name]))
-    both = [name for name in switches if any(program.named(kind, name) for program in programs)]
-    notes = tuple(f"{name} is a switch; for the {kind}: --where '{kind} == {name}'" for name in both)
+    shown_nodes = [node for node in nodes if chosen[node.name] or not names]
+    listings = each(shown_nodes, lambda node: read(node, chosen[node.name]))
+    ambiguous = [name for name in switches if any(program.named(kind, name) for program in programs)]
+    notes = tuple(f"{name} is a switch; for the {kind}: --where '{kind} == {name}'" for name in ambiguous)
     return [replace(listings[0], notes=(*listings[0].notes, *notes)), *listings[1:]]
 
 

@@ -59,10 +59,10 @@ def history_lines(history: PacketHistory, *, full: bool) -> Iterator[Line]:
         full: whether to show every step of the switches' programs.
     """
     width = _width()
-    for depth, style, line in _all(history, full):
-        room = max(_LEAST_COLUMNS // 2, width - depth * len(INDENT))
+    for depth, style, line in _unwrapped(history, full):
+        line_width = max(_LEAST_COLUMNS // 2, width - depth * len(INDENT))
         pieces = textwrap.wrap(
-            line, room, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
+            line, line_width, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
         )
         for piece in pieces or [""]:
             yield depth, style, printable(piece)
@@ -72,7 +72,7 @@ def _width() -> int:
     return max(_LEAST_COLUMNS, shutil.get_terminal_size().columns)
 
 
-def _all(history: PacketHistory, full: bool) -> Iterator[Line]:
+def _unwrapped(history: PacketHistory, full: bool) -> Iterator[Line]:
     yield (
         0,
         "packet",

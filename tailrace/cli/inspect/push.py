@@ -59,8 +59,8 @@ def push(args: Namespace) -> None:
         program = programs.read(args.program, args.p4info)
     except P4ProgramError as error:
         raise SpecError(str(error)) from error
-    written = Updates() if args.entries is None else read_updates(args.entries, program)
-    for note in written.notes:
+    entries = Updates() if args.entries is None else read_updates(args.entries, program)
+    for note in entries.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
     connection = find(args).connection_to(args.switch)
     with closing(connection):
@@ -68,17 +68,17 @@ def push(args: Namespace) -> None:
         run_at_once(connection.client.become_primary(args.election_id))
         run_at_once(connection.client.push(program))
         try:
-            connection.write(written)
+            connection.write(entries)
         except WriteError as error:
             if args.entries is None or not error.failures:
                 raise
-            problem = refusal(args.entries, written, program.p4info, error.failures)
+            problem = refusal(args.entries, entries, program.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
-    sys.stdout.write(f"{connection.name}: {program.name}, {len(written)} entries\n")
+    sys.stdout.write(f"{connection.name}: {program.name}, {len(entries)} entries\n")
 
 
 _CORE = ("libtailrace", "libtailrace_io")
-"""The libraries that the first switch to start compiles."""
+"""The libraries of the switch core, which a switch compiles when it starts for the first time."""
 
 
 def _wait(wait: Callable[[float], bool]) -> None:
@@ -90,12 +90,13 @@ def _wait(wait: Callable[[float], bool]) -> None:
     from tailrace.cbuild import cache
     from tailrace.cbuild.errors import BuildError
 
-    deadline, compiles = time.monotonic() + cache.WAIT_S, False
+    deadline_s, is_compiling = time.monotonic() + cache.WAIT_S, False
     with contextlib.suppress(BuildError):
-        while not wait(_STARTS_S) and time.monotonic() < deadline:
-            compiled_before = compiles
-            compiles = any(cache.open_folder().is_being_built(name) for name in _CORE)
-            if not (compiled_before or compiles):
+        while not wait(_STARTS_S) and time.monotonic() < deadline_s:
+            was_compiling = is_compiling
+            is_compiling = any(cache.open_folder().is_being_built(name) for name in _CORE)
+            # a switch that has just compiled still needs time to start
+            if not (was_compiling or is_compiling):
                 return
-            if not compiled_before:
+            if not was_compiling:
                 sys.stderr.write("tailrace: waiting for a switch that compiles its core; this happens once\n")

@@ -16,7 +16,8 @@ from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 VENV = ".venv-ptf"
 _USER = Path(site.getuserbase()) / "share" / "tailrace"
 ROOTS = (ROOT, Path(sys.prefix).parent if sys.prefix != sys.base_prefix else _USER)
-"""Folders that may contain VENV: the sources', where `make setup` creates it, and our environment's."""
+"""Folders that may contain VENV: that of the sources, where `make setup` creates it, and that of the virtual
+environment or user in which `tailrace` is installed."""
 
 _MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 

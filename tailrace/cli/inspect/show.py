@@ -128,9 +128,9 @@ class _Watch:
         number, start_s = 0, time.monotonic()
         while True:
             listing = self._reading()
-            at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            time_text = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             shown = arranged(listing, self._view)
-            sys.stdout.write(render(shown, self._view.format, at, header=number == 0))
+            sys.stdout.write(render(shown, self._view.format, time_text, header=number == 0))
             sys.stdout.flush()
             if number == 0:
                 print_notes(listing)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EV lists for `tailrace paths`: the endpoints' paths, for one pair of hosts of each pair of switches."""
+"""EV lists for `tailrace paths`: the endpoints' paths, for one pair of hosts of each pair of switches.
+
+The schemes with such lists are `ResolvedBounded`: packets take loop-free paths of bounded length.
+"""
 
 from __future__ import annotations
 

@@ -126,6 +126,7 @@ def trace(args: Namespace) -> None:
 
 
 def _controllers_id() -> int:
+    """The election id of the controller of `tailrace run`."""
     from tailrace.controller.session import DEFAULT_ELECTION_ID
 
     return DEFAULT_ELECTION_ID

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A template has the bytes that are the same in all packets. Each frame is a
- * copy with the fields that vary, and a new IPv4 checksum and ICRC.
+ * copy with the fields that vary, and a new IPv4 checksum and ICRC. The NIC
+ * shim is Flowcut's header between UDP and BTH (codec/layers/nic_shim.py).
  */
 #include "tc_bytes.h"
 
@@ -15,7 +16,7 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *body, uint32_t body_bytes)
 {
     const tc_layout *l = &c->at;
-    uint32_t bare = l->udp_end + l->bth_bytes;
+    uint32_t bare = l->udp_end + l->bth_bytes; /* headers without shim */
     int data = kind == l->kind_data || kind == l->kind_payload;
     int shimmed = data && head_bytes == bare + l->shim_bytes;
     uint32_t wanted = kind == l->kind_nic_ack ? l->nic_ack_bytes : bare;
@@ -82,7 +83,7 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
     tc_put16(f + l->udp_len, ip_len - (l->udp - l->ip));
 
     uint8_t *bth = f + t->head_bytes - l->bth_bytes;
-    uint32_t left =
+    uint32_t left = /* packets of the message that remain */
         (uint32_t)(data_fields >> l->left_shift) & l->bth_left_mask;
     uint32_t ackreq = (uint32_t)(data_fields >> l->ackreq_shift & 1);
     bth[l->bth_opcode] = (uint8_t)opcode;

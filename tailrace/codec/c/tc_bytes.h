@@ -49,7 +49,8 @@ static inline uint32_t tc_inet_sum(const uint8_t *p, uint32_t n)
 }
 
 /* The CRC register after the headers of a frame. shimmed: the frame has a NIC
- * shim; the register is that of the headers without the shim. */
+ * shim (Flowcut's header between UDP and BTH); the register is that of the
+ * headers without the shim. */
 uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed);
 
 /* The CRC register after n more bytes, and then `zeros` bytes of zeros. */

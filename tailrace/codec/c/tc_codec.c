@@ -1,5 +1,6 @@
 /* Parses frames. Fields that switches may change are not checked; frames that
- * are otherwise invalid are discarded.
+ * are otherwise invalid are discarded. `virt` is the number of payload bytes
+ * that are counted but not stored.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_bytes.h"
@@ -179,7 +180,7 @@ static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
     const tc_layout *l = &c->at;
     uint32_t start = l->udp_end + (shimmed ? l->shim_bytes : 0);
     uint32_t body = start + l->bth_bytes;
-    int64_t real = end - TC_ICRC_BYTES - body;
+    int64_t real = end - TC_ICRC_BYTES - body; /* stored bytes of the body */
     if (real < 0)
         return discard(p, l->discard_malformed);
     /* virt is below 2^16 here: it is part of the IPv4 length */
@@ -238,6 +239,7 @@ static uint32_t parse_ipv4(const tc_codec *c, const uint8_t *f, uint32_t len,
     return parse_roce(c, f, end, virt, port == l->port_shim, p);
 }
 
+/* Parses a frame of EtherType 0x88B5: a pause of a flow. */
 static uint32_t parse_local(const tc_codec *c, const uint8_t *f, uint32_t len,
                             tc_packet *p)
 {

@@ -117,7 +117,7 @@ uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
 typedef struct tc_template {
     uint32_t head_bytes; /* headers */
     uint32_t body_bytes; /* RETH of data packets */
-    uint32_t shimmed;    /* 1: the headers contain a NIC shim */
+    uint32_t shimmed;    /* 1: with NIC shim, Flowcut's header after UDP */
     uint8_t bytes[TC_TEMPLATE_MAX]; /* headers, then body */
 } tc_template;
 
@@ -139,9 +139,9 @@ uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
                        uint32_t *virt);
 
 /* Builds data with a real payload of the length in data_fields: the bytes
- * before the payload are written to `frame`, padding and ICRC to `tail`, which has
- * TC_TAIL_MAX bytes. Returns the length of `frame`, or 0 if the packet would be
- * too long, and writes the length of `tail` to *tail_bytes. */
+ * before the payload are written to `frame`, padding and ICRC to `tail`, which
+ * has TC_TAIL_MAX bytes. Returns the length of `frame`, or 0 if the packet
+ * would be too long, and writes the length of `tail` to *tail_bytes. */
 #define TC_TAIL_MAX 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t psn_fields, uint64_t data_fields,

@@ -16,6 +16,7 @@ static uint32_t zeros[POWERS][NIBBLES][16];
 
 _Static_assert(TC_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");
 
+/* The register after the zero bytes for which z is the table. */
 static uint32_t apply(uint32_t z[NIBBLES][16], uint32_t reg)
 {
     uint32_t low = z[0][reg & 15] ^ z[1][reg >> 4 & 15] ^ z[2][reg >> 8 & 15] ^

@@ -1,4 +1,6 @@
-/* A frame as passed between the owner of a wire and the NIC at its end.
+/* A frame as passed between a NIC and the owner of its wire. The wire is the
+ * link of the NIC's host; its owner is the code that delivers frames to the NIC
+ * and takes frames from it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TC_FRAME_H

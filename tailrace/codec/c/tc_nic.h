@@ -7,8 +7,9 @@
  * frames here. A NIC with a method on_frame gets the bytes of frames instead.
  *
  * A tc_nic is the Python object Port(codec, nic) of the extension
- * tailrace_codec (tc_python.c): it connects a NIC to a wire, whose owner calls
- * it from C or Python. A result of -1 means that a Python exception is set.
+ * tailrace_codec (tc_python.c). It connects a NIC to a wire, the link of the
+ * NIC's host; the code that owns the wire calls it from C or Python. A result
+ * of -1 means that a Python exception is set.
  */
 #ifndef TC_NIC_H
 #define TC_NIC_H

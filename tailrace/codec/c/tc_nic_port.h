@@ -26,7 +26,8 @@ typedef struct tc_codec_object {
 extern PyTypeObject tc_codec_type;
 extern PyTypeObject tc_timer_heap_type;
 
-/* A cached template, and the handle of the flow's end to which it belongs. */
+/* A cached template, and the handle of the flow's end (the sender's or the
+ * receiver's state of a flow in a NIC) to which it belongs. */
 typedef struct tc_cached_template {
     uint64_t handle;
     tc_template content;

@@ -1,8 +1,8 @@
 /* Sending of a NIC in Python: builds frames from the packets that it returns.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A template is requested from the NIC once and cached, until another flow's
- * end takes its slot.
+ * A template is requested from the NIC once and cached, until its slot belongs
+ * to another flow's end (the sender's or the receiver's state of a flow).
  */
 #include "tc_nic_port.h"
 
@@ -118,7 +118,7 @@ out:
     return template;
 }
 
-/* The template of an id; NULL with an exception. */
+/* The template of an id, from the cache or the NIC; NULL with an exception. */
 static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
     uint64_t handle = template_id >> n->codec->at.kind_bits;

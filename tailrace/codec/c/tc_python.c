@@ -3,8 +3,9 @@
  * tc_timer_heap.c.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The symbols of the extension are exported: other extensions that own wires
- * use tc_nic_* from here, so there is one copy of this code.
+ * A wire is the link of a NIC's host. The extension's symbols are exported:
+ * other extensions that own wires use tc_nic_* from here, so there is one copy
+ * of this code.
  */
 #include "tc_nic.h"
 #include "tc_nic_port.h"

@@ -16,7 +16,7 @@ typedef struct timer_heap {
     PyObject_HEAD
     tc_timer *heap;
     size_t count, capacity;
-    uint64_t set;             /* number of timers set so far */
+    uint64_t set;             /* how many timers were set so far */
     uint64_t due_ns;          /* time of the timer that was popped last */
 } timer_heap;
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flowcut data shim, between Ethernet and IPv4 on fabric links (Flowcut §II-B, §III-A1).
 
-Each switch that tracks the flow pushes a stamp: its time, the packet's ingress port, and three flags.
-`moved`: the flow has left a withdrawn path at this switch. `untracked`: the flow is not in the switch's flow
-table. `drained`: a flowcut begins here, after the last flowcut on that port ended because of congestion.
-Hosts never see the shim.
+Each switch that applies Flowcut to the flow pushes a stamp: its time, the packet's ingress port, three flags.
+`moved`: the flow has left a withdrawn path at this switch. `untracked`: the switch's flow table had no free
+entry for the flow. `drained`: a flowcut begins here, after the last flowcut on that port ended because of
+congestion. Hosts never see the shim.
 """
 
 from __future__ import annotations

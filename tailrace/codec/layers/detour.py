@@ -16,7 +16,7 @@ from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 
 
 class Detour(Packet):
-    """group:16 (next-hop group), next_type:16 (EtherType of the next header: IPv4, or 0x88B5 again)."""
+    """group:16 (id of a group of next hops), next_type:16 (EtherType of the next header: IPv4 or 0x88B5)."""
 
     name = "Detour"
     fields_desc = [ShortField("group", 0), XShortEnumField("next_type", 0x0800, ETHER_TYPES)]

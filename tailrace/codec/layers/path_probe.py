@@ -15,7 +15,11 @@ from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class PathProbe(Packet):
-    """A stamp (leaf, path, ticks) to be echoed by the other leaf, and an echo (path, ticks, wait)."""
+    """A stamp (leaf, path, ticks) to be echoed by the other leaf, and an echo (path, ticks, wait).
+
+    A path is the uplink's port at the leaf that sends the stamp; `echo_wait` is the time for which the stamp
+    waited at the other leaf.
+    """
 
     name = "PathProbe"
     fields_desc = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority-based flow control (IEEE 802.1Qbb): Scapy's MAC control layer, by priority."""
+"""Priority-based flow control (IEEE 802.1Qbb), with Scapy's layer for MAC control frames."""
 
 from __future__ import annotations
 

@@ -40,8 +40,10 @@ class Fault:
         """The result of FaultKind.resolve; error messages name the fault."""
         try:
             with blamed(f"fault {self.name}"):
-                hits = self.kind.resolve(topology, rng)
-            link_faults: tuple[LinkFault, ...] = given_by(self.kind, hits, tuple[LinkFault, ...], "resolve")
+                resolved = self.kind.resolve(topology, rng)
+            link_faults: tuple[LinkFault, ...] = given_by(
+                self.kind, resolved, tuple[LinkFault, ...], "resolve"
+            )
             return link_faults
         except SpecError as error:
             raise SpecError(f"fault {self.name}: {error}") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of faults, with their keys.
+"""The kinds of faults, with their keys; each resolves to a LinkFault for every affected link or switch.
 
 Each fault lasts from `at` to `until`; both times count from the start of the traffic. If two faults slow down
 the same link, the later fault applies.
@@ -26,7 +26,7 @@ from tailrace.spec import SpecError, keys
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 
-Hits = tuple[LinkFault, ...]
+LinkFaults = tuple[LinkFault, ...]
 
 _AT = keys.time("at", "start of the fault")
 _RATE = keys.number("rate", "probability with which each link loses a packet", above=0, most=1)
@@ -95,7 +95,7 @@ class SlowLinks:
         if self.factor == 1:
             raise SpecError("factor must be less than 1, found '1'")
 
-    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
         times = self.times.at_ns, self.times.until_ns
         return tuple(LinkSlow(a, b, self.factor, *times) for a, b in self.links.of(topology, rng))
 
@@ -108,7 +108,7 @@ class DeadLinks:
     links: LinkChoice
     times: Times
 
-    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
         times = self.times.at_ns, self.times.until_ns
         return tuple(LinkDown(a, b, *times) for a, b in self.links.of(topology, rng))
 
@@ -138,7 +138,7 @@ class Drops:
         ),
     ] = 0
 
-    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
         chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
         sets = [links_at(topology, where) for where in chosen]
         times = self.times.at_ns, self.times.until_ns
@@ -153,7 +153,7 @@ class AckLosses:
     times: Times
     rate: Annotated[float, _RATE]
 
-    def resolve(self, topology: Topology, _rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, _rng: random.Random) -> LinkFaults:
         times = self.times.at_ns, self.times.until_ns
         return tuple(AckLoss(a, b, self.rate, *times) for a, b in links_at(topology, ALL).links)
 
@@ -177,7 +177,7 @@ class Blackholes:
         str, keys.text("where", "the switch, or a role from which one switch is drawn", "all|ROLE|SWITCH")
     ] = ALL
 
-    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
         switch = one_switch(topology, self.where, rng)
         ips = [host.ip for host in topology.hosts]
         receivers = len(ips) - 1
@@ -198,5 +198,5 @@ class Restart:
     down_ns: Annotated[int, keys.time("for", "time for which the switch is down", least=1)]
     at_ns: Annotated[int, _AT] = 0
 
-    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+    def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
         return (SwitchRestart(one_switch(topology, self.switch, rng), self.at_ns, self.down_ns),)

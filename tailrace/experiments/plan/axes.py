@@ -31,7 +31,7 @@ Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
 """A value of an axis in results: a number if the string reads as one."""
 
 CASE, SCHEME, SEED = "case", "scheme", "seed"
-"""The axes of a comparison."""
+"""The axes of a comparison. A case is without faults, or with the faults of the experiment."""
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 MOST_RUNS = 100_000

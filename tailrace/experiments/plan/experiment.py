@@ -46,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of an experiment file, which are also the options of the command line, with values as written.
 
     seed:    seed of all random choices; each of several seeds gives a separate run (syntax: seeds.py)
+    time_scale: factor by which rates are divided and times multiplied
     mtu:     payload of a full packet
     reorder: selective repeat declares a packet lost when a packet sent this many packets later arrives
     pfc:     priority flow control of data: `default`, or options as in tailrace/experiments/plan/pfc.py;
@@ -177,7 +178,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def option_string(self) -> str:
-        """The options with which `tailrace run` repeats it, quoted for a shell; defaults are left out."""
+        """The options of `tailrace run` for this experiment, quoted for a shell; defaults are left out."""
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:

@@ -175,7 +175,7 @@ def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -
 
     Flows are put into chains in which each waits for the one before it, so only one flow of a chain is active
     at a time; the bound is the sum, over all chains, of the weight of the heaviest flow. A flow that waits
-    for no other starts a chain. One that waits for several continues the first chain that is still open.
+    for no other starts a chain. A flow that waits for several continues the first chain that is still open.
 
     Args:
         flows: each flow after all flows for which it waits.

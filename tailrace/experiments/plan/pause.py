@@ -38,7 +38,9 @@ def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:
 
 
 def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -> int:
-    """Number of lossless priorities of links between switches (schemes.blocks.channels); 0 for a single one.
+    """Number of channels, the lossless priorities of links between switches (schemes.blocks.channels).
+
+    0: there are no channels, and data has one lossless priority on all links.
 
     Raises:
         SpecError: the given number is too small, the target or the scheme has no channels, or the scheme

@@ -110,7 +110,7 @@ class Pfc:
         Args:
             reaction_ns: how long a neighbour takes to obey a pause, beyond the propagation delay.
             time_scale: factor by which the rates of `topology` have already been slowed down.
-            channels: number of lossless priorities, see Thresholds; 0 for one.
+            channels: number of channels, see Thresholds; 0: none, that is, one lossless priority.
 
         Raises:
             SpecError: xon is above xoff, or the headrooms fill the whole buffer.

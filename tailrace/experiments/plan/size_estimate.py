@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits on the size of an experiment, checked before set-up: flows, packets, routes, queues.
 
-A pattern estimates its number of flows from its options and the topology before it draws any; drawn flows are
-counted as well. The papers' largest runs have 24 thousand flows, 220 million packets, 100 thousand routes.
+A workload's pattern estimates its number of flows from its options and the topology before it draws any;
+drawn flows are counted as well. The papers' largest runs have 24 thousand flows, 220 million packets, 100
+thousand routes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tailrace.hosts.options.hf2t_spec import KEYS as HF2T_KEYS
 from tailrace.spec import SpecError, parse
 
 CLEAN = "clean"
-"""Name of the case without faults."""
+"""Name of a comparison's case without faults; the other case is named by its faults."""
 
 
 def split_schemes(text: str) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, §4.2: all min
 the few links to the next one).
 
 Slim Fly: routers are put into chains a - x - y - b of neighbours. The hosts of a and those of y send to each
-other; so do those of x and b. x is the only common neighbour of a and y, and y is that of x and b, so the
-minimal paths from a and x share the link x -> y, and those from y and b share y -> x: each direction carries
-the traffic of two routers' hosts, any other link that of one router (after M. Besta and T. Hoefler, Slim Fly:
-A Cost Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose paths share a link).
-Chains are found by a random greedy search; routers left over, ideally two, send to one another in a ring.
+other; so do those of x and b. x is the only common neighbour of a and y, and y is the only one of x and b, so
+the minimal paths from a and x share the link x -> y, and those from y and b share y -> x: each direction
+carries the traffic of two routers' hosts, any other link carries that of one router (after M. Besta and T.
+Hoefler, Slim Fly: A Cost Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose
+paths share a link). Chains are found by a random greedy search; routers left over, ideally two, send to one
+another in a ring.
 
 Both are permutations: every host sends to exactly one host and receives from exactly one.
 """
@@ -78,25 +79,25 @@ def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Ho
 
 def chains(topology: Topology, rng: random.Random) -> tuple[list[Chain], list[str]]:
     """Disjoint chains of routers, and the routers in no chain: the best of a few random searches."""
-    near: dict[str, set[str]] = {switch.name: set() for switch in topology.switches}
+    neighbours_of: dict[str, set[str]] = {switch.name: set() for switch in topology.switches}
     for link in topology.links:
-        near[link.a].add(link.b)
-        near[link.b].add(link.a)
-    best: tuple[list[Chain], list[str]] = ([], list(near))
+        neighbours_of[link.a].add(link.b)
+        neighbours_of[link.b].add(link.a)
+    best: tuple[list[Chain], list[str]] = ([], list(neighbours_of))
     for _ in range(_SEARCHES):
-        disjoint, free = _search(near, rng)
+        disjoint, free = _search(neighbours_of, rng)
         if len(free) < len(best[1]):
             best = disjoint, free
     return best
 
 
-def _search(near: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain], list[str]]:
-    order = list(near)
+def _search(neighbours_of: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain], list[str]]:
+    order = list(neighbours_of)
     rng.shuffle(order)
     free = dict.fromkeys(order)
     disjoint = []
     for x in order:
-        chain = _chain(near, free, x) if x in free else None
+        chain = _chain(neighbours_of, free, x) if x in free else None
         if chain is not None:
             disjoint.append(chain)
             for router in chain:
@@ -104,12 +105,14 @@ def _search(near: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain],
     return disjoint, list(free)
 
 
-def _chain(near: dict[str, set[str]], free: dict[str, None], x: str) -> Chain | None:
+def _chain(neighbours_of: dict[str, set[str]], free: dict[str, None], x: str) -> Chain | None:
     """A chain of free routers whose second router is x; None if there is none."""
-    neighbours = [router for router in free if router in near[x]]
-    for y in neighbours:
-        before = [a for a in neighbours if a != y and a not in near[y] and near[a] & near[y] == {x}]
-        after = [b for b in free if b in near[y] and b not in near[x] and near[b] & near[x] == {y}]
+    near_x = neighbours_of[x]
+    free_near_x = [router for router in free if router in near_x]
+    for y in free_near_x:
+        near_y = neighbours_of[y]
+        before = [a for a in free_near_x if a != y and a not in near_y and neighbours_of[a] & near_y == {x}]
+        after = [b for b in free if b in near_y and b not in near_x and neighbours_of[b] & near_x == {y}]
         for a in before:
             for b in after:
                 if a != b:

@@ -5,14 +5,15 @@ ring       the vector has n parts; in each of 2(n-1) steps every host sends to i
            that it has just received: first to sum the parts up (n-1 steps), then to spread the sums.
            P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
            2009.
-butterfly  recursive doubling: in step k of log2 n, hosts whose ranks differ in bit k exchange whole vectors.
+butterfly  recursive doubling: in step k of log2 n, hosts whose ranks (numbers from 0, in the order of the
+           hosts) differ in bit k exchange whole vectors.
 halving    recursive halving, then doubling, also called Rabenseifner's algorithm: in step k of log2 n, each
            host sends its partner the half of its remaining parts that the partner sums up; then the same
            pairs exchange the sums in reverse order.
 
 For the last two see R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
 Operations in MPICH, 2005, §4. A message waits for all messages that its sender must have received before;
-computations take no time. Ranks are assigned in the order of the hosts.
+computations take no time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tailrace.topology import Host, Topology
 class Message:
     """One message of a collective.
 
-    sender, receiver: ranks.
+    sender, receiver: ranks of the hosts.
     first_part, parts: the message carries `parts` consecutive parts of the vector, from index `first_part`.
     total_parts: number of equal parts into which the vector is cut.
     after: messages for which it waits, numbered from 1.
@@ -69,6 +70,7 @@ def ring(count: int) -> Iterator[Message]:
 def butterfly(count: int) -> Iterator[Message]:
     """The messages of recursive doubling; `count` is a power of two."""
     for step in range(count.bit_length() - 1):
+        # in step k, the message of rank r has the number k * count + r + 1
         for rank in range(count):
             # all earlier steps: the last partner's message may arrive before those of earlier partners
             after = tuple(k * count + (rank ^ 1 << k) + 1 for k in range(step))
@@ -84,6 +86,7 @@ def halving(count: int) -> Iterator[Message]:
         spreads = step >= steps
         for rank in range(count):
             partner = rank ^ 1 << bit
+            # the rank that sums up the parts sent; they begin at a multiple of their number, 1 << bit
             owner = rank if spreads else partner
             after = tuple(k * count + (rank ^ 1 << bits[k]) + 1 for k in range(step))
             yield Message(rank, partner, owner >> bit << bit, 1 << bit, count, after, spreads)

@@ -43,7 +43,7 @@ class Bursts:
     """A burst every `every_ns` until the end of the workload, the first one after that time.
 
     degree: hosts that send to the receiver; senders and receiver are drawn for each burst
-    flows, size_bytes: the number and size of the flows that each of them sends at once
+    flows, size_bytes: the number and size of the flows that each sender sends at once
     near: `leaf`: the senders are at the receiver's leaf, so that bursts do not cross the fabric, and only the
         paths of other flows to this receiver are paused (RLB Fig. 2); `any` (default): any hosts
     spots: number of hot spots; None: receivers and senders are drawn from all hosts for each burst

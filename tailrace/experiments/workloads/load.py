@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capacity that a load is a share of: that of the hosts' links, or that of the leaves' uplinks.
+"""The capacity of which a load is a share: that of the hosts' links, or that of the leaves' uplinks.
 
 In a fabric with fewer uplinks than hosts the two differ: with 24 hosts and 12 uplinks a leaf, a load of 60 %
 of the fabric (RLB §VI-B) is less than 33 % of the hosts' links, since some flows stay at their leaf.
@@ -38,7 +38,7 @@ def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float
     groups = pairs.groups_of(topology, hosts, apart)
     inside = Counter(groups)
     neighbours = Counter(host.switch for host in hosts)
-    # the hosts of a group are on one switch, or the group has all hosts of each of its switches
+    # `near` is exact: the hosts of a group are on one switch, or the group has all hosts of its switches
     demand_bps = 0.0
     for host, group in zip(hosts, groups, strict=True):
         partners = len(hosts) - inside[group]
@@ -47,7 +47,9 @@ def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float
     fabric_bps = sum(uplink_bps(topology, leaf) for leaf in topology.leaves)
     if not demand_bps or not fabric_bps:
         raise PatternError("load of the fabric: no flow crosses it")
-    share = load * fabric_bps / demand_bps
-    if share > 1:
-        raise PatternError(f"load of the fabric: the links of hosts carry at most {load / share:.3g} of it")
-    return share
+    host_share = load * fabric_bps / demand_bps
+    if host_share > 1:
+        raise PatternError(
+            f"load of the fabric: the links of hosts carry at most {load / host_share:.3g} of it"
+        )
+    return host_share

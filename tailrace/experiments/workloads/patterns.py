@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns whose transfers start at given times, or wait only for other transfers of the same sender."""
+"""Patterns whose transfers (messages from a host to a host) start at given times, or wait only for other
+transfers of the same sender.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from tailrace.topology import Host, Topology
 
 
 def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
-    """`count` hosts drawn at random, in the topology's order; all hosts for 0.
+    """`count` hosts drawn at random, in the topology's order; if `count` is 0, all hosts.
 
     Raises:
         PatternError: the topology has fewer hosts than `count`, or fewer than two.
@@ -45,7 +47,7 @@ def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
 
 
 def named(topology: Topology, name: str) -> Host:
-    """The host of that name.
+    """The host with this name.
 
     Raises:
         PatternError: the topology has no such host.
@@ -121,11 +123,12 @@ class AllToAll:
                 f"rounds must be less than {len(hosts)}, the number of hosts, found {self.rounds}"
             )
         check_flows(len(hosts) * (self.rounds or len(hosts) - 1))
-        latest: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
+        # by sender, the numbers of its last `window` transfers
+        last_of: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
         for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups, self.rounds), start=1):
-            sent = latest[sender.name]
-            after = (sent[0],) if self.window and len(sent) == self.window else ()
-            sent.append(number)
+            last = last_of[sender.name]
+            after = (last[0],) if self.window and len(last) == self.window else ()
+            last.append(number)
             yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns), after)
 
 
@@ -177,6 +180,7 @@ class Random:
         check_flows(self.messages * len(hosts))
         sizes = self.sizes.distribution
         starts_ns = [rng.randint(0, self.jitter_ns) for _ in hosts]
+        # for each host, the number of its previous transfer; transfers are numbered from 1
         previous: Sequence[tuple[int, ...]] = [()] * len(hosts)
         for message in range(self.messages):
             for host, start_ns, after in zip(hosts, starts_ns, previous, strict=True):

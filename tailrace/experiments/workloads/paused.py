@@ -29,7 +29,7 @@ from tailrace.experiments.workloads.poisson import DURATION, LOAD, expected_flow
 from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import keys
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 from tailrace.topology import Host, Topology
 
 

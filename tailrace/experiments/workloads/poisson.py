@@ -2,7 +2,7 @@
 """Open loop: every host starts flows as a Poisson process, whether or not its earlier flows are complete.
 
 The load is the average bit rate of a host's flows as a fraction of its link's rate, headers not counted: a
-host with link rate R starts `load * R / (8 * mean size)` flows a second. With of=fabric it is instead the
+host with link rate R starts `load * R / (8 * mean size)` flows a second. With of=fabric the load is the
 fraction of the rate of all leaves' uplinks that all hosts together use (load.py).
 """
 
@@ -23,14 +23,14 @@ from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import Peers, Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import keys
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 from tailrace.topology import Host, Topology
 
 LOAD = keys.number("load", "mean bit rate of the flows, as a share of the links' rate", above=0, most=1)
 DURATION = keys.time("duration", "time during which flows start", least=1)
 
 _DRAWS = 64
-"""Draws after which a receiver without a free slot is accepted."""
+"""Draws after which a receiver without a free slot (see Slots) is accepted."""
 
 
 def exponential(rng: random.Random) -> float:
@@ -83,7 +83,7 @@ class Slots:
         self._free_ns: dict[str, list[int]] = {}
 
     def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
-        """A drawn receiver with a free slot; after _DRAWS draws the one whose slot becomes free first."""
+        """A drawn receiver with a free slot; after _DRAWS draws, the receiver whose slot is free first."""
         best, best_ns = None, 0
         for _ in range(_DRAWS):
             host = draw()

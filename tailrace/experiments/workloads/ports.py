@@ -29,9 +29,9 @@ class SourcePorts:
     def __init__(self, rng: random.Random) -> None:
         """`rng` draws the ports."""
         self._rng = rng
-        self._first: dict[str, dict[str, int]] = {}  # by sender and receiver
-        self._used: dict[tuple[str, str], set[int]] = {}
-        self._unused: dict[tuple[str, str], list[int]] = {}
+        self._first: dict[str, dict[str, int]] = {}  # by sender, then receiver: the first port of the pair
+        self._used: dict[tuple[str, str], set[int]] = {}  # of pairs with several flows
+        self._unused: dict[tuple[str, str], list[int]] = {}  # of pairs with few unused SOURCE_PORTS
 
     def draw(self, sender: Host, receiver: Host) -> int:
         """A port for one more flow of these hosts.

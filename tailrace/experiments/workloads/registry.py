@@ -25,6 +25,8 @@ DEFAULT_BYTES = 1 << 20
 
 SIZE = keys.size("size", "bytes of each flow", least=1)
 EITHER_SIZE = keys.size("size", "bytes of each flow", least=1, absent="1MiB")
+"""size= of patterns that accept cdf= in its place."""
+
 JITTER = keys.time("jitter", "flows start at random times, uniform from 0 to this")
 BACKGROUND = keys.size(
     "background",
@@ -78,7 +80,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """What must differ between sender and receiver."""
+    """The keys for what must differ between sender and receiver."""
 
     peers: Annotated[
         str | None,
@@ -101,7 +103,7 @@ class Peers:
 
     @property
     def apart(self) -> str:
-        """One of pairs.APART."""
+        """What must differ between sender and receiver: one of pairs.APART."""
         return self.peers or (SWITCHES if self.cross else HOSTS)
 
 
@@ -123,5 +125,6 @@ class Seed:
 
 
 WORKLOADS: Registry[Pattern] = Registry("workload", also=(Seed,), files="FILE.csv", methods={"transfers": 2})
+"""All patterns by name; their method `transfers` has two arguments."""
 
 register = WORKLOADS.register

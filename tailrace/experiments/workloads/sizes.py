@@ -34,7 +34,7 @@ class SizeCdf:
         return cls(((size_bytes, 1.0),))
 
     def clipped(self, most_bytes: int) -> SizeCdf:
-        """The distribution in which every larger size is `most_bytes`."""
+        """The same distribution, with all larger sizes reduced to `most_bytes`."""
         if self._sizes[-1] <= most_bytes:
             return self
         index = bisect_left(self._sizes, most_bytes)

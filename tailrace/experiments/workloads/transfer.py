@@ -26,7 +26,7 @@ class Transfer(NamedTuple):
     every byte is acknowledged; of those that it receives, every byte has arrived. Even then the transfer does
     not start before `start_ns`. If `sport` is None, the source port is random. `flow_class` is the flow's
     purpose (classes.py). `steering` names a NIC algorithm that chooses the paths of this transfer in place of
-    the scheme; the scheme's P4 program must support both.
+    the scheme; the scheme's P4 program must support this algorithm, too.
     """
 
     sender: Host
@@ -46,7 +46,8 @@ class Pattern(Protocol):
         """The transfers; a generator is allowed, although the caller draws from `rng` between its items.
 
         Args:
-            topology: before a real-time run's time scale is applied; the transfers' times are, too.
+            topology: the network at full speed. A real-time run may be slower by a factor, the time scale;
+                it is applied to the transfers' times later.
 
         Raises:
             PatternError: the topology cannot carry the pattern.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: make the flows of an experiment from a spec such as ``permutation:size=1MiB``, or a CSV file.
+"""Workloads: the flows of an experiment, from a spec such as ``permutation:size=1MiB`` or a CSV file.
 
 Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
 workloads` lists the patterns. FlowSpec.after lists the flows for which a flow waits. The sending host
@@ -39,7 +39,7 @@ FIRST_QPN = 0x100
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Flows, and by flow id the class (classes.py) of each flow that has one."""
+    """Flows, and by flow id the class (classes.py) of each flow that has a class."""
 
     flows: list[FlowSpec]
     classes: Mapping[int, str]
@@ -62,7 +62,8 @@ class Workload:
         """The flows, with ids from 1 in rising order, and their classes.
 
         Args:
-            topology: before a real-time run's time scale is applied; the flows' start times are, too.
+            topology: the network at full speed. A real-time run may be slower by a factor, the time scale;
+                it is applied to the flows' start times later.
             rng: makes all random choices, unless the workload has a seed.
 
         Raises:

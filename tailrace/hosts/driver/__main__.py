@@ -98,7 +98,7 @@ def _await_start(signals: StopSignals) -> None:
     """Waits for the line `start`.
 
     Raises:
-        JobError: standard input ended, or its first line is another one.
+        JobError: standard input ended, or its first line is not `start`.
     """
     text = b""
     while signals.number is None and not text.endswith(b"\n"):

@@ -37,8 +37,8 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay_ns: propagation delay of its frames to the other end of the link, in addition to the kernel's delay.
     netns: network namespace of the interface: a path, a name in /var/run/netns, or a pid; None: that of the
         driver.
-    paths: the endpoint table (Spritz §III-C): paths by destination address, for all destinations of its
-        steered flows, that is, flows whose paths the NIC chooses.
+    paths: the endpoint table (Spritz §III-C): paths by destination address, for all destinations of the
+        host's steered flows, that is, flows whose paths the NIC chooses.
     """
 
     name: str
@@ -98,7 +98,7 @@ def read_job(path: Path) -> HostsJob:
 
 
 def _check_paths(job: HostsJob) -> None:
-    """Refuses a steered flow without a path list; a NIC would report it only when the flow starts."""
+    """Refuses a steered flow without a path list; a NIC would report the error only at the flow's start."""
     hosts = {host.ip: host for host in job.hosts}
     for flow in job.flows:
         host = hosts.get(flow.src)

@@ -107,7 +107,7 @@ class EventLoop:
         return time.monotonic_ns() - self._start_ns
 
     def _transmit(self) -> int | None:
-        """Lets every port send; returns the earliest time of the next frame; None: only after an arrival."""
+        """Lets every port send; returns when the next frame is due; None: not before an arrival."""
         times = [port.transmit(self._now_ns()) for port in self._ports]
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 

@@ -26,7 +26,7 @@ def namespace_path(netns: str | int) -> Path:
 
 @contextmanager
 def inside(netns: str | int | None) -> Iterator[None]:
-    """Runs its block in a network namespace (None: the current one); then the thread leaves it again.
+    """Runs its block in a network namespace (None: the current one), then returns to the previous namespace.
 
     Raises:
         DeviceError: there is no such namespace, or it may not be entered.
@@ -41,7 +41,7 @@ def inside(netns: str | int | None) -> Iterator[None]:
         try:
             yield
         finally:
-            _set(current, _CURRENT)
+            _set_namespace(current, _CURRENT)
     finally:
         os.close(current)
 
@@ -52,11 +52,11 @@ def _enter(path: Path) -> None:
     except OSError as error:
         raise DeviceError(f"network namespace {path}: {error.strerror}") from error
     try:
-        _set(other, path)
+        _set_namespace(other, path)
     finally:
         os.close(other)
 
 
-def _set(descriptor: int, path: Path) -> None:
+def _set_namespace(descriptor: int, path: Path) -> None:
     if _LIBC.setns(descriptor, _CLONE_NEWNET) != 0:
         raise DeviceError(f"network namespace {path}: {os.strerror(ctypes.get_errno())}")

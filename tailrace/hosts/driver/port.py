@@ -10,7 +10,7 @@ from tailrace.hosts.driver.job import HostJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 # A port that is late by at most this catches up: it sends overdue frames back to back.
 CATCH_UP_NS = 5_000_000
@@ -20,7 +20,10 @@ _BATCH_FRAMES = 64
 
 
 class SocketPort:
-    """A NIC, its socket, and the frames in flight on the emulated link."""
+    """A NIC, its socket, and the frames in flight on the emulated link.
+
+    refused: number of times that the kernel's queue had no space for a frame.
+    """
 
     def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
         """Args: lag: counts the lateness of frames.
@@ -30,7 +33,7 @@ class SocketPort:
         """
         self.host = host
         self.nic = nic
-        self._port = port(nic)
+        self._codec = port(nic)  # parses and builds the NIC's frames, in C
         self.socket = socket
         self.refused = 0
         self._lag = lag
@@ -45,7 +48,7 @@ class SocketPort:
             frame = self.socket.receive()
             if frame is None:
                 return
-            self._port.arrive(now_ns, frame)
+            self._codec.arrive(now_ns, frame)
 
     def transmit(self, now_ns: int) -> int | None:
         """Sends the frames that are due.
@@ -73,12 +76,13 @@ class SocketPort:
             overdue = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
             start_ns = self._free_ns if overdue else now_ns
             self.nic.set_lateness(now_ns - start_ns)
-            sent = self._port.depart(now_ns)
-            if not isinstance(sent, tuple):
+            departure = self._codec.depart(now_ns)
+            if not isinstance(departure, tuple):
+                # the NIC has no frame now: `departure` is the time of the next request, or None
                 self._busy = False
-                self._next_ns = sent
+                self._next_ns = departure
                 return
-            frame, virtual_bytes = sent
+            frame, virtual_bytes = departure
             self._busy = True
             length_bytes = len(frame) + virtual_bytes
             self._free_ns = start_ns + -(-length_bytes * NS_BITS // self.host.rate_bps)

@@ -14,7 +14,7 @@ from tailrace.hosts.driver.port import SocketPort
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 _MIN_LAG_NS = 2_000_000
 _LAG_FRAMES = 5
@@ -84,8 +84,8 @@ def make_result(
     wall_ns, busy_ns: duration of the run, and processor time used in it.
     gaps: histogram of the gaps between data packets of a flow, over all hosts, as (lower edge of a bin in ns,
         count); null: not measured.
-    learned: for each NIC that stretches gaps, its threshold T, or 0 if that has not been learnt, and how
-        often it was learnt (hosts.gaps.hf2t).
+    learned: for each NIC that stretches gaps, its threshold T, or 0 if T has not been learnt, and how
+        often T was learnt (hosts.gaps.hf2t).
     unfinished: number of flows that are not complete.
     ended_by: number of the signal that ended the run, or null.
     """

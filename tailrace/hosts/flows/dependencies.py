@@ -18,21 +18,22 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
     """Checks all flows of a run.
 
     Raises:
-        ConfigError: a flow comes after a flow that does not exist or has no end at its source host, or after
-            itself via others; or two flows have the same id although there are dependencies.
+        ConfigError: a flow waits for a flow that does not exist, for a flow that its source host neither
+            sends nor receives, or, via other flows, for itself; or two flows have the same id although there
+            are dependencies.
     """
-    checked = list(flows)
-    if not any(flow.after for flow in checked):
+    all_flows = list(flows)
+    if not any(flow.after for flow in all_flows):
         return
-    if _in_order(checked):
+    if _in_order(all_flows):
         return
-    by_id = {flow.id: flow for flow in checked}
-    if len(by_id) != len(checked):
-        twice = min(number for number, count in Counter(flow.id for flow in checked).items() if count > 1)
+    by_id = {flow.id: flow for flow in all_flows}
+    if len(by_id) != len(all_flows):
+        twice = min(number for number, count in Counter(flow.id for flow in all_flows).items() if count > 1)
         raise ConfigError(f"flow {twice}: there are two flows with this id")
     waits: dict[int, int] = {}
     dependents: dict[int, list[int]] = {}
-    for flow in checked:
+    for flow in all_flows:
         earlier = set(flow.after)
         waits[flow.id] = len(earlier)
         for number in earlier:

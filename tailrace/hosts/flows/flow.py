@@ -82,15 +82,15 @@ class FlowRecord:
     packets: data packets sent, retransmissions included.
     retransmitted: retransmissions among `packets`.
     out_of_order: see hosts.nic.order.
-    ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
+    ood_max: greatest out-of-order degree, in packets, see hosts.nic.order.
     path_changes: number of times that consecutive packets took different paths, see hosts.nic.order.
     drains: number of times the flow was paused so that it might change its path.
     drained_ns: total time for which the flow was paused.
     received: data packets that arrived at the receiver, duplicates included.
     first_received: first transmissions among `received`.
-    out_of_order_raw: arrivals whose PSN was not the one that the receiver's transport expected, for any
+    out_of_order_raw: arrivals whose PSN was not the PSN that the receiver's transport expected, for any
         reason, losses and retransmissions included (Flowcut §III-C2, Spritz Fig. 6).
-    overtaken: first transmissions that arrived after a later one; 0 if the order is kept.
+    overtaken: first transmissions that arrived after a later packet; 0 if the order is kept.
     timeouts: number of retransmission timeouts.
     ce_marked: data packets that arrived with an ECN mark (CE).
     trimmed: data packets that arrived without their payload; not counted in `received`.

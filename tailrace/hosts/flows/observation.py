@@ -15,7 +15,9 @@ import msgspec
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 NO_TAG: Final = -1
-"""In place of a path tag (hosts.nic.order), if no packet has arrived."""
+"""The path tag if no packet has arrived. A path tag is a number in a packet that differs between paths
+(hosts.nic.order).
+"""
 
 
 class SenderObservation(msgspec.Struct, frozen=True, gc=False):
@@ -34,8 +36,8 @@ class SenderObservation(msgspec.Struct, frozen=True, gc=False):
     nacks: NACKs received for trimmed packets.
     explored, reused, blocked: counters of the NIC algorithm that chooses paths, see `hosts.steering.base`.
     stretched, stretched_ns, natural: counters of gaps between packets, see `hosts.gaps.hf2t.Shaper`.
-    rtts_from_ns: if the NIC does Flowcut, NIC ACKs of packets sent before this time give no RTT sample,
-        because these packets took an earlier path; otherwise 0.
+    rtts_from_ns: if the NIC does Flowcut, the end of the last drain: NIC ACKs (hosts.nic.nic_acks) of packets
+        sent before this time give no RTT sample; otherwise 0.
     """
 
     flow: FlowSpec

@@ -31,13 +31,13 @@ from typing import Final
 
 from tailrace.hosts.gaps.histogram import PERMYRIAD, GapHistogram
 from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 UNKNOWN: Final = 0  # T is not learnt yet
 GO: Final = 0  # a packet may be sent now
-_SHIFT_FACTOR: Final = 2
-_SHIFT_WINDOWS: Final = 2
-_LEAST_CHANGE: Final = 16
+_DISAGREEMENT_FACTOR: Final = 2
+_DISAGREEING_WINDOWS: Final = 2
+_LEAST_CHANGE_DIVISOR: Final = 16
 
 
 class Learner:
@@ -94,16 +94,16 @@ class Learner:
         if gap_ns >= self.t_ns:
             self._above += 1
         if gaps.count >= self._train_gaps:
-            self._close()
+            self._close_window()
 
-    def _close(self) -> None:
+    def _close_window(self) -> None:
         """Handles the end of a window."""
         percentile_ns = max(1, self._gaps.quantile_ns(self._permyriad))
         if self.t_ns == UNKNOWN:
             self._learn(percentile_ns)
         elif self._disagrees(percentile_ns):
             self._disagreed += 1
-            if self._disagreed >= _SHIFT_WINDOWS:
+            if self._disagreed >= _DISAGREEING_WINDOWS:
                 self._learn(percentile_ns)
         else:
             self._disagreed = 0
@@ -112,9 +112,12 @@ class Learner:
 
     def _disagrees(self, percentile_ns: int) -> bool:
         above = self._above * PERMYRIAD
-        if above > _SHIFT_FACTOR * self._tail:
+        if above > _DISAGREEMENT_FACTOR * self._tail:
             return True
-        return above * _SHIFT_FACTOR < self._tail and (self.t_ns - percentile_ns) * _LEAST_CHANGE > self.t_ns
+        return (
+            above * _DISAGREEMENT_FACTOR < self._tail
+            and (self.t_ns - percentile_ns) * _LEAST_CHANGE_DIVISOR > self.t_ns
+        )
 
     def _learn(self, t_ns: int) -> None:
         self.t_ns = t_ns

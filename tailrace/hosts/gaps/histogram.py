@@ -43,7 +43,7 @@ def bin_of(gap_ns: int) -> int:
     bits = gap_ns.bit_length()
     if bits <= _EXACT_BITS:
         return gap_ns
-    shift = bits - _EXACT_BITS
+    shift = bits - _EXACT_BITS  # `gap_ns >> shift` is from 2^7 to 2^8 - 1
     return (shift << _FRACTION_BITS) + (gap_ns >> shift)
 
 

@@ -31,15 +31,18 @@ class Dependents:
             self._open[flow.id] = len(waits)
 
     def complete(self, number: int) -> list[FlowSpec]:
-        """Handles a complete flow of this NIC; returns the flows that may start now."""
+        """Handles the completion of the flow with the id `number`; returns the flows that may start now."""
         waiting = self._waiting.pop(number, None)
         if waiting is None:
             return []
         return [
-            flow for flow in (waiting if isinstance(waiting, list) else [waiting]) if self._may_start(flow.id)
+            flow
+            for flow in (waiting if isinstance(waiting, list) else [waiting])
+            if self._count_down(flow.id)
         ]
 
-    def _may_start(self, number: int) -> bool:
+    def _count_down(self, number: int) -> bool:
+        """Counts one complete flow for a waiting flow; returns whether that flow may start."""
         still_open = self._open.get(number, 1) - 1
         if still_open:
             self._open[number] = still_open

@@ -89,7 +89,7 @@ class Nic:
         self._gateway_mac = gateway_mac
         self._rng = rng
         self._steerings = SteeringFactory(config, paths, rng)
-        self._min_rtt: MinRtt | None = min_rtt_of(config)
+        self._min_rtt: MinRtt | None = min_rtt_of(config)  # None: no Flowcut on the NIC
         uses_gaps = config.hf2t is not None or config.measure_gaps
         self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if uses_gaps else None
         self._pfc = PfcState(config.link_rate_bps)
@@ -98,12 +98,12 @@ class Nic:
         self._control_until_ns = 0  # PFC pauses control and data until these times
         self._data_until_ns = 0
         self._queue_pairs = QueuePairs()
-        # by peer (address and queue pair): a flow before its start, while it is active, or after its end
+        # by peer (address << QPN_BITS | queue pair): a flow before its start, while active, or after its end
         self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
         self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
-        # by destination and original source port: peers of active flows; with Flowcut on the NIC, of all
+        # by destination and original source port: peers of active flows; of all flows if the NIC does Flowcut
         self._by_port: dict[int, list[int]] = {}
-        self._unfinished = 0
+        self._unfinished = 0  # ends of flows here that are not complete, and that are complete
         self._finished = 0
         self._dependents = Dependents()
         self._control: deque[Packet] = deque()
@@ -200,7 +200,7 @@ class Nic:
             if not peers:
                 del self._by_port[port]
 
-    def _receive(self, peer: int) -> FlowReceiver | None:
+    def _receiver_of(self, peer: int) -> FlowReceiver | None:
         """The destination of the flow of an arriving packet, created if necessary; None: no such flow."""
         state = self._receivers.get(peer)
         if state is None or isinstance(state, FlowReceiver):
@@ -224,15 +224,19 @@ class Nic:
             return  # the receiver is already being removed
         self._receivers[peer] = receiver.observation()
         if self._control:
-            # templates of its last responses may still be needed
+            # the port in C may still need the templates of the last responses
             self._queue_pairs.drop_after(receiver, self._control_sent + len(self._control))
         else:
             self._queue_pairs.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
-        """Headers of the packets of a template, and the bytes between headers and payload of a first packet.
+        """A template, from which the port in C builds the packets of a kind of one queue pair.
 
-        A template is of any kind but RAW (codec.calls).
+        Args:
+            template_id: the queue pair's handle and the kind, any but RAW (codec.calls).
+
+        Returns:
+            The packets' headers, and the bytes between headers and payload of a flow's first packet.
 
         Raises:
             IndexError: the queue pair of the template has been removed.
@@ -257,7 +261,7 @@ class Nic:
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
         """Handles a data packet; ticks: timestamp in its Flowcut shim (codec.layers.nic_shim), or NO_SHIM."""
         self._now_ns = now_ns
-        receiver = self._receive(peer)
+        receiver = self._receiver_of(peer)
         if receiver is None:
             self.counters["unexpected"] += 1
             return
@@ -273,7 +277,7 @@ class Nic:
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
         """Handles a trimmed packet: a data packet whose payload a full queue has removed (Spritz §II-B)."""
         self._now_ns = now_ns
-        receiver = self._receive(peer)
+        receiver = self._receiver_of(peer)
         if receiver is None:
             self.counters["unexpected"] += 1
             return
@@ -312,7 +316,7 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
-        """Handles a NIC ACK (Flowcut §II-D)."""
+        """Handles a NIC ACK (Flowcut §II-D). flow, count: see codec.calls; ticks: see hosts.nic.nic_acks."""
         self._now_ns = now_ns
         peers = self._by_port.get(flow)
         sender = None if peers is None else self._senders.get(peers[0])
@@ -353,7 +357,7 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
-        """Handles a PFC frame; quanta: by priority, NO_QUANTA for a priority that it does not enable."""
+        """Handles a PFC frame; quanta: by priority, NO_QUANTA for priorities that are not enabled."""
         self._now_ns = now_ns
         self._pfc.on_pfc(now_ns, quanta)
         self._control_until_ns = self._pfc.until_ns(self._control_priority)
@@ -401,7 +405,7 @@ class Nic:
         return next_ns if next_ns > now_ns else now_ns + 1
 
     def set_lateness(self, late_ns: int) -> None:
-        """Sets how long the link has been free at the next `next_packet`; gaps end when it became free."""
+        """Sets how long before the next call of `next_packet` the link became free; gaps end at that time."""
         if self._time_gaps is not None:
             self._time_gaps.late_ns = late_ns
 

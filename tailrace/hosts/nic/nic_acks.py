@@ -86,6 +86,7 @@ class NicAcks:
 
     def _send(self, now_ns: int) -> None:
         ticks = self._ticks
+        # the delay of the ACK is added to the timestamp, so that it is not part of the RTT
         if now_ns > self._arrived_ns:
             ticks = ticks + now_ns - self._arrived_ns & TICKS_MASK
         self._control.append((self._template_id, self._bytes << COUNT_SHIFT | self._hops, ticks))

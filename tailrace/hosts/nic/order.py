@@ -20,7 +20,7 @@ order delivers them in that order, with gaps where packets were lost.
 
 Without loss, "out of order" is exactly the number of arrivals with expected PSN ≠ received PSN. With loss
 but no reordering it is 0. The receiver also counts arrivals as its transport handles them, losses and
-retransmissions included (`hosts.nic.receiver`): out of order "raw", and out of sequence.
+retransmissions included (`hosts.nic.receiver`): `out_of_order_raw` and `out_of_sequence`.
 """
 
 from __future__ import annotations
@@ -152,17 +152,17 @@ class OrderObserver:
     def _put_between(self, index: int, tag: int) -> None:
         """Inserts a delayed packet, and corrects the number of path changes."""
         numbers, tags = self._numbers, self._tags
-        at = bisect_left(numbers, index)
-        if not numbers or (at == 0 and not self._from_first):
+        position = bisect_left(numbers, index)
+        if not numbers or (position == 0 and not self._from_first):
             return
-        after = tags[at]
+        after = tags[position]
         changes = 1 if tag != after else 0
-        if at > 0:
-            before = tags[at - 1]
+        if position > 0:
+            before = tags[position - 1]
             changes += (1 if before != tag else 0) - (1 if before != after else 0)
         self.path_changes += changes
-        numbers.insert(at, index)
-        tags.insert(at, tag)
+        numbers.insert(position, index)
+        tags.insert(position, tag)
 
     def _open_gap(self, end: int) -> None:
         """Records the packets between the highest arrival and the new arrival `end` as missing."""

@@ -72,7 +72,7 @@ class FlowPauseState:
             self._credit_bytes -= frame_bytes
 
     def on_time(self, now_ns: int) -> None:
-        """Resumes after a pause whose XON never came."""
+        """Ends a pause whose XON has not arrived before the timeout."""
         if now_ns >= self.deadline_ns:
             self.timeouts += 1
             self._resume(now_ns)

@@ -30,4 +30,4 @@ class QueuePair(ABC):
 
     @abstractmethod
     def template(self, kind: int) -> tuple[bytes, bytes]:
-        """Headers of packets of this kind, and the bytes between them and a first packet's payload."""
+        """Headers of packets of this kind, and the bytes between headers and payload of the first packet."""

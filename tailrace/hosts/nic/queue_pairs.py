@@ -20,7 +20,7 @@ class QueuePairs:
     def __init__(self) -> None:
         """There are no queue pairs yet."""
         self._slots: list[QueuePair | None] = []
-        self._free: list[int] = []  # last handles of the free slots
+        self._free: list[int] = []  # the last handle of each free slot
         # queue pairs to be removed, oldest first, with the number of responses that the NIC sends before that
         self._leaving: deque[tuple[int, QueuePair]] = deque()
 

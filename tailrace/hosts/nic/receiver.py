@@ -153,14 +153,15 @@ class FlowReceiver(QueuePair):
                 now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
             )
         if transport.uniform_marks and transport.ack_delayed and data_fields >> CE_SHIFT & 1 != self._marked:
+            # the packets of the delayed ACK have another mark, so the ACK is sent without this packet
             self._respond(transport.release())
         self._observe(index, expected, data_fields)
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
         self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
-        received = transport.received
+        received_before = transport.received
         response = transport.on_data(now_ns, index, ackreq)
-        if transport.received != received:
+        if transport.received != received_before:
             self._bytes += data_fields & PAYLOAD_MASK
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
@@ -241,6 +242,7 @@ class FlowReceiver(QueuePair):
         elif self._reports_arrival:
             psn, aeth = message.psn(expected - 1), _ACK_AETH | message.psn(self._transport.arrived)
         else:
+            # the MSN field is the number of complete messages
             psn, aeth = message.psn(expected - 1), _ACK_AETH | (1 if self.end_ns != _NO_TIME else 0)
         psn_fields = psn | self._sport << SPORT_SHIFT
         if self._marked:

@@ -59,7 +59,7 @@ from tailrace.hosts.transport.base import NOTHING
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
 from tailrace.hosts.transport.dctcp import DctcpSender
 from tailrace.hosts.transport.tcp.transport import TcpSender
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 _NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
 _TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
@@ -138,7 +138,7 @@ class FlowSender(QueuePair):
         self._asks_always = config.ack_every == 1
         # the transport dcqcn applies config.flow_rate_bps itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
-        self._pace_ns = 0
+        self._pace_ns = 0  # earliest time of the next frame; 0: no timer is set
         self._time_gaps = time_gaps
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
@@ -159,7 +159,7 @@ class FlowSender(QueuePair):
         return self.transport.done
 
     def template(self, kind: int) -> tuple[bytes, bytes]:
-        """Headers of data packets, and the RETH of the first one."""
+        """Headers of data packets, and the RETH of the first packet."""
         assert kind in (DATA, PAYLOAD)
         flow = self.flow
         headers = data_headers(
@@ -248,13 +248,14 @@ class FlowSender(QueuePair):
         self._pace_ns = ready_ns if ready_ns > now_ns else 0
 
     def on_ack(self, now_ns: int, psn_fields: int, aeth: int) -> None:
-        """Handles an ACK, NAK or NACK of this flow; invalid ones are ignored."""
+        """Handles an ACK, a NAK (missing packet) or a NACK (trimmed packet); ignores invalid responses."""
         transport, message = self.transport, self._message
         syndrome = aeth >> SYNDROME_SHIFT
         sport = psn_fields >> SPORT_SHIFT & PORT_MASK
         nak = syndrome == _NAK_SYNDROME
         index = message.index(psn_fields & PSN_MASK, transport.acked)
         arrived = message.index(aeth & MSN_MASK, index)
+        # a NAK contains the PSN of the expected packet, other responses that of the packet before
         expected = index if nak else index + 1
         if syndrome == _TRIMMED_SYNDROME:
             self._nacks += 1

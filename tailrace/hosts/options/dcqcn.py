@@ -34,7 +34,7 @@ class DcqcnConfig(RangeChecked):
       at any rate (as in the simulations of HPCC, SIGCOMM 2019). Times and the counter do not scale.
     * The paper gives no value for hyper increase. Here it is ten times the additive step, as in 802.1Qau,
       whose state machine the paper adopts.
-    * least_bps is the default of 802.1Qau.
+    * The default of least_bps is that of 802.1Qau.
 
     alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30.
     """
@@ -101,7 +101,7 @@ class DcqcnConfig(RangeChecked):
 
 @dataclass(frozen=True, slots=True)
 class HermesNicConfig:
-    """Hermes at the sender (Zhang et al., SIGCOMM 2017): how it classifies paths, and when a flow leaves one.
+    """Hermes at the sender (Zhang et al., SIGCOMM 2017): how it classifies paths, when flows change paths.
 
     Its authors recommend: T_ECN 40 %; T_RTT_low 20-40 us above the base RTT; T_RTT_high 1.5 times the delay
     of one hop above the base RTT; Delta_RTT the delay of one hop; Delta_ECN 3-10 %; R 20-40 % of the link's

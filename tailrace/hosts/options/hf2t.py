@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of HF2T on a NIC: which gaps between packets it stretches, and how far (HF2T §4).
 
-T is the threshold for gaps: a NIC stretches gaps of at least T * alpha (hosts.gaps.hf2t).
+T is the threshold for gaps: a NIC stretches gaps of at least T * alpha, where alpha is that of eq. 1
+(hosts.gaps.hf2t).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ TAIL_GAPS = 100
 """The number of gaps that are T or longer, in the sample from which T is learnt.
 
 With 100 such gaps, the share beyond a quantile of a random sample has a relative standard error of
-1/sqrt(100), a tenth. A NIC learns again only at a factor of 2. Gaps are not a random sample: rates rise and
-fall with congestion, with DCQCN every 55 us. But at 100 Gb/s a NIC has 10000 gaps in about 1 ms, during which
-rates rise and fall many times.
+1/sqrt(100), a tenth. A NIC learns T again only if the share of longer gaps has changed by a factor of 2. Gaps
+are not a random sample: rates rise and fall with congestion, for example every 55 us with DCQCN. But at
+100 Gb/s a NIC has 10000 gaps in about 1 ms, during which rates rise and fall many times.
 """
 
 _PERCENTILE = keys.integer("percentile", "percentile in 1/10000", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)

@@ -45,6 +45,8 @@ _RTTS = keys.number("rtts", "normalised round-trip time", least=1)
 class FlowcutNicConfig(RangeChecked):
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
+    To drain a flow is to pause it until none of its packets is in flight, so that its path can change.
+
     rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1 recommends 3 to 5).
     growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
     alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
@@ -109,8 +111,8 @@ class SteeringConfig:
         path, 0 or more.
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
     buffer: number of good paths that scout and spray remember, 1 or more.
-    timer_ns: time after which a changed weight of a path is reset to that of eq. 1: the weight of a path
-        blocked by a timeout, or of path 0 after a bias.
+    timer_ns: time after which a changed weight of a path is reset to that of Spritz eq. 1: the weight of a
+        path blocked by a timeout, or of path 0 after a bias.
     keep_ns: with scout and spray a new flow begins with the paths' state of the last flow from this NIC to
         the same host, if that flow ended at most this time ago; 0: never.
     min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice its weight of eq. 1.
@@ -167,8 +169,8 @@ class NicConfig:
     virtual_payload: frames carry headers and the length of the payload, but no payload bytes.
     ecn: data packets are sent as ECT(0).
     data_priority, control_priority: PFC priorities of data and of control packets.
-    bitmap_packets: packets beyond the expected one that a receiver (not with gbn or dcqcn) can store.
-    reorder_packets: sr and mp-rdma regard a packet as lost when the packet this many later has arrived.
+    bitmap_packets: packets beyond the expected packet that a receiver (not with gbn or dcqcn) can store.
+    reorder_packets: sr and mp-rdma regard a packet as lost once a packet at least this many later arrives.
     first_psn: PSN of a flow's first packet.
     flowcut_nic: Flowcut on the NIC; None: the NIC does not change paths.
     mp_rdma: settings of the transport mp-rdma.

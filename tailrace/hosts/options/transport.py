@@ -11,11 +11,11 @@ from tailrace.spec.registry import Registry
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """A transport as a spec gives it, before scaling to the run's time scale.
+    """The settings of a transport in a spec. Times are at full speed, even if a real-time run is slower.
 
     about: one line that describes the transport.
     windowless: the transport limits flows by other means, so by default they have no window.
-    in_order: receivers discard packets beyond the expected one.
+    in_order: receivers discard packets beyond the expected packet.
     chooses_paths: the transport chooses source ports itself, so steering and Flowcut on the NIC must not.
     acks_each: receivers acknowledge each packet, so `ack_every` must be 1.
     """
@@ -36,7 +36,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The values of NicConfig's fields, except `transport`; a plug-in's keys are in `parameters`."""
+        """The NicConfig fields that the keys determine; by default the field `parameters` with all keys."""
         parameters = msgspec.to_builtins(self)
         return {"parameters": parameters} if parameters else {}
 

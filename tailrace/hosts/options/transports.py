@@ -45,7 +45,7 @@ _BACKOFF = "maximum number of times that the timeout doubles without progress"
 
 
 class BuiltInTransport(Transport, frozen=True, kw_only=True):
-    """A transport whose fields are fields of NicConfig; None: the value depends on network and scheme."""
+    """A transport whose fields are fields of NicConfig; None: network and scheme determine the value."""
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""

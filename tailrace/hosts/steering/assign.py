@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the steering of a flow when the flow starts, and may keep it for a later flow (Spritz §IV).
 
-A flow's steering is the object that chooses its paths. With Scout and Spray its state can be kept between
-connections, until it becomes stale (§IV, Connection Established): the next flow to the same host reuses the
+A flow's steering is the object that chooses its paths. With Scout and Spray this object can be kept between
+connections, until its state is stale (§IV, Connection Established): the next flow to the same host reuses the
 steering of a flow that ended at most `keep_ns` ago.
 """
 
@@ -85,10 +85,10 @@ class SteeringFactory:
         return algorithm
 
     def start(self, now_ns: int, flow: FlowSpec, flow_hash: int) -> Steering | None:
-        """The steering of a flow that starts now; None: it is not steered.
+        """The steering of a flow that starts now; None: the flow is not steered.
 
         Args:
-            flow_hash: hash of its 5-tuple.
+            flow_hash: hash of the flow's 5-tuple.
 
         Raises:
             ConfigError: as in `algorithm`, or raised by the endpoint table.
@@ -127,9 +127,9 @@ class SteeringFactory:
             del self._kept[key]  # so that it is re-inserted at the end
         self._kept[key] = (now_ns, steering)
         stale: list[str] = []
-        for other, (ended_ns, _) in self._kept.items():
+        for kept_key, (ended_ns, _) in self._kept.items():
             if now_ns - ended_ns <= self._keep_ns:
                 break
-            stale.append(other)
-        for other in stale:
-            del self._kept[other]
+            stale.append(kept_key)
+        for kept_key in stale:
+            del self._kept[kept_key]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flicr: a flow keeps its path until the path is congested, then draws another one (Spritz §V-A).
+"""Flicr: a flow keeps its path until the path is congested, then draws another path (Spritz §V-A).
 
 The paper uses Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
 that few packets are reordered, but they react to congestion. Assumptions:
@@ -35,7 +35,7 @@ class Flicr(Steering):
         "_epoch_ns",
         "_evs",
         "_last_sent_ns",
-        "_mark",
+        "_marked_share",
         "_rng",
         "_weights",
         "ev",
@@ -44,7 +44,7 @@ class Flicr(Steering):
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: paths of the flow.
-        flow_hash: hash of its 5-tuple; not used.
+        flow_hash: hash of the flow's 5-tuple; not used.
         rng: draws paths.
         """
         super().__init__(paths)
@@ -52,7 +52,7 @@ class Flicr(Steering):
         self._evs: tuple[int, ...] = paths.evs
         self._weights = Weights(paths.weights)
         self._epoch_ns: int = config.epoch_ns
-        self._mark: float = config.marked_share
+        self._marked_share: float = config.marked_share
         self._epoch_ends_ns = 0
         self._last_sent_ns = 0
         self._answered = 0  # packets of this epoch with an ACK or NACK
@@ -60,7 +60,7 @@ class Flicr(Steering):
         self.ev = 0
 
     def next_ev(self, now_ns: int) -> int:
-        """The current path, or another one if a flowlet begins."""
+        """The EV of the current path; draws a path if there is none, or if a flowlet begins."""
         if self.ev == 0 or now_ns - self._last_sent_ns > self._epoch_ns:
             self._draw(now_ns)
         else:
@@ -79,7 +79,7 @@ class Flicr(Steering):
         if feedback != ACK:
             self._congested += 1
         if now_ns >= self._epoch_ends_ns:
-            if self._congested > self._mark * self._answered:
+            if self._congested > self._marked_share * self._answered:
                 self.ev = 0
             else:
                 self._begin_epoch(now_ns)

@@ -16,7 +16,7 @@ class FlowEcmp(Steering):
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: paths of the flow.
-        flow_hash: hash of its 5-tuple.
+        flow_hash: hash of the flow's 5-tuple.
         rng: not used.
         """
         super().__init__(paths)

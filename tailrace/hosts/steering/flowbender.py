@@ -41,7 +41,7 @@ class FlowBender(Steering):
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
         """Args:
         paths: source ports of the flow; switches choose the path of each by a hash.
-        flow_hash: hash of its 5-tuple, which chooses the first port.
+        flow_hash: hash of the flow's 5-tuple, which chooses the first port.
         rng: draws later ports.
         """
         super().__init__(paths)

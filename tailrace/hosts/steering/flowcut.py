@@ -58,7 +58,7 @@ class MinRtt:
         return max(1, data_bytes // full_bytes)
 
     def normalise(self, rtt_ns: int, frame_bytes: int, hops: int) -> float:
-        """An RTT divided by the smallest possible one: 1 or more."""
+        """An RTT divided by the smallest possible RTT: 1 or more."""
         transmission_ns = frame_bytes * hops * self._ns_per_byte
         # at least 1, because this is a divisor below, and could be 0 if `ns_per_byte` is too large
         remaining_ns = max(1.0, rtt_ns - transmission_ns)
@@ -77,7 +77,13 @@ class MinRtt:
 
 
 class FlowcutSender:
-    """Flowcut of one flow, at its source."""
+    """Flowcut of one flow, at its source.
+
+    wire_sport: the current source port.
+    drains: number of drains; drained_ns: total duration of the drains that have ended.
+    reroutes: number of changes of the source port.
+    timeouts: number of drains that ended by their timeout.
+    """
 
     def __init__(
         self,
@@ -113,13 +119,13 @@ class FlowcutSender:
         self.timeouts = 0
         self._drain_since_ns: int | None = None
         self._last_sent_ns = 0
-        # NIC ACKs of packets sent before these times do not change the bytes in flight (which were set to 0
-        # at the first time) or the averages (since the packets took another path)
+        # when the bytes in flight were set to 0: NIC ACKs of earlier packets do not change them
         self._counted_from_ns = 0
+        # when the last drain ended: NIC ACKs of earlier packets do not change the averages
         self.sampled_from_ns = 0
         self._average = 1.0
         self._growth = 0.0
-        self._previous: float | None = None
+        self._previous_rtt: float | None = None
 
     @property
     def draining(self) -> bool:
@@ -135,8 +141,8 @@ class FlowcutSender:
         """Handles a NIC ACK of this flow.
 
         Args:
-            data_bytes: total length of the data frames that it acknowledges.
-            hops: number of switches that they crossed.
+            data_bytes: total length of the data frames that the NIC ACK acknowledges.
+            hops: number of switches that these frames crossed.
             ticks: the sending time of the last frame plus the delay of the NIC ACK, in ns modulo 2^32.
             left: number of packets of the flow that have not been sent yet.
         """
@@ -186,15 +192,17 @@ class FlowcutSender:
     def _sample(self, rtt: float, packets: int) -> None:
         """Updates both averages of Flowcut §II-B; the first sample of a path becomes the average.
 
-        Args: packets: number of packets of the sample.
+        Args:
+            rtt: normalised RTT.
+            packets: number of packets of the sample.
         """
         alpha = self._alpha
-        if self._previous is None:
+        if self._previous_rtt is None:
             self._average = rtt
         else:
             self._average = alpha * rtt + (1 - alpha) * self._average
-            self._growth = alpha * (rtt - self._previous) / packets + (1 - alpha) * self._growth
-        self._previous = rtt
+            self._growth = alpha * (rtt - self._previous_rtt) / packets + (1 - alpha) * self._growth
+        self._previous_rtt = rtt
 
     def _congested(self) -> bool:
         growth_threshold = self._growth_threshold
@@ -222,4 +230,4 @@ class FlowcutSender:
         self.sampled_from_ns = now_ns
         self._average = 1.0
         self._growth = 0.0
-        self._previous = None
+        self._previous_rtt = None

@@ -15,8 +15,9 @@ flow:
 
 `hosts.steering.hermes_paths` decides which paths are good, grey, congested or failed.
 
-Assumptions where the description leaves a choice: among equal paths one is drawn at random. If all paths have
-failed, any of them is drawn. Bytes are those of frames, from Ethernet to ICRC, retransmissions included.
+Assumptions where the description leaves a choice: a path is drawn at random among equal paths. If all
+paths have failed, any path is drawn. Bytes are those of frames, from Ethernet to ICRC, including
+retransmissions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.steering.base import TIMEOUT, Steering
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 _NO_PATH = -1
 

@@ -72,7 +72,7 @@ class RateMeter:
             if periods >= _METER_MOST:
                 self._bytes = 0
             for _ in range(periods if self._bytes else 0):
-                self._bytes -= -(-self._bytes >> _METER_SHIFT)
+                self._bytes -= -(-self._bytes >> _METER_SHIFT)  # rounded up, so that 0 is reached
         return self._bytes
 
 

@@ -19,7 +19,7 @@ class Ops(Steering):
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: paths of the flow.
-        flow_hash: hash of its 5-tuple; not used.
+        flow_hash: hash of the flow's 5-tuple; not used.
         rng: draws paths.
         """
         super().__init__(paths)

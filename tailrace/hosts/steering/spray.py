@@ -17,7 +17,7 @@ class Spray(Spritz):
 
     def _learn(self, now_ns: int, feedback: int, ev: int) -> None:
         if feedback == ACK:
-            if len(self.buffer_paths) < self._buffer and self._find(ev) >= 0:
+            if len(self.buffer_paths) < self._most_good and self._find(ev) >= 0:
                 self.buffer_paths.append(ev)
         elif feedback == TIMEOUT:
             i = self._find(ev)

@@ -7,12 +7,12 @@
 
 Assumptions where the description leaves a choice:
 
-* ecn_rate is a moving average over the flow's acknowledgments: 1 for each marked packet, 0 for each other.
+* ecn_rate is a moving average over the flow's acknowledgments: 1 for marked packets, 0 for unmarked packets.
 * The timer has the same length for all paths. It restarts with each change of a path's weight, so that no
   weight is restored early. The bias to path 0 ends with the same timer, and restarts while marks continue.
 * min_bias_factor, which the paper does not specify, is MIN_BIAS times the weight of eq. 1. A strong bias
-  overloads minimal paths that are already the bottleneck: with the sum of all weights, adversarial traffic on
-  1056 hosts loses three times as many packets, and p99 is a sixth longer.
+  overloads minimal paths that are already the bottleneck: if min_bias_factor is the sum of all weights,
+  adversarial traffic on 1056 hosts loses three times as many packets, and the p99 FCT is a sixth longer.
 * DEVIATION: a bias does not unblock path 0. The algorithms, taken literally, would send half of a flow to a
   failed minimal path while all other paths are congested.
 * If every path is blocked, paths are drawn by their weights of eq. 1.
@@ -39,18 +39,18 @@ class Spritz(Steering):
 
     paths: EVs of the flow's paths.
     w: the weights of these paths.
-    buffer_paths: EVs of good paths, the next one first.
+    buffer_paths: EVs of good paths, the next path first.
     packet_count: packets since a path was last drawn because of explore_threshold.
     ecn_rate: share of marked acknowledgments, a moving average.
     """
 
     __slots__ = (
         "_bias",
-        "_buffer",
         "_changed",
         "_ecn_gain",
         "_ecn_limit",
         "_index",
+        "_most_good",
         "_restore_ns",
         "_rng",
         "_timer_ns",
@@ -65,12 +65,12 @@ class Spritz(Steering):
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: paths of the flow.
-        flow_hash: hash of its 5-tuple; not used.
+        flow_hash: hash of the flow's 5-tuple; not used.
         rng: draws paths.
         """
         super().__init__(paths)
         self._rng = rng
-        self._buffer: int = config.buffer
+        self._most_good: int = config.buffer  # maximum length of `buffer_paths`
         self._timer_ns: int = config.timer_ns
         self._bias: float = config.min_bias_factor
         self._ecn_gain: float = config.ecn_gain

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-# The integer for the largest of the initial weights; others are exact to a millionth of it.
+# The integer for the largest initial weight; the other integers are exact to a millionth of this weight.
 UNIT: Final = 1 << 20
 
 

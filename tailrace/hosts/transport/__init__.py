@@ -32,7 +32,7 @@ ENDS: dict[str, tuple[MakeSender, MakeReceiver]] = {
     Dcqcn.name: (_without_rng(DcqcnSender), GoBackNReceiver),
     Tcp.name: (_without_rng(TcpSender), TcpReceiver),
 }
-"""Sender and receiver by transport; hosts.extend adds those of plug-ins."""
+"""Sender and receiver by transport; hosts.extend adds the transports of plug-ins."""
 
 
 def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random) -> Sender:
@@ -47,7 +47,7 @@ def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random)
 
 
 def make_receiver(packets: int, config: NicConfig) -> Receiver:
-    """The receiving side of a flow; packets: its length, 1 or more."""
+    """The receiving side of a flow; packets: the flow's length in packets, 1 or more."""
     return ENDS[config.transport][1](packets, config)
 
 

@@ -2,7 +2,8 @@
 """Base classes of all transports: a window of packets, cumulative acknowledgments, and a timeout.
 
 Packets of a flow have indices from 0, without wrapping; the NIC converts indices to PSNs and back.
-Plug-ins' transports subclass the classes that allow interpreted subclasses.
+mypyc compiles this module; plug-ins' transports are interpreted, and may subclass only the classes for which
+`allow_interpreted_subclasses` is True.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tailrace.hosts.options.nic import NicConfig
 
 NOTHING: Final = -1  # no packet
 
-# Responses of a receiver.
+# Responses of a receiver; TRIMMED is sent as a NACK.
 SILENCE: Final = 0  # no response now
 ACK: Final = 1  # all packets before `expected` have arrived
 NAK: Final = 2  # packet `expected` is missing
@@ -39,7 +40,7 @@ class Sender(ABC):
     __slots__ = (
         "_ack_every",
         "_backoff",
-        "_rto_backoff",
+        "_most_backoff",
         "_rto_ns",
         "_window_packets",
         "acked",
@@ -58,8 +59,8 @@ class Sender(ABC):
         self._window_packets: int = config.window_packets
         self._ack_every: int = config.ack_every
         self._rto_ns: int = config.rto_ns + config.held_ns  # includes the ACK delay, as in RFC 9002 §6.2.1
-        self._rto_backoff: int = config.rto_backoff
-        self._backoff = 0
+        self._most_backoff: int = config.rto_backoff
+        self._backoff = 0  # number of times that the timeout has doubled, at most `_most_backoff`
         self.packets = packets
         self.acked = 0
         self.fresh = 0
@@ -82,11 +83,11 @@ class Sender(ABC):
 
     @abstractmethod
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """Handles a response; stale and invalid ones are ignored.
+        """Handles a response; stale and invalid responses are ignored.
 
         Args:
             nak: whether packet `expected` is missing at the receiver.
-            expected: all packets before this one have arrived.
+            expected: all packets before this packet have arrived.
             arrived: the packet that caused the response, if the response is a NAK or the receiver reports
                 arrivals; otherwise without meaning.
             sport: source port of the packet that caused the response.
@@ -95,7 +96,7 @@ class Sender(ABC):
 
     @abstractmethod
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
-        """Handles a NACK: packet `arrived` was trimmed; other arguments as in `on_ack`."""
+        """Handles a NACK (response TRIMMED): packet `arrived` was trimmed; other arguments as in `on_ack`."""
 
     @abstractmethod
     def on_time(self, now_ns: int) -> None:
@@ -109,7 +110,8 @@ class Sender(ABC):
     def asks_at(self, index: int) -> bool:
         """Whether packet `index`, which `peek` returned, requests an ACK.
 
-        True if the window closes after it, and the receiver might delay the ACKs of all outstanding packets.
+        True if the window closes after this packet, and the receiver might delay the ACKs of all outstanding
+        packets.
         """
         outstanding = max(self.fresh, index + 1) - self.acked
         return outstanding < self._ack_every and not self.window_open_after(index)
@@ -174,7 +176,7 @@ class OneTimerSender(Sender):
         """Handles the timeout, if it has expired."""
         if now_ns >= self.deadline_ns:
             self.timeouts += 1
-            self._backoff = min(self._backoff + 1, self._rto_backoff)
+            self._backoff = min(self._backoff + 1, self._most_backoff)
             self.deadline_ns = NEVER
             self._on_timeout()
 
@@ -191,8 +193,8 @@ class Receiver(ABC):
     received: number of packets accepted, without duplicates.
     deadline_ns: when `on_time` must be called.
     reports_arrival: whether the MSN field of an ACK contains the PSN of the packet that caused the ACK.
-    uniform_marks: whether either all or none of the packets of an ACK were marked. If so, the NIC sends a
-        delayed ACK when a packet with a different mark, or a trimmed packet, arrives.
+    uniform_marks: whether the packets of one ACK must all have an ECN mark, or none. If so, the NIC sends a
+        delayed ACK early, before it handles a packet with a different mark or a trimmed packet.
     """
 
     __slots__ = (
@@ -263,7 +265,7 @@ class Receiver(ABC):
 
     @abstractmethod
     def _beyond(self) -> int:
-        """Handles a packet beyond the expected one; returns the response to send at once."""
+        """Handles a packet beyond the expected packet; returns the response to send at once."""
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         """Returns the ACK of a packet in order, or SILENCE if the ACK is delayed."""

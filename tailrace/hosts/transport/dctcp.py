@@ -8,10 +8,10 @@
   port of the last of these packets and their common mark; it is sent early if a packet with a different mark
   arrives (RFC 8257 §3.2). The window changes once for each packet, at the first ACK that covers the packet.
   The steering, which chooses source ports, receives the port of each ACK.
-* Packets beyond the expected one, duplicates, trimmed packets and the end of the flow are always acknowledged
-  at once. An ACK contains only one PSN beyond the expected PSN, so with a shared ACK other packets would
-  still count as in flight.
-* A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has its timer.
+* Packets beyond the expected packet, duplicates, trimmed packets and the end of the flow are always
+  acknowledged at once. An ACK contains only one PSN beyond the expected PSN, so with a shared ACK other
+  packets would still count as in flight.
+* A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has a timer.
   Arrivals of later packets do not indicate a loss, because packets overtake each other.
 * Lost packets are sent before new packets, on another path if the steering chooses another path.
 * The steering receives the outcome of each packet: see `hosts.steering.base`.
@@ -26,7 +26,7 @@ from __future__ import annotations
 from tailrace.codec.calls import NEVER, PORT_BITS, PORT_MASK
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.transports import LOSS
-from tailrace.hosts.steering.base import ACK as GOOD
+from tailrace.hosts.steering.base import ACK as UNMARKED
 from tailrace.hosts.steering.base import ACK_ECN, NACK, TIMEOUT, Steering
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Receiver, Sender
 from tailrace.hosts.transport.ecn_window import EcnWindow
@@ -102,7 +102,7 @@ class DctcpSender(Sender):
             del self._lost[arrived]
         self._on_cumulative(now_ns, expected)
         if self.steering is not None:
-            self.steering.on_feedback(now_ns, ACK_ECN if marked else GOOD, sport)
+            self.steering.on_feedback(now_ns, ACK_ECN if marked else UNMARKED, sport)
         # without coalescing each ACK counts, even if an earlier ACK has covered its packet
         newly_acked = unacked - len(flight) - len(self._lost) if self._ack_every > 1 else 1
         for _ in range(newly_acked):
@@ -162,7 +162,7 @@ class DctcpSender(Sender):
         self._lost[index] = True
         self.timeouts += 1
         if sent >> PORT_BITS >= self._backed_off_ns:
-            self._backoff = min(self._backoff + 1, self._rto_backoff)
+            self._backoff = min(self._backoff + 1, self._most_backoff)
             self._backed_off_ns = now_ns
         if self.steering is not None:
             self.steering.on_feedback(now_ns, TIMEOUT, sent & PORT_MASK)
@@ -189,6 +189,6 @@ class DctcpReceiver(MpRdmaReceiver):
         if not 0 <= index < self._packets:
             return SILENCE
         self.arrived = index
-        position = index - self.expected - 1
+        position = index - self.expected - 1  # in the bitmap; below -1: before the expected packet
         has_arrived = position < -1 or (position >= 0 and self._bitmap >> position & 1 == 1)
         return self._respond(ACK if has_arrived else TRIMMED)

@@ -39,7 +39,8 @@ class GoBackNSender(OneTimerSender):
         self._next = max(self._next, self.acked)
 
     def _on_nak(self, arrived: int) -> None:
-        # the receiver discarded packet `arrived`: all packets from the missing one are retransmitted
+        # the receiver discarded packet `arrived`: all packets from the missing packet on are retransmitted,
+        # unless the sender has already gone back since it sent `arrived`
         if arrived < self._next:
             self._next = self.acked
 

@@ -18,8 +18,8 @@ Assumptions where the description leaves a choice:
 * The window begins with `initial_bytes`, and is between one packet and the receiver's bitmap. Each packet of
   the initial window uses a random port.
 * If the NIC's link is slower than the window allows, the newest ACKs determine the ports.
-* As in selective repeat, a packet is lost when the packet `reorder_packets` later has arrived, or at a
-  timeout. A timeout halves the window, and packets use random ports again.
+* As in selective repeat, a packet is lost when a packet at least `reorder_packets` later has arrived, or
+  at a timeout. A timeout halves the window, and packets use random ports again.
 * A flow is one message, so the synchronise flag is not needed.
 """
 

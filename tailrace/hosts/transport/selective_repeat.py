@@ -4,8 +4,8 @@
 The receiver records packets beyond the expected packet in a bitmap of bounded length. For each of them it
 sends a NAK with the expected PSN and, in the MSN field of the AETH, the PSN that has just arrived, so that
 the sender has the same bitmap. A packet that fills a gap is acknowledged at once, since the sender's window
-cannot advance before (RFC 5681 §4.2). A packet is lost when the packet `reorder_packets` later has arrived,
-or at a timeout.
+cannot advance before (RFC 5681 §4.2). A packet is lost when a packet at least `reorder_packets` later has
+arrived, or at a timeout.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class SelectiveRepeatSender(OneTimerSender):
         self._arrived: set[int] = set()  # packets beyond `acked` that have arrived
         self._lost: list[int] = []  # ascending; packets from position _lost_at on are still to be sent
         self._lost_at = 0
-        self._pruned = 0  # `_arrived` has no packets before this one
-        self._scanned = 0  # packets before this one were checked for losses
+        self._pruned = 0  # `_arrived` has no packets before this index
+        self._scanned = 0  # packets before this packet were checked for losses
         self._top = 0  # the greatest index that has arrived
 
     def peek(self) -> int:
@@ -117,7 +117,7 @@ class SelectiveRepeatReceiver(Receiver):
         return self._respond(NAK) if self._keep() else SILENCE
 
     def _keep(self) -> bool:
-        """Records a packet beyond the expected one; returns whether the bitmap has space for it."""
+        """Records a packet beyond the expected packet; returns whether the bitmap has space for it."""
         position = self.arrived - self.expected - 1
         if position >= self._bitmap_packets:
             return False

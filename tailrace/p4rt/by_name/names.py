@@ -31,14 +31,14 @@ class NameIndex(Generic[_T]):
         self.by_id: dict[int, _T] = {}
         self._full: dict[int, str] = {}
         self._alias: dict[int, str] = {}
-        self._meanings: dict[str, list[int]] = {}
-        self._ids: dict[str, list[int]] = defaultdict(list)
-        self._aliased: dict[str, list[int]] = defaultdict(list)
+        self._meanings: dict[str, list[int]] = {}  # results of `_find`
+        self._ids_by_name: dict[str, list[int]] = defaultdict(list)
+        self._ids_by_alias: dict[str, list[int]] = defaultdict(list)
         for object_id, name, alias, item in objects:
             self.by_id[object_id] = item
             self._full[object_id], self._alias[object_id] = name, alias
-            self._ids[_normalised(name)].append(object_id)
-            self._aliased[_normalised(alias)].append(object_id)
+            self._ids_by_name[_normalised(name)].append(object_id)
+            self._ids_by_alias[_normalised(alias)].append(object_id)
 
     def id_of(self, text: str) -> int:
         """The id of a name. Raises SpecError if no object or several objects match."""
@@ -62,7 +62,7 @@ class NameIndex(Generic[_T]):
         return self.by_id[self.id_of(text)]
 
     def _find(self, text: str) -> list[int]:
-        for ids_by_name in (self._ids, self._aliased):
+        for ids_by_name in (self._ids_by_name, self._ids_by_alias):
             if text and text in ids_by_name:
                 return ids_by_name[text]
         end = f".{text}"

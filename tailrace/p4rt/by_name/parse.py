@@ -49,14 +49,14 @@ def number(field: TypedField, value: object) -> int:
     """The number of a value, in the range of the field's type; raises SpecError like `octets`."""
     value = _single(value)
     if isinstance(value, str):
-        result = _of_text(field, value.strip())
-        negative = field.signed
+        result = _number_of_text(field, value.strip())
+        allows_negative = field.signed
     elif isinstance(value, int):
-        result, negative = int(value), True
+        result, allows_negative = int(value), True
     else:
         raise _wrong_type(field, value, "a number or a string")
     width = field.width or result.bit_length() + 1
-    least = -(1 << (width - 1)) if negative else 0
+    least = -(1 << (width - 1)) if allows_negative else 0
     most = (1 << (width - field.signed)) - 1
     if not least <= result <= most:
         kind = "int" if field.signed else "bit"
@@ -70,13 +70,13 @@ def _single(value: object) -> object:
     return value
 
 
-def _of_text(field: TypedField, text: str) -> int:
+def _number_of_text(field: TypedField, text: str) -> int:
     for value, member in field.members.items():
         if text == member:
             return value
     if field.width in _ADDRESSES:
-        mark, name, number_of = _ADDRESSES[field.width]
-        if mark in text or (field.width == 48 and "-" in text[1:]):
+        separator, name, number_of = _ADDRESSES[field.width]
+        if separator in text or (field.width == 48 and "-" in text[1:]):
             try:
                 return number_of(text)
             except ValueError:
@@ -125,7 +125,7 @@ def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch
             return None
         field_match.lpm.value, field_match.lpm.prefix_len = field.to_bytes(bits), length
     elif kind == p4i.MatchField.TERNARY:
-        bits, mask = _masked(field, value)
+        bits, mask = _value_and_mask(field, value)
         if not mask:
             return None
         field_match.ternary.value, field_match.ternary.mask = field.to_bytes(bits), field.to_bytes(mask)
@@ -145,8 +145,8 @@ def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch
 def _pair(value: Any, *separators: str) -> Sequence[Any]:
     """The parts of a match: one or two."""
     if isinstance(value, str):
-        mark = next((mark for mark in separators if mark in value), None)
-        return (value,) if mark is None else value.partition(mark)[::2]
+        separator = next((each for each in separators if each in value), None)
+        return (value,) if separator is None else value.partition(separator)[::2]
     if isinstance(value, (list, tuple)):
         if not 1 <= len(value) <= 2:
             raise SpecError(f"expected one value or two, found {len(value)}")
@@ -166,7 +166,8 @@ def _prefix(field: TypedField, pair: Sequence[Any]) -> tuple[int, int]:
     return number(field, pair[0]) & mask, length
 
 
-def _masked(field: TypedField, value: Any) -> tuple[int, int]:
+def _value_and_mask(field: TypedField, value: Any) -> tuple[int, int]:
+    """A value with the bits outside its mask cleared, and the mask."""
     pair = _pair(value, "&&&", "/&", "&")
     if len(pair) == 1 and isinstance(value, str) and "/" in value:
         bits, length = _prefix(field, _pair(value, "/"))

@@ -108,7 +108,9 @@ class TableNames:
     name, full_name: the name to show, and the name in P4Info
     fields: the key's fields, by id
     has_counter, has_meter: whether the table has a direct counter, a direct meter
+    const_default, is_const: whether the default action is const, and whether all entries are const
     profile_id: id of the table's action profile or action selector; 0: none
+    with_priority: whether entries have priorities
     """
 
     def __init__(self, info: p4i.Table, name: str, program: ProgramNames) -> None:
@@ -175,7 +177,7 @@ class TableNames:
         }
 
     def text(self, entry: p4r.TableEntry) -> str:
-        """Key, priority and action of an entry in one line; of field names only the last part."""
+        """Key, priority and action of an entry in one line; field names are shortened if they stay unique."""
         given = {match.field_id: match for match in entry.match}
         parts = [
             f"{self.key_names.shown(number)}={text_of(field.from_match(given[number], _no_peer))}"

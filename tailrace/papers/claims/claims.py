@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a paper's claims with measurements, grades each by its kind (kinds.py), and counts verdicts."""
+"""Compares a paper's claims with measurements, grades each by its kind (kinds.py), and counts verdicts.
+
+A case is one setting in which a figure compares schemes, such as one workload in one network.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tailrace.results.estimates import Estimate
 from tailrace.results.units import UNITS
 
 _RATIO = "times"
-"""The unit of ratios."""
+"""The unit of ratios: n times."""
 
 UNEXPLAINED = "Unexplained."
 """The explanation of a claim that differs for an unknown reason."""
@@ -91,7 +94,7 @@ def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
     """The verdict on a claim in a case, given the measured value `ours` of its expression."""
     unit = UNITS[claim.unit]
     ends = None if ours.ends is None else (ours.ends[0] * unit.factor, ours.ends[1] * unit.factor)
-    even = 1.0 if claim.unit == _RATIO else 0.0
+    even = 1.0 if claim.unit == _RATIO else 0.0  # the value at which two schemes are equal
     verdict = grade(claim.kind, claim.expectation, ours.value * unit.factor, ends, even)
     shown = unit.text(ours.value)
     if ends is not None and ends[0] < ends[1]:
@@ -134,8 +137,8 @@ def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
                 numbers.setdefault(key, []).append(verdict.verdict)
             else:
                 counts[verdict.kind][verdict.verdict] += 1
-        for each in numbers.values():
-            counts[NUMBER][worst(NUMBER, each)] += 1
+        for verdicts_of_number in numbers.values():
+            counts[NUMBER][worst(NUMBER, verdicts_of_number)] += 1
     return counts
 
 

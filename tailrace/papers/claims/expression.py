@@ -6,7 +6,8 @@
     mean(fct_mean['rtt=1,*'])                                over all labels with this prefix
     mean(slowdown_p99_by_size['letflow'])                    over all ranges of flow size (sizes.py)
 
-An index is a scheme's label, or a case's name and a label; `*` matches any string and gives a list.
+An index is a scheme's label, or the name of a case (a setting in which schemes are compared) and a label;
+`*` matches any string and gives a list.
 Arithmetic on lists is element by element; min, max and mean reduce a list to a number. Expressions are parsed
 by Python's parser; only the syntax shown here is accepted, and no Python code is executed.
 """

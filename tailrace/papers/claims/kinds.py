@@ -2,7 +2,8 @@
 """The kinds of claims, and how each is graded.
 
 number      a number of the paper's evaluation, not a bound: the measured value is within 15 % of it, within a
-            factor of 1.5, or beyond (also if, by the measured value, the other of two schemes is better)
+            factor of 1.5, or beyond; beyond, too, if the measured value is on the other side of equality of
+            two schemes
 ranking     which of two schemes is better: holds if the interval over seeds is on the paper's side of
             equality, is reversed if it is on the other side, else a tie; undecided with too few seeds for an
             interval

@@ -20,8 +20,8 @@ TYPES = "all"
 """The label of the cell that contains the number of path types."""
 
 _SOURCES = 4
-"""Number of evenly spaced switches from which paths are listed: all switches of a kind have the same types of
-paths, and there are at most four kinds."""
+"""Least number of evenly spaced switches from which paths are listed, or all switches if there are fewer. All
+switches of a kind have the same types of paths, and there are at most four kinds."""
 
 _PS_NS = 1_000
 

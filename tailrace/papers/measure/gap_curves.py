@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gaps between data packets as curves (HF2T Fig. 1): their distribution, and the share of longer gaps.
 
+A case is a setting in which schemes are compared; a cell is one scheme in one case.
+
 Bins are merged into PARTS ranges per factor of two, so that lines are smooth enough to read.
 """
 

@@ -7,9 +7,10 @@ host share its rate B, and a round trip takes l, then with packets of M bytes (E
     active flows per host = f             if B·l / (f·M) >= 1: each flow has a packet in flight
                           = B·l / M       else: this many packets are in flight, each of a different flow
 
-The active flows of all hosts may cross a switch of the full variant, which must store them. A switch of the
-ingress variant stores the active flows of its hosts, and a NIC those of its host. Flowlet and flowcell
-switching do not detect the end of a flow, so their switches store all f flows of all hosts.
+In the full variant all switches have state, and the active flows of all hosts may cross one switch. In the
+ingress variant a switch stores only the active flows of its hosts, and in the NIC variant a NIC those of its
+host. Flowlet and flowcell switching do not detect the end of a flow, so their switches store all f flows of
+all hosts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tailrace.codec.layout import HeaderLayout
 from tailrace.p4rt.programs import load
 from tailrace.papers.document import Curve
 from tailrace.papers.model import Panel, PaperFile
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 from tailrace.spec.units import parse_rate_bps, parse_time_ns
 
 MTU_BYTES = 2048

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slowdown by flow size (HF2T Fig. 6): a line per scheme, and lists of numbers for claims.
 
-The flows of a case are divided into ranges of size with equally many flows. The ranges are the same for all
-schemes, which send the same flows. Percentiles are over the flows of all seeds, since a percentile of few
-flows is unreliable. If a range has too few flows for a p99, the p95 or the maximum is used, as the panel's
-title shows.
+The flows of a case (a setting in which schemes are compared) are divided into ranges of size with equally
+many flows. The ranges are the same for all schemes, which send the same flows. Percentiles are over the flows
+of all seeds, since a percentile of few flows is unreliable. If a range has too few flows for a p99, the p95
+or the maximum is used, as the panel's title shows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> t
     return tuple(percentiles)
 
 
-def _fewest(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
+def _fewest_flows(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
     """The smallest number of flows in any range of any scheme."""
     return min((sum(map(len, each.flows)) for cell in runs for each in slowdowns(cell, ends, 50)), default=0)
 
@@ -118,7 +118,7 @@ def by_size(
         ends = ends_bytes([result for results_of_cell in of_case for result in results_of_cell])
         measures: dict[str, SeedValues] = {}
         for percent in PERCENTS if results else ():
-            shown = 50 if percent == 50 else tail_percent(_fewest(of_case, ends))
+            shown = 50 if percent == 50 else tail_percent(_fewest_flows(of_case, ends))
             factors = slowdowns(results, ends, shown)
             measures |= {f"{NAMES[percent]}_{number}": each for number, each in enumerate(factors, start=1)}
             panel = ": ".join(filter(None, (cell.case, TITLES[shown])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws figures after results have been written; a figure that cannot be drawn does not affect them."""
+"""Draws figures after results have been written, so that errors in drawing do not affect the results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figure of a comparison: distributions of completion times, shares of packets out of order and, in
 lossless networks, PFC pauses, warnings and recirculations.
+
+A case is `clean`, or the faults' names; a label is a scheme's name.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
     """The figure of a comparison.
 
     Its panels are: completion times for each case, shares out of order, pauses (if there are any), and each
-    metric of a plug-in. With more than MOST_LINES schemes it is the figure of ranking.py, with a row for each
-    scheme.
+    metric of a plug-in. With more than MOST_LINES schemes the figure is that of ranking.py, with a row for
+    each scheme.
     """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))

@@ -103,11 +103,11 @@ def panels(
     count: int, *, width: float = 4.2, height: float = 3.4, columns: int = 3
 ) -> tuple[Figure, list[Axes]]:
     """A figure of `count` panels of this size in inches, in rows of at most `columns`; call it in `style`."""
-    across = min(count, columns)
-    down = -(-count // across)
-    figure = Figure(figsize=(width * across, height * down))
+    column_count = min(count, columns)
+    row_count = -(-count // column_count)
+    figure = Figure(figsize=(width * column_count, height * row_count))
     figure.set_layout_engine("constrained", h_pad=0.1, w_pad=0.1)
-    axes = figure.subplots(down, across, squeeze=False).ravel()
+    axes = figure.subplots(row_count, column_count, squeeze=False).ravel()
     for spare in axes[count:]:
         spare.set_axis_off()
     return figure, list(axes[:count])

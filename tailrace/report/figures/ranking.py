@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison of many schemes: a row per scheme, since many lines are hard to distinguish."""
+"""The figure of a comparison of many schemes: a row per scheme, since many lines are hard to distinguish.
+
+A case is `clean`, or the faults' names; a label is a scheme's name.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ _ROW_INCHES = 0.26
 _MARGIN_INCHES = 1.1
 _PANEL_INCHES = 3.0
 _NAME_INCHES = 0.8
-_WIDTH = 0.84
+_ROW_SHARE = 0.84  # share of a row's height that its bars fill
 
 
-def _shown(groups: Sequence[Group]) -> list[str]:
+def _shown_metrics(groups: Sequence[Group]) -> list[str]:
     """The metrics to show: those for which at least one group has a value."""
     tail = tail_metric("slowdown_p99", tail_percent(fewest_flows(groups)))
     names = ("slowdown_p50", tail, "out_of_order_share", "pauses")
@@ -37,7 +40,7 @@ def ranking_figure(results: Sequence[Result]) -> Figure:
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     groups = comparison_groups(results)
-    shown = _shown(groups)
+    shown = _shown_metrics(groups)
     with plot.style():
         figure, axes = plot.panels(
             len(shown),
@@ -57,7 +60,7 @@ def ranking_figure(results: Sequence[Result]) -> Figure:
 def _rows(
     axis: Axes, name: str, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]
 ) -> None:
-    height = _WIDTH / len(cases)
+    height = _ROW_SHARE / len(cases)
     highest = 0.0
     unit = UNITS[metric(name).unit]
     for group in groups:

@@ -30,7 +30,7 @@ _BAR_WIDTH = 0.14
 _WIDE = 8.0
 """A panel at least this wide, in inches, fills a row of the figure."""
 
-_MAP = "YlGnBu"
+_COLOUR_MAP = "YlGnBu"
 _DARK = 0.55
 """Share of the value range above which text on a heat map is white."""
 
@@ -65,7 +65,7 @@ def search_figure(document: Document) -> Figure | None:
             # schemes that differ only in the limit of their search have the same curve
             shown = {(curve.x, curve.y): curve for curve in curves if curve.panel == case}
             for number, curve in enumerate(shown.values()):
-                _line(axis, curve, number, 1e-3, 1e-3)
+                _line(axis, curve, number, 1e-3, 1e-3)  # ns to µs
             axis.set_title(case)
             plot.logarithmic(axis, "x")
             axis.set_xlabel("flowlet gap (µs)")
@@ -86,20 +86,20 @@ def _bars(document: Document) -> Figure:
     for axis, name in zip(axes, drawn, strict=True):
         entry = metric(name)
         unit = UNITS[entry.unit]
-        share = 0.84 / len(labels)
+        bar_width = 0.84 / len(labels)  # adjacent cases are 1 apart
         for cell in document.cells:
             if name not in cell.metrics:
                 continue
             number = labels.index(cell.label)
-            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * share
+            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * bar_width
             value = cell.metrics[name] * unit.factor
-            both = cell.intervals.get(name)
-            ends = None if both is None else (both[0] * unit.factor, both[1] * unit.factor)
+            interval = cell.intervals.get(name)
+            ends = None if interval is None else (interval[0] * unit.factor, interval[1] * unit.factor)
             plot.bar(
                 axis,
                 x,
                 value,
-                share * 0.92,
+                bar_width * 0.92,
                 number,
                 unit.without_name(cell.metrics[name]),
                 label=cell.label,
@@ -125,7 +125,7 @@ def _bars(document: Document) -> Figure:
 
 def _heatmaps(document: Document) -> Figure:
     """A panel per case and drawn metric, with the metric's value at every combination of two options."""
-    (across, columns), (down, rows) = document.axes.items()
+    (x_option, columns), (y_option, rows) = document.axes.items()
     cases = list(document.cases) or [""]
     names = document.drawn or document.metrics[:1]
     figure, axes = plot.panels(len(cases) * len(names), width=3.6, height=2.5, columns=max(2, len(names)))
@@ -133,7 +133,7 @@ def _heatmaps(document: Document) -> Figure:
         unit = UNITS[metric(name).unit]
         cells = {cell.label: cell for cell in document.cells if cell.case == case}
         values = [
-            [_value(cells, grid_label([across, down], (x, y)), name, unit.factor) for x in columns]
+            [_value(cells, grid_label([x_option, y_option], (x, y)), name, unit.factor) for x in columns]
             for y in rows
         ]
         _heatmap(axis, values)
@@ -142,8 +142,8 @@ def _heatmaps(document: Document) -> Figure:
         axis.set_title("\n".join(filter(None, titles)))
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(rows)), rows)
-        axis.set_xlabel(document.axis_titles.get(across, across))
-        axis.set_ylabel(document.axis_titles.get(down, down))
+        axis.set_xlabel(document.axis_titles.get(x_option, x_option))
+        axis.set_ylabel(document.axis_titles.get(y_option, y_option))
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
     if len(names) == 1:
@@ -153,8 +153,8 @@ def _heatmaps(document: Document) -> Figure:
 
 def _outside_grid(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
     """The values of the schemes that are not in the grid, as text for comparison."""
-    (across, columns), (down, rows) = document.axes.items()
-    of_grid = {grid_label([across, down], values) for values in itertools.product(columns, rows)}
+    (x_option, columns), (y_option, rows) = document.axes.items()
+    of_grid = {grid_label([x_option, y_option], values) for values in itertools.product(columns, rows)}
     unit = UNITS[metric(name).unit]
     return [
         f"{label}: {unit.text(cell.metrics[name])}"
@@ -172,7 +172,7 @@ def _heatmap(axis: Axes, values: list[list[float]]) -> None:
     """Draws coloured cells with their values; larger values are darker."""
     numbers = [value for row in values for value in row if not math.isnan(value)]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
-    axis.imshow(values, cmap=mpl.colormaps[_MAP], aspect="auto", vmin=low, vmax=high)
+    axis.imshow(values, cmap=mpl.colormaps[_COLOUR_MAP], aspect="auto", vmin=low, vmax=high)
     for y, row in enumerate(values):
         for x, value in enumerate(row):
             dark = high > low and (value - low) / (high - low) > _DARK

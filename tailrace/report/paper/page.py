@@ -117,7 +117,7 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         paper=documents[0].paper,
         counts=tally(document.claims for document in documents),
         pictures=lambda document: _pictures(document, folder),
-        shared=_shared(documents),
+        shared=_shared_assumptions(documents),
         verdict=_verdict,
         align_right="",  # separator rows of tables have no alignment colons
         most_rows=math.inf,
@@ -151,7 +151,7 @@ def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> 
     return next(cell for cell in cells if (cell.case, cell.label) == (case, label))
 
 
-def _cost(documents: Iterable[Document]) -> str:
+def _cost_text(documents: Iterable[Document]) -> str:
     """The total cost of runs as text, or empty if it is unknown; a run counts once for each figure."""
     costs = [document.cost for document in documents if document.cost]
     if not costs:
@@ -191,7 +191,7 @@ def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, s
     return common, {case: setting for case, setting in by_case.items() if setting}
 
 
-def _shared(documents: Sequence[Document]) -> list[str]:
+def _shared_assumptions(documents: Sequence[Document]) -> list[str]:
     """The assumptions of more than one figure, once each."""
     assumptions = [text for document in documents for text in document.assumptions]
     return [text for text in dict.fromkeys(assumptions) if assumptions.count(text) > 1]
@@ -201,7 +201,7 @@ def _verdict(text: str) -> str:
     return text if text in GOOD else Markup(bold(text))  # noqa: S704
 
 
-def _measured(document: Document) -> list[list[Value]]:
+def _measured_rows(document: Document) -> list[list[Value]]:
     """The table of measurements: a row of titles, then one row per case and scheme."""
     listing = table.measured_table(document)
     names = [column.name for column in listing.columns]
@@ -212,10 +212,10 @@ def _measured(document: Document) -> list[list[Value]]:
 
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "cost": _cost,
+    "cost": _cost_text,
     "explanations": table.explanations,
     "headline": headline,
-    "measured": _measured,
+    "measured": _measured_rows,
     "notes": table.cell_notes,
     "other_kinds": other_kinds,
     "quoted": quoted,

@@ -18,6 +18,7 @@ _STYLES = {
 }
 """Styles of verdicts by their first word; "within 15 %" and "within 1.5" have the default style."""
 
+# columns with the highest rank are hidden first if the terminal is narrow
 _CLAIMS = (
     *(Column(name) for name in ("claim", "case")),
     Column("paper"),

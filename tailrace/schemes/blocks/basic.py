@@ -16,8 +16,9 @@ from tailrace.schemes.resolved import EntryPlan, Resolved
 class ResolvedBasic(Resolved, frozen=True, kw_only=True):
     """A scheme that its P4 program or NICs implement, without further entries.
 
-    A group has one slot per member (`compact_groups`), because the program picks slot = value mod size.
-    Schemes whose program uses the slots in another way override `compact_groups`.
+    A next-hop group has one slot per member (`compact_groups`), because the program picks slot = v mod size,
+    where v is a hash or a random number. Schemes whose program uses the slots in another way override
+    `compact_groups`.
     """
 
     @property

@@ -31,11 +31,12 @@ def entries(plan: EntryPlan) -> Iterator[P4Entity]:
     Raises:
         IntentError: the program does not support channels.
     """
-    last = plan.target.channels
-    if not last:
+    count = plan.target.channels
+    if not count:
         return
     if not plan.program.has_table(TABLE):
         raise IntentError(
-            f"scheme {plan.config.name}: channels={last}: the program {plan.program.name} has none"
+            f"scheme {plan.config.name}: channels={count}: the program {plan.program.name} has none"
         )
-    yield default_action(TABLE, "set_channels", first_ttl=TTL, last=last)
+    # the channels are 0 to count - 1; priority `count` is that of queues to hosts at the end of longest paths
+    yield default_action(TABLE, "set_channels", first_ttl=TTL, last=count)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries that every program needs: port roles, groups, routes, and configuration as default actions."""
+"""Entries that every program needs: port roles (what a port leads to), groups of next hops and their slots
+(blocks.groups), routes, and configuration as default actions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def default_action(table: str, action: str, **args: int) -> P4TableEntry:
 
 
 def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> int:
-    """The value, after checking that an action parameter can hold it.
+    """The value, after checking that an action parameter is wide enough for it.
 
     Args:
         plan: the data of the switch.
@@ -69,7 +71,7 @@ def flowlet_config(plan: EntryPlan, gap_ns: int, *, everywhere: bool = True) -> 
 
 
 def flowcell_config(plan: EntryPlan, cell_bytes: int) -> P4Entity:
-    """Sets the size of a flowcell.
+    """Sets the size of a flowcell, the part of a flow that stays on one path (Presto).
 
     Raises:
         IntentError: the size is too large for the program.

@@ -2,11 +2,11 @@
 """Groups of equal-cost next hops of one switch, and their slots.
 
 A hash picks a slot of a group, and each slot names a port. There is one group for each distinct set of next
-hops in the faultless network, so that group ids never change. A group of n ports has n * (n - 1) slots (with
-at most COPIES slots per port): slot s belongs to port s mod n. While that port is dead, the slot names the
-first live port of a list of the others, which starts at a different port for each slot of the dead port. So a
-failure moves only the slots of the dead port, and spreads them evenly over the rest. When the port is alive
-again, these slots name it again.
+hops towards leaves (switches with hosts) in the faultless network, so that group ids never change. A group of
+n ports has n * (n - 1) slots (with at most COPIES slots per port): slot s belongs to port s mod n. While that
+port is dead, the slot names the first live port in a list of the group's other ports; for each slot of the
+dead port the list starts at a different port. So a failure moves only the slots of the dead port, and spreads
+them evenly over the rest. When the port is alive again, these slots name it again.
 
 While no port is dead, slot s names the same port as slot s mod n. A switch that only picks the slot
 hash mod (number of slots) then needs only the first n slots, and sends each packet to the same port as with
@@ -41,7 +41,7 @@ class NextHopGroup:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of one switch, in order of ids, and the group that leads to each reachable leaf."""
+    """The groups of one switch, in order of ids, and the group of next hops to each reachable leaf."""
 
     groups: tuple[NextHopGroup, ...]
     of_leaf: dict[str, NextHopGroup]
@@ -84,6 +84,7 @@ def plan_groups(
         dense: exactly one slot for each live port; then a failure moves slots of all ports.
         compact: one slot for each port while no port of the group is dead.
     """
+    # a base is the set of next hops of a faultless group; the additional groups after a fault are `derived`
     bases = sorted({ports for ports in usual.values() if ports})
     base_ids = {base: index for index, base in enumerate(bases, 1)}
     keepers = _keepers(usual, current, local_down)

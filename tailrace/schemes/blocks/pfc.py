@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC emulated by the P4 program (p4src/pfc), for targets whose traffic manager does not support PFC.
+"""PFC emulated by the P4 program (p4src/pfc), for targets whose traffic manager does not support PFC. Times
+are in ticks of the target's clock.
 
-    room       data packets that a switch may store by recirculation: BMv2 accepts REENTRY_PACKETS
+    room       data packets that a switch may store by recirculation. BMv2 accepts REENTRY_PACKETS
                recirculated packets at a time and drops the rest; RLB's recirculation uses the same queue
     refresh    interval at which a pause is renewed: half of its duration, at the fastest port
     patience   how long a port waits for a missing packet; packets are missing only if a queue of the traffic
                manager is smaller than `room`
     watchdog   of each port, as in spec.watchdog: ports of hosts have shorter times
 
-If the target does not ask for emulation, no entries are written; the program then only looks up one empty
+If the target needs no emulation, no entries are written; the program then only looks up one empty
 table per packet.
 """
 
@@ -43,7 +44,7 @@ _ONE = 1 << 16
 
 
 def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
-    """The entries that make a program emulate PFC; none if the target does not ask for it.
+    """The entries that make a program emulate PFC; none if the target does not need it.
 
     Raises:
         IntentError: the program cannot emulate PFC, or a value does not fit it.
@@ -59,11 +60,11 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
         )
     yield P4CloneSessionEntry(program.constant("pause_session"), replicas=[program.constant("pause_port")])
     ports = plan.topology.ports_of(plan.switch.name)
-    quanta = {port: _quantum_ticks(plan, peer.rate_bps) for port, peer in ports.items()}
+    quantum_by_port = {port: _quantum_ticks(plan, peer.rate_bps) for port, peer in ports.items()}
     values = {
         "xoff_bytes": pfc.xoff_bytes,
         "xon_bytes": pfc.xon_bytes,
-        "refresh_ticks": MAX_QUANTA * min(quanta.values()) // _ONE // 2,
+        "refresh_ticks": MAX_QUANTA * min(quantum_by_port.values()) // _ONE // 2,
         "room": room_packets(plan),
         "patience_ticks": plan.target.ticks(PATIENCE_NS),
     }
@@ -75,7 +76,7 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
         **{name: fitting(plan, name, "set_pfc", name, value) for name, value in values.items()},
     )
     watchdog = parse_watchdog(pfc.watchdog)
-    for port, quantum in quanta.items():
+    for port, quantum in quantum_by_port.items():
         peer = ports[port]
         is_host = peer.kind == "host"
         port_watchdog = of_port(watchdog, host=is_host, rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC storms, which switches report by digests (p4src/pfc/watch.p4, tailrace/switch/core/c/tr_watch.c); a
-controller only logs them.
+"""PFC storms (a neighbour pauses a port for too long), which switches report by digests (p4src/pfc/watch.p4,
+tailrace/switch/core/c/tr_watch.c); a controller only logs them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ PROGRAM = "dragonfly"
 
 @dataclass(frozen=True, slots=True)
 class DragonflyPlan(EntryPlan):
-    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `routing` contains groups and paths."""
+    """A plan for the programs `dragonfly` and `flowcut_dragonfly`; `routing`: next-hop groups and paths."""
 
     routing: DragonflyRouting
 
@@ -48,6 +48,7 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
         paths = self.dragonfly_paths
         if paths is None:
             return 0
+        # each is a pair: links within groups, links between groups
         longest, minimal = max_links_on_path(topology)
         return sum(minimal if paths.rule == MINIMAL else longest)
 

@@ -3,8 +3,8 @@
 
 Defaults of keys:
 
-draw    group in a Dragonfly: detours lead through other groups; hop in a Slim Fly: the program `spritz`
-        draws each hop
+draw    in a Dragonfly `group`: non-minimal paths lead through another group; in a Slim Fly `hop`: the program
+        `spritz` draws each hop
 gap     one base RTT; used with per=flowlet only
 """
 
@@ -39,7 +39,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     """Routing by switches.
 
     hop_mode: mode of the program `spritz` with draw=hop
-    usual_grain: default of `grain`, and its only possible value with draw=hop
+    usual_grain: default of `grain`, and the only value that draw=hop permits
     grain: unit of traffic that stays on one path; the key `per`
     """
 
@@ -65,8 +65,8 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
     def checked(self, spec: Spec) -> RoutedConfig:
-        # refuse(keys, option) raises an error if one of the keys is given: they need the option, which the
-        # condition excludes; refused() only makes this error
+        # refuse(keys, option) raises an error if one of the keys is given: they need the option, which is
+        # not set here; refused(key, option) only returns this error
         if self.grain != self.usual_grain and self.draw == HOP:
             raise spec.refused("per", f"together with draw={GROUP}")
         if self.grain != FLOWLET:
@@ -124,7 +124,7 @@ class UgalLConfig(RoutedConfig, frozen=True, kw_only=True):
 
 
 class ResolvedRouting(app.MayDetour, frozen=True, kw_only=True):
-    """Routing in a Dragonfly with detours through other groups (draw=group)."""
+    """Routing in a Dragonfly; non-minimal paths lead through another group (draw=group)."""
 
     draw: ClassVar[str] = GROUP
     grain: str

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of next hops of one switch of a Dragonfly, and the first links of its paths to other groups.
 
-A path to another group is minimal, or a detour through a third group (Valiant routing). Ids of next-hop
-groups, with n Dragonfly groups and m leaves:
+A path to another group is minimal, or a detour through a third group (Valiant routing). Next hops for packets
+that enter the Dragonfly group at this switch, from a host or from another group, are `entering`; those for
+packets from a switch of the same group are `onward`. Ids of next-hop groups, with n Dragonfly groups and m
+leaves (switches with hosts):
 
     1 .. n                 towards a Dragonfly group; the same in every switch, since detours name them
     n+1 .. n+m             towards a leaf in the switch's Dragonfly group
@@ -42,7 +44,7 @@ class FarGroup:
 
     paths: first links of the minimal paths
     detours: index into DragonflyRouting.detours
-    first, count: the `count` items of that list from index `first` on are not used, because they lead through
+    first, count: `count` items of that list, from index `first` on, are not used, because they lead through
         the destination's group
     """
 
@@ -68,6 +70,8 @@ class DragonflyRouting:
 
 
 class _RoutingBuilder:
+    """Makes the groups and paths of one switch; `usual` has the next hops of the faultless network."""
+
     def __init__(self, topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> None:
         self._topology, self._usual, self._current, self._switch = topology, usual, current, switch
         self._group = topology.switch(switch).group
@@ -77,7 +81,7 @@ class _RoutingBuilder:
         self._made: dict[int, NextHopGroup] = {}
         self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
-        # by third group: first links of detours through it; there packets continue like packets from a host
+        # by third group: first links of detours through that group; there packets go on as from a host
         self._detours_via = {
             group: self._links(current.towards_group(switch, group), 2 + 2 * self._within, group + 1)
             for group in usual.groups
@@ -104,6 +108,7 @@ class _RoutingBuilder:
             current = self._current.towards(self._switch, leaf)
             if current.entering:
                 of_leaf[leaf] = self._leaf(leaf, position, current, keepers)
+                # without faults all leaves of another group have the same next hops
                 if self._current.is_faultless and group != self._group:
                     of_group[group] = of_leaf[leaf]
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
@@ -114,53 +119,53 @@ class _RoutingBuilder:
             ),
             self._onward,
             self._far,
-            tuple(self._detours(left_out) for left_out in self._lists),
+            tuple(self._detours(excluded) for excluded in self._lists),
         )
 
     def _leaf(
         self, leaf: str, position: int, current: NextHops, keepers: dict[int, tuple[NextHops, frozenset[int]]]
     ) -> int:
-        """The id of the next-hop group to a leaf. Leaves of a Dragonfly group share an id; `keepers` contains
-        the next hops and the excluded detours for which the id stands. A leaf that has others after a fault
-        gets an id by its position.
+        """The id of the next-hop group to a leaf. Leaves of a Dragonfly group share an id; `keepers` has for
+        each Dragonfly group the next hops and the excluded detours of that id. A leaf that has other next
+        hops or detours after a fault gets an id by its position.
         """
         usual = self._usual.towards(self._switch, leaf)
         group, count = self._topology.switch(leaf).group, len(self._usual.groups)
         if group == self._group:
             self._add(count + position, usual, current)
             return count + position
-        left_out = frozenset(
+        excluded = frozenset(
             third
             for third in self._detours_via
             if third != group and not self._current.detours_end(third, leaf)
         )
-        number = count + len(self._topology.leaves) + position
-        state = (current, left_out)
+        group_id = count + len(self._topology.leaves) + position
+        state = (current, excluded)
         is_usual = current == self._current.towards_group(self._switch, group)
         if is_usual and keepers.setdefault(group, state) == state:
-            number = group + 1
-        if number not in self._made:
-            self._add(number, usual, current)
-        if current.minimal and number not in self._far:
-            self._far[number] = self._far_group(group, current, left_out)
-        return number
+            group_id = group + 1
+        if group_id not in self._made:
+            self._add(group_id, usual, current)
+        if current.minimal and group_id not in self._far:
+            self._far[group_id] = self._far_group(group, current, excluded)
+        return group_id
 
-    def _far_group(self, group: int, hops: NextHops, left_out: frozenset[int]) -> FarGroup:
-        before = [third for third in self._detours_via if third < group and third not in left_out]
+    def _far_group(self, group: int, hops: NextHops, excluded: frozenset[int]) -> FarGroup:
+        before = [third for third in self._detours_via if third < group and third not in excluded]
         return FarGroup(
             tuple(self._links(hops, 1 + self._within)),
-            self._list(left_out),
+            self._list(excluded),
             sum(len(self._detours_via[third]) for third in before),
             len(self._detours_via[group]),
         )
 
-    def _list(self, left_out: frozenset[int]) -> int:
-        """The index of the list of detours without those through the groups `left_out`."""
-        return self._lists.setdefault(left_out, len(self._lists))
+    def _list(self, excluded: frozenset[int]) -> int:
+        """The index of the list of detours without those through the groups `excluded`."""
+        return self._lists.setdefault(excluded, len(self._lists))
 
-    def _detours(self, left_out: frozenset[int]) -> tuple[FirstLink, ...]:
+    def _detours(self, excluded: frozenset[int]) -> tuple[FirstLink, ...]:
         return tuple(
-            link for group, links in self._detours_via.items() if group not in left_out for link in links
+            link for group, links in self._detours_via.items() if group not in excluded for link in links
         )
 
     def _links(self, hops: NextHops, links: int, group: int = 0) -> list[FirstLink]:
@@ -170,16 +175,16 @@ class _RoutingBuilder:
             for port in hops.entering
         ]
 
-    def _add(self, number: int, usual: NextHops, current: NextHops) -> None:
+    def _add(self, group_id: int, usual: NextHops, current: NextHops) -> None:
         """Adds a next-hop group towards a switch, or towards another Dragonfly group."""
-        self._made[number] = self._onward[number] = _group(number, usual.entering, current.entering)
+        self._made[group_id] = self._onward[group_id] = _group(group_id, usual.entering, current.entering)
         if current.onward != current.entering:
-            self._onward[number] = _group(number + self._onward_offset, usual.onward, current.onward)
+            self._onward[group_id] = _group(group_id + self._onward_offset, usual.onward, current.onward)
 
 
-def _group(number: int, usual: Ports, current: Ports) -> NextHopGroup:
+def _group(group_id: int, usual: Ports, current: Ports) -> NextHopGroup:
     members = usual if set(current) <= set(usual) else current
-    return NextHopGroup(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
+    return NextHopGroup(group_id, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
 
 
 def routing_of(

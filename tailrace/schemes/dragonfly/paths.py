@@ -16,6 +16,7 @@ PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
 
 SHORTEST, MINIMAL, MIXED, UGAL_L = "shortest", "minimal", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
+"""Units of traffic that stay on one path."""
 
 PATH = keys.choice(
     "path", "kind of paths; mixed: minimal or Valiant paths, at random", PATHS, section="Flowcut §II-A"

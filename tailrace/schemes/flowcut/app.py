@@ -34,7 +34,7 @@ ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
 
 _BUCKET_REGISTER = "untracked_bytes"
-"""A register with one cell per bucket: its size in P4Info is the number of buckets."""
+"""A register with one cell per bucket of the flow table: its size in P4Info is the number of buckets."""
 
 _ONE = 1 << 8
 """1 in 8.8 fixed point."""
@@ -47,7 +47,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """The resolved parameters of Flowcut (declaration.FlowcutConfig has the keys).
 
     age_given: whether the user gave the age; a given age stays the same when paths become longer
-    held_bytes: the most bytes that a packet can wait behind in a switch; 0: no limit
+    held_bytes: the most bytes in a switch that a packet may have to wait for; 0: no limit
     pause: how sources are asked to stop, one of PAUSES
     pause_quanta: duration of a PFC pause in 512 bit times of a host's link; 0: none
     obey_bytes: bytes of a flow that may still arrive after its source was asked to stop
@@ -148,8 +148,9 @@ def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
     """The thresholds above which a flow is drained, in 8.8 fixed point: average RTT, and its growth.
 
     The first switch decides (Flowcut §II-B). A switch without hosts is never the first, so its thresholds are
-    the largest values, which are never reached. Its idle RTT to the last switch is short compared to the
-    queue of two colliding flows, so with the usual thresholds it would drain flows that have no better path.
+    the largest values, which are never reached. From such a switch the idle RTT to the last switch is short
+    compared to the queue of two colliding flows, so the usual thresholds would drain flows that have no
+    better path.
     """
     most_rtt = plan.program.largest("set_drain", "rtt_threshold")
     # the program compares growth_threshold with a signed average

@@ -4,8 +4,8 @@ normalised RTT, which is 1 on an idle path. Defaults of keys, and further parame
 
     growth    growth of the RTT if a queue grows by GROWTH_FRAMES frames per ACK (assumption; the paper gives
               no value; docs/flowcut.md compares others)
-    left      one BDP in full frames, which is the cost of a drain, at most MOST_LEFT (assumption; §IV-C has
-              no value)
+    left      packets that a message must have left for a drain: one BDP in full frames, the cost of a drain,
+              but at most MOST_LEFT (assumption; §IV-C has no value)
     age       see `age_ns`
     pauses    a source disobeys if, after it was asked to stop a flow, it sends more than its credit plus
               OBEY_BDPS bandwidth-delay products. The switch then pauses it with PFC, for PAUSE_RTTS base RTTs
@@ -95,8 +95,8 @@ def _parse_growth(text: str) -> float:
     return GROWTH_OFF if text == "off" else keys.parse_number(text, least=0)
 
 
-_DRAIN = "Flowcut §II-B, §III-C1"
-_FEW = "Flowcut §IV-C"
+_DRAIN_SECTION = "Flowcut §II-B, §III-C1"
+_FEW_PACKETS_SECTION = "Flowcut §IV-C"
 
 _BUCKETS = keys.Key(
     "buckets",
@@ -111,7 +111,7 @@ _GROWTH = keys.Key(
     "number or off",
     _parse_growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
-    section=_DRAIN,
+    section=_DRAIN_SECTION,
 )
 
 
@@ -120,7 +120,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     """Flowcut with state at every switch, at the first one, or in the NICs over switches with plain ECMP.
 
     rtt_threshold: 3 to 5 are good; the paper uses 4 (§III-C1)
-    slowest_fraction: used to compute the age
+    slowest_fraction: lowest expected rate of a link, as a share of its normal rate; used to compute the age
     """
 
     name: ClassVar[str] = "flowcut"
@@ -141,7 +141,9 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     ] = None
     rtt_threshold: Annotated[
         float,
-        keys.number("rtt", "a flow is drained above this average RTT, in idle RTTs", least=1, section=_DRAIN),
+        keys.number(
+            "rtt", "a flow is drained above this average RTT, in idle RTTs", least=1, section=_DRAIN_SECTION
+        ),
     ] = 4.0
     growth_threshold: Annotated[float | None, _GROWTH] = None
     alpha: Annotated[
@@ -161,7 +163,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "minimum number of packets that a message must have left for a drain; 0: none",
             least=0,
             values="packets",
-            section=_FEW,
+            section=_FEW_PACKETS_SECTION,
         ),
     ] = None
     resume_bytes: Annotated[
@@ -169,7 +171,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         keys.size(
             "resume",
             "bytes in flight at which a drained flow resumes; 0: packets stay in order",
-            section=_FEW,
+            section=_FEW_PACKETS_SECTION,
         ),
     ] = 0
     credit_bytes: Annotated[
@@ -396,10 +398,10 @@ def age_ns(
 
     where n is `max_switches`, `held` the queue limit (with PFC, if less, the bytes that a switch stores
     before it pauses all its senders), and `slow` the rate of the slowest link times `slowest_fraction`. A
-    data packet may wait behind `held` bytes at every switch, including the last one, as its ACK is generated
-    when it leaves there. An ACK has priority over data, but waits for the frame that is being sent; its own
-    transmission is counted as that of a full frame. The factor of 2 is for ACKs behind ACKs, and for paused
-    links.
+    data packet may wait behind `held` bytes at every switch, including the last one, because the ACK is
+    generated when the packet leaves that switch. An ACK has priority over data, but waits for the frame that
+    is being sent; the ACK's transmission is counted as that of a full frame. The factor of 2 is for ACKs
+    behind ACKs, and for paused links.
 
     Raises:
         IntentError: queues have no limit, so no such time exists.

@@ -48,6 +48,8 @@ FIRST_RELAY = 1024
 """Multicast group of port 0, with a copy of a warning for each leaf; that of port p is FIRST_RELAY + p."""
 
 _PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
+"""The action `set_next_hops` has _PARTS parameters with _PORTS_A_PART ports of _PORT_BITS bits each."""
+
 _ONE = 1 << 16
 """1 in 16.16 fixed point."""
 
@@ -83,7 +85,7 @@ def entities(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
     Raises:
         IntentError: a value does not fit the program, or the network is too large for it.
     """
-    _check(plan)
+    _check_sizes(plan)
     yield from _replication(plan)
     yield from configuration(plan)
     yield _warning_config(plan, config)
@@ -103,18 +105,18 @@ def _fabric_ports(plan: EntryPlan) -> list[int]:
     return sorted(port for port, peer in ports if peer.kind == "switch")
 
 
-def _check(plan: EntryPlan) -> None:
+def _check_sizes(plan: EntryPlan) -> None:
     """Raises IntentError if the network has more leaves, ports or next hops than the program supports."""
     name = plan.switch.name
     ports = plan.program.register_size("port_warned_until_ticks")
     leaves = plan.program.register_size("echo_port")
-    hops = _PARTS * _PORTS_A_PART
+    max_hops = _PARTS * _PORTS_A_PART
     if len(plan.topology.leaves) > leaves:
         raise IntentError(f"scheme rlb: {plan.topology.spec} has more than {leaves} leaves")
     if any(port >= ports for port in _fabric_ports(plan)):
         raise IntentError(f"scheme rlb: {name} has links to switches at ports above {ports - 1}")
-    if any(len(group.slots) > hops for group in plan.groups.groups):
-        raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
+    if any(len(group.slots) > max_hops for group in plan.groups.groups):
+        raise IntentError(f"scheme rlb: {name} has more than {max_hops} equal next hops")
 
 
 def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
@@ -133,6 +135,7 @@ def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
         yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
     mirror = plan.program.constant("mirror_port")
     for port in () if plan.switch.name in plan.topology.leaves else ports:
+        # (egress port, instance): the instance becomes egress_rid, which is 0 for packets that are no copies
         copies = [(mirror, leaf_id + 1) for leaf_id in _leaves_behind(plan, port)]
         if copies:
             yield P4MulticastGroupEntry(FIRST_RELAY + port, replicas=copies)
@@ -173,6 +176,7 @@ def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     target = plan.target
     rate_bps = fabric_rate_bps(plan.topology)
+    # bytes per tick from all flows of an incast but one, in 16.16 fixed point
     inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // NS_BITS
     values = {
         "inflow": inflow,
@@ -191,7 +195,7 @@ def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 
 def _probe_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
-    """Only leaves measure RTTs by probes."""
+    """Only leaves (switches with hosts) measure RTTs by probes."""
     is_leaf = plan.switch.name in plan.topology.leaves
     period = plan.target.ticks(config.probe_ns) if is_leaf else 0
     keep = plan.target.ticks(config.keep_ns)

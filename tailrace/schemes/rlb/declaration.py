@@ -2,7 +2,7 @@
 """RLB over one of four path selectors (RLB §III, §IV): it rejects a selector's choice if PFC is about to
 pause that path. Symbols and defaults of keys:
 
-    d, C      the longest delay and the highest rate of a link between switches
+    d, C      the longest delay and the highest rate of a link between switches; dC: the bytes in flight on it
     n         the key flows, the degree of incast
     dt        d (in §III-B.1 2 us)
     Q_PFC     the key pfc; else the threshold of the PFC spec; else 256 KB (§II-B), but at least 26 dC, which
@@ -227,14 +227,15 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         """
         rtt_ns, delay_ns = base_rtt_ns(topology, context.frame_bytes), link_delay_ns(topology)
         pause = pause_bytes(topology, self.pause_bytes, context.pause_bytes)
-        interval = _or(self.fault_ns, rtt_ns)
-        hold = _or(self.hold_ns, max(HOLD_RTTS * rtt_ns, interval))
+        interval = _or_default(self.fault_ns, rtt_ns)
+        hold = _or_default(self.hold_ns, max(HOLD_RTTS * rtt_ns, interval))
         warn = self._warn_bytes(topology, pause)
         if self.fault and hold < interval:
             raise IntentError(f"scheme rlb: hold must be at least interval, {interval} ns, found '{hold}'")
-        dt = _or(self.dt_ns, delay_ns or USUAL_DT_NS)
-        probe = _or(self.probe_ns, rtt_ns)
+        dt = _or_default(self.dt_ns, delay_ns or USUAL_DT_NS)
+        probe = _or_default(self.probe_ns, rtt_ns)
         slowest_bps = min((link.rate_bps for link in topology.links), default=1)
+        longest_pause_ns = MAX_PAUSE_BITS * NS_PER_S // slowest_bps
         return self.resolved(
             ResolvedRlb,
             topology,
@@ -243,13 +244,13 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
             pause_bytes=pause,
             warn_bytes=warn,
             dt_ns=dt,
-            margin_ns=_or(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
-            valid_ns=_or(self.valid_ns, min(MAX_PAUSE_BITS * NS_PER_S // slowest_bps, _MOST_VALID_NS)),
+            margin_ns=_or_default(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
+            valid_ns=_or_default(self.valid_ns, min(longest_pause_ns, _MOST_VALID_NS)),
             probe_ns=probe,
-            keep_ns=_or(self.keep_ns, _KEPT_PROBES * probe),
+            keep_ns=_or_default(self.keep_ns, _KEPT_PROBES * probe),
             fault_ns=interval,
             hold_ns=hold,
-            gap_ns=_or(self.gap_ns, rtt_ns),
+            gap_ns=_or_default(self.gap_ns, rtt_ns),
         )
 
     def _warn_bytes(self, topology: Topology, pause: int) -> int:
@@ -330,5 +331,5 @@ def warn_bounds(topology: Topology, pause: int, flows: int) -> tuple[int, int]:
     return in_flight, pause - in_flight * (flows - 1)
 
 
-def _or(value: int | None, default: int) -> int:
+def _or_default(value: int | None, default: int) -> int:
     return default if value is None else value

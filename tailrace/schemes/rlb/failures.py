@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suppression and reuse of paths that a switch reports as faulty (RLB §IV-B.2, Algorithm 2). The caller
-passes the time.
+"""Suppression and reuse of paths that a switch reports as faulty (RLB §IV-B.2, Algorithm 2). A path is named
+by the switch and its egress port. The caller passes the time.
 
     alert of a path in use       -> suppressed for the hold time; each further alert doubles the hold time
     hold time over, link is up   -> in use again; Algorithm 2 continues to watch the path
-    in use without an alert      -> each hold time without an alert undoes one doubling
+    in use, no alert             -> each hold time without an alert undoes one doubling
 
 A silent fault affects only the data on the faulty path, so a path can be tested only by using it. To bound
 the harm, each failed trial doubles the time to the next trial, as route-flap damping does (RFC 2439). A link
@@ -36,7 +36,7 @@ class Alert:
 
     neighbour: the switch behind the port, which is assumed to have failed (Algorithm 2, line 8)
     mean: mean recirculations per packet, Rc_avg
-    delay_ns: t_rc
+    delay_ns: t_rc, the delay of a recirculation
     """
 
     switch: str
@@ -96,7 +96,7 @@ class Failures:
 
     def __init__(self, hold_ns: int) -> None:
         """`hold_ns`: the hold time of a first suppression."""
-        self._first_ns = hold_ns
+        self._first_hold_ns = hold_ns
         self._paths: dict[LinkEnd, _Path] = {}
 
     def suppress(self, end: LinkEnd, now_ns: int) -> SuppressedPath | None:
@@ -108,7 +108,7 @@ class Failures:
         if path is not None:
             undone = max(0, now_ns - path.since_ns) // path.hold_ns
             doublings = max(0, min(path.doublings + 1, MOST_DOUBLINGS) - undone)
-        hold_ns = self._first_ns << doublings
+        hold_ns = self._first_hold_ns << doublings
         self._paths[end] = _Path(True, now_ns, hold_ns, doublings)
         return SuppressedPath(end, now_ns, now_ns + hold_ns)
 

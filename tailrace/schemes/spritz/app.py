@@ -4,8 +4,9 @@ second role, and default routes.
 
 A switch has the first role for packets of its hosts, and chooses their first link; in the second role it
 chooses the second link of a path. Lists of ports have the ids FIRST_FAR (first role), FIRST_NEAR (first role,
-destination in the switch's group) and SECOND. Two classes of the coarse-grained mode (§III-D), all paths and
-non-minimal paths, have the same lists: as in Valiant routing, a path drawn as non-minimal may be minimal.
+destination in the switch's group) and SECOND. A path *goes on* after a first link if the next switch has the
+second role. Two classes of the coarse-grained mode (§III-D), all paths and non-minimal paths, have the same
+lists: as in Valiant routing, a path drawn as non-minimal may be minimal.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ MINIMAL_MODE, STEERED, CLASS, RANDOM, UGAL_L_MODE = MODES
 FIRST_FAR, FIRST_NEAR, SECOND = range(3)
 
 _CLASSES = ("ALL", "NONMINIMAL")
+"""Classes of paths with lists of ports; minimal paths use the next hops of the route."""
+
 _TAGGED = ("MINIMAL", "NONMINIMAL")
+"""Classes of paths that have a VLAN tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
     """The most links, from this switch on, of a path through a port of a list.
 
     max_links: the most links of any path
-    goes_on: whether the next switch has the second role
+    goes_on: whether the next switch has the second role for such packets
     """
     if path_list.near:
         return min(2, len(path_list.ports))
@@ -165,14 +169,14 @@ def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
 def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:
     """The default table: a static minimal next hop towards each other reachable switch."""
     paths, name = plan.paths, plan.switch.name
-    checked = set[int]()
+    checked_links = set[int]()
     for leaf in plan.topology.leaves:
         port = paths.default_port(name, leaf) if leaf != name else None
         links = paths.default_links(name, leaf)
         if port is None or links is None:
             continue
-        if links not in checked:
-            checked.add(fitting(plan, "length of a path", "destination", "links", links))
+        if links not in checked_links:
+            checked_links.add(fitting(plan, "length of a path", "destination", "links", links))
         near = int(paths.is_near(name, leaf))
         for prefix in plan.topology.prefixes_of(leaf):
             yield _destination(prefix, near, links, port)

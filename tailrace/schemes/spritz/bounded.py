@@ -6,7 +6,7 @@ NICs choose a path by its entropy value, EV (Spritz §III, §IV and the baseline
 hop by hop. Packets take paths of many lengths and queues are bounded, so defaults follow from the longest
 path (topology.timing; Spritz, Table II):
 
-    frame          size of the experiment's packets plus the headers of Spritz; else that of Table II
+    frame          size of the experiment's packets plus the headers of Spritz; if unknown, that of Table II
     queue limit    one BDP of the longest path, also the base of RED
     RED            from 0.2 to 0.8 of the queue limit
     transport      dctcp
@@ -68,7 +68,7 @@ _LEAST_FRAME_BYTES = 64
 
 
 class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
-    """A scheme that may use the program `spritz`; these keys have a meaning only with that program.
+    """A scheme that may use the program `spritz`. The keys below have a meaning only with that program.
 
     With `repair`, default routes avoid failed links; ECMP tables never do (Spritz §IV-C, §V-D).
     """
@@ -199,6 +199,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             return 0
         if self.repair:
             return MOST_CHANNELS
+        # each is a pair: links within groups, links between groups
         longest, minimal = max_links_on_path(topology)
         return sum(minimal if self.mode == MINIMAL_MODE else longest)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spritz (§III, §IV), and two of its baselines in NICs: oblivious packet spraying, and Flicr (§V-A).
+"""Spritz (§III, §IV), and two of its baselines in NICs: oblivious packet spraying, and Flicr (§V-A). Paths
+are loop-free and of bounded length; each has an entropy value, EV.
 
 Defaults of keys:
 
@@ -160,7 +161,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int,
         keys.time(
             "keep",
-            "time after a flow's end for which the next flow to its host may reuse its knowledge of paths",
+            "time for which the next flow to the same host may reuse what an ended flow has learnt of paths",
             most=_MOST_KEEP_NS,
             section="Spritz §III-C",
         ),

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The EV lists of endpoints: an EV (entropy value), a latency and a weight for each path (Spritz §III-C,
-§IV).
+"""The EV lists of endpoints (hosts): an EV (entropy value), a latency and a weight for each path (Spritz
+§III-C, §IV).
 
 By eq. 1 of Spritz, the weight of a path is the latency of the longest path in the list divided by the path's
 latency; all weights except the longest path's are multiplied by the scheme's scale (§V-A). Uniform weights
 are all 1. A list may contain only some of the paths (§III-C).
 
-In the coarse-grained mode (§III-D) an endpoint chooses only among classes of paths. Its list has COARSE_EVS
-EVs for each class, which switches hash together with the rest of the 5-tuple. Packets with such an EV have
-the VLAN ID of its class; the EV's latency is the mean latency of the class.
+In the coarse-grained mode (§III-D) an endpoint chooses only among two classes of paths, minimal and
+non-minimal. Its list has COARSE_EVS EVs for each class, which switches hash together with the rest of the
+5-tuple. Packets with such an EV have the VLAN ID of its class; the EV's latency is the mean latency of the
+class.
 """
 
 from __future__ import annotations

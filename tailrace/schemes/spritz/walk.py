@@ -6,7 +6,8 @@ The path is computed from the entries alone; topology.paths.bounded, from which 
 A switch delivers the packet if the destination is one of its hosts. Otherwise the switch has role ECMP 1 for
 packets from a host, and role ECMP 2 if `second_role` matches ingress port and source. In role 1 EV1, the
 upper byte of the EV, selects a slot of the role's list of ports for all paths; in role 2 EV2, the lower byte.
-Without a role or a list, or if EV2 selects the ingress port, the table `destinations` gives the port.
+Without a role or a list, or if EV2 selects the ingress port, the table `destinations` gives the port. In a
+network with groups, a destination is *near* if it is in the switch's group.
 """
 
 from __future__ import annotations
@@ -53,7 +54,15 @@ def _put(prefixes: _Prefixes[_V], network: IPv4Network, value: _V) -> None:
 
 @dataclass(slots=True)
 class SteeredTables:
-    """The entries of one switch that decide the path. Roles and classes have the names of the P4 source."""
+    """The entries of one switch that decide the path. Roles and classes have the names of the P4 source.
+
+    fabric: ports to other switches
+    hosts: port by address of each host of the switch
+    second: by ingress port, the prefixes of sources for whose packets the switch has role ECMP 2
+    lists: by role and `near`, id and size of the list of ports
+    slots: port by list id and slot
+    destinations: `near` and the default port by prefix
+    """
 
     fabric: set[int] = field(default_factory=set)
     hosts: dict[int, int] = field(default_factory=dict)
@@ -134,7 +143,7 @@ class EvWalker:
         source, destination = self._addresses[src.name], self._addresses[dst.name]
         while len(switches) <= MOST_SWITCHES:
             switch = switches[-1]
-            port = self._of(switch).port(in_port, source, destination, ev)
+            port = self._tables_of(switch).port(in_port, source, destination, ev)
             peer = None if port is None else self._peers[switch].get(port)
             problem = None
             if port is None:
@@ -150,7 +159,7 @@ class EvWalker:
             in_port = peer.port
         return EvWalk(tuple(switches), tuple(ports), "it loops")
 
-    def _of(self, switch: str) -> SteeredTables:
+    def _tables_of(self, switch: str) -> SteeredTables:
         if switch not in self._tables:
             self._tables[switch] = self._read(switch)
         return self._tables[switch]

@@ -29,8 +29,8 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """The counts of a switch. `core_in` and `core_out` are counted by the switch core, `entered` and the rest
-    by the network; `held` is in the core's queues.
+    """The counts of a switch. The switch core counts `core_in` to `truncated_bytes`; `held` is in its queues.
+    The network counts `entered` and the fields below.
     """
 
     core_in: Amount
@@ -47,6 +47,7 @@ class _Switch:
 
     @staticmethod
     def of(raw: SwitchAccount) -> _Switch:
+        # in the order of core.SwitchAccount; `virt`: bytes of virtual payload
         frames, payload, *rest = raw
         in_virt, made_virt, out_virt, dropped_virt, truncated, held_virt = payload
         virt = (in_virt, made_virt, out_virt, dropped_virt, held_virt)

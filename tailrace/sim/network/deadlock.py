@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects PFC deadlocks: cycles of pauses, in which no queue will ever be resumed.
 
-A paused queue waits for its neighbour, which sent the pause because too many bytes that entered by their link
-are still in its queues:
+The switch at the other end of a link pauses a queue because too many bytes that arrived over this link still
+wait in queues of that switch:
 
     s1: queue of port 3, class 0  --paused by-->  s5: bytes that entered by port 2, class 0
                                                       |  which wait in
                                                       v
                                                   s5: queue of port 1, class 0  --paused by--> ...
 
-The neighbour resumes the queue when at most `xon` of these bytes are left. So a queue is stuck if more than
+That switch resumes the queue when at most `xon` of these bytes are left. So a queue is stuck if more than
 `xon` of these bytes are in queues that are stuck, too. The module computes the largest set of such queues: it
 begins with all paused queues and removes each queue for which enough bytes can still move. A queue of the set
 never moves, whatever other queues do: a slow network does not count as a deadlock. Only the PFC watchdog or a
-failing link could end the deadlock, and both lose packets. A queue that a host paused is never stuck, because
-hosts always accept what arrives.
+failing link could end the deadlock, and both lose packets. A queue that a host paused does not count: the
+host's pause depends on no queue.
 
 With a shared buffer, switches pause at less than `xoff`; a cycle that depends on such pauses is not detected.
 """
@@ -30,8 +30,8 @@ from tailrace.sim.network.wire import NodePort
 from tailrace.switch.core import PausedQueue
 
 
-class Stuck(NamedTuple):
-    """A queue that a deadlock blocks for ever."""
+class QueueId(NamedTuple):
+    """A queue of a port of a switch."""
 
     switch: str
     port: int
@@ -48,7 +48,7 @@ _Account = tuple[str, int, int]
 
 def deadlock(
     held: Mapping[str, Sequence[PausedQueue]], neighbour: Callable[[str, int], NodePort | None]
-) -> tuple[Stuck, ...]:
+) -> tuple[QueueId, ...]:
     """A cycle of queues, each of which waits for the next one, and the last for the first; empty if there is
     no deadlock.
 
@@ -57,12 +57,12 @@ def deadlock(
         neighbour: maps a port of a switch to the port at the other end of its link; None if that is not a
             port of a switch.
     """
-    bytes_of: dict[Stuck, dict[_Account, int]] = {}
+    bytes_of: dict[QueueId, dict[_Account, int]] = {}
     xon: dict[_Account, int] = {}
     for switch in sorted(held):
         for item in held[switch]:
             account = (switch, item.from_port, item.from_priority)
-            queue = Stuck(switch, item.port, item.priority)
+            queue = QueueId(switch, item.port, item.priority)
             bytes_of.setdefault(queue, {})[account] = item.bytes
             if item.pausing:
                 xon[account] = item.xon_bytes
@@ -72,21 +72,21 @@ def deadlock(
         if end is not None and (end.node, end.port, queue.priority) in xon:
             waits_for[queue] = (end.node, end.port, queue.priority)
     stuck = _stuck(waits_for, bytes_of, xon)
-    # a queue is a predecessor of each queue that it waits for
-    graph = {other: [queue for queue in stuck if waits_for[queue] in bytes_of[other]] for other in stuck}
+    # TopologicalSorter expects the predecessors of each node: here the queues that wait for it
+    graph = {node: [queue for queue in stuck if waits_for[queue] in bytes_of[node]] for node in stuck}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        cycle: list[Stuck] = error.args[1]
+        cycle: list[QueueId] = error.args[1]
         return tuple(cycle[:-1])
     return ()
 
 
 def _stuck(
-    waits_for: Mapping[Stuck, _Account],
-    bytes_of: Mapping[Stuck, Mapping[_Account, int]],
+    waits_for: Mapping[QueueId, _Account],
+    bytes_of: Mapping[QueueId, Mapping[_Account, int]],
     xon: Mapping[_Account, int],
-) -> list[Stuck]:
+) -> list[QueueId]:
     """The queues that will never send again, in the order of `waits_for`."""
     stuck = list(waits_for)
     while True:

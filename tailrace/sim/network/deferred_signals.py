@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defers signals while a network runs: handlers run after it has stopped.
 
-NICs are compiled by mypyc. Its code treats any exception within integer arithmetic as a lack of memory and
-aborts the process; but Python may run a signal handler, which can raise, within the arithmetic of large ints.
+NICs are compiled by mypyc. The compiled code treats any exception within integer arithmetic as a lack of
+memory and aborts the process; but Python may run a signal handler, which can raise, within the arithmetic of
+large ints.
 """
 
 from __future__ import annotations

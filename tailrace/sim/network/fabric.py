@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes and wires of a virtual network, and its clock."""
+"""The nodes and wires of a virtual network, and its clock. Several processes, the *ranks*, can run one
+network; each runs a part of it.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +55,7 @@ class Fabric:
         self._config = config
         self._net = new_net()
         self._transport: TimedTransport | None = None
+        # by name of a switch or host: the rank that runs it; empty with one rank
         self._part_of: dict[str, int] = {}
         if transport is not None:
             self._transport = TimedTransport(transport)
@@ -107,9 +110,9 @@ class Fabric:
         """The hosts of this rank, in the order of the topology."""
         return tuple(item for item in self.topology.hosts if self.has(item.name))
 
-    def everywhere(self, value: T) -> list[T]:
-        """Sends a picklable value to all ranks and returns the values of all ranks, by rank. All ranks must
-        make this call.
+    def all_gather(self, value: T) -> list[T]:
+        """Sends a picklable value to all ranks; returns the values of all ranks, by rank (MPI: allgather).
+        All ranks must make this call.
         """
         if self._transport is None:
             return [value]
@@ -119,7 +122,7 @@ class Fabric:
 
     def gathered(self, values: Mapping[int, T]) -> dict[int, T]:
         """Merges the mappings of all ranks, sorted by key; each rank must make this call."""
-        merged = {number: value for each in self.everywhere(dict(values)) for number, value in each.items()}
+        merged = {number: value for each in self.all_gather(dict(values)) for number, value in each.items()}
         return dict(sorted(merged.items()))
 
     # ---- assembly ----
@@ -242,7 +245,7 @@ class Fabric:
 
         Frames that a control call sends to another rank are counted from the next run on.
         """
-        return all(self.everywhere(self._net.at_rest()))
+        return all(self.all_gather(self._net.at_rest()))
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
         """Calls `callback` at a virtual time, before all other events of that time; None or a past time: now.

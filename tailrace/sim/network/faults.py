@@ -103,6 +103,7 @@ class Faults(Fabric):
         self._drops += 1
         match = matches if isinstance(matches, FrameMatch) else FrameMatch.ALL
         test = None if isinstance(matches, FrameMatch) else matches
+        # for rate 1 the threshold is 2**64, more than 64 bits: then a flag says that every frame is lost
         below = threshold(rate)
         for wire in self.wires_between(a, b) if one_way else self._both_directions(a, b):
             # a random stream per wire and fault: the losses by one fault do not change those by another
@@ -138,7 +139,7 @@ class Faults(Fabric):
             numbers = array("Q", (int(IPv4Address(a)) << 32 | int(IPv4Address(b)) for a, b in pairs))
         except ValueError as error:
             raise NetworkError(f"blackhole at {switch}: {error}") from None
-        if self.has(switch):
+        if self.has(switch):  # else another rank (process of this run) has the switch
             number = self._numbers[switch]
             self._net.blackhole(number, numbers.tobytes(), from_ns * PS_PER_NS, _end_ps(until_ns))
 

@@ -200,6 +200,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.close()
 
     def _arm(self, time_ns: int) -> None:
+        """Schedules `_timer_due` at a time, unless it is scheduled earlier."""
         if self._armed_ns is None or time_ns < self._armed_ns:
             self._armed_ns = time_ns
             self._clock.call_at(time_ns, lambda: self._timer_due(time_ns))

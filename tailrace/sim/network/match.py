@@ -28,7 +28,7 @@ class FrameMatch:
     """Matches frames of the project's local EtherType if their subtype is in `subtypes`, UDP datagrams if
     their destination port is `udp_port` (0: none), and all other frames if `other_types` is set.
 
-    A detour header is skipped: the header after it determines the kind of the frame.
+    A detour header (on Valiant paths) is skipped: the next header determines the kind of the frame.
     """
 
     other_types: bool
@@ -59,17 +59,17 @@ class FrameMatch:
 
     def __call__(self, frame: bytes) -> bool:
         """Whether a frame matches; the same test in Python as the network makes in C."""
-        ether_type, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
-        while int.from_bytes(ether_type, "big") == ETHER_TYPE and at < len(frame):
-            if frame[at] != Subtype.DETOUR:
-                return frame[at] in self.subtypes
-            at += _DETOUR.size_bytes
-            if at > len(frame):
+        ether_type, offset = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
+        while int.from_bytes(ether_type, "big") == ETHER_TYPE and offset < len(frame):
+            if frame[offset] != Subtype.DETOUR:
+                return frame[offset] in self.subtypes
+            offset += _DETOUR.size_bytes
+            if offset > len(frame):
                 break
-            ether_type = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
-        return self.other_types or self._is_datagram(ether_type, frame[at:])
+            ether_type = frame[offset - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
+        return self.other_types or self._is_udp_to_port(ether_type, frame[offset:])
 
-    def _is_datagram(self, ether_type: bytes, packet: bytes) -> bool:
+    def _is_udp_to_port(self, ether_type: bytes, packet: bytes) -> bool:
         if not self.udp_port or int.from_bytes(ether_type, "big") != IPV4 or len(packet) < _IPV4_BYTES:
             return False
         at = (packet[0] & 15) * 4

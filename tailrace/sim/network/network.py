@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import TracebackType
 
-from tailrace.sim.network.deadlock import Stuck, deadlock
+from tailrace.sim.network.deadlock import QueueId, deadlock
 from tailrace.sim.network.fabric import Progress
 from tailrace.sim.network.faults import Faults
 from tailrace.sim.network.observation import Observation
@@ -113,7 +113,7 @@ class Network(Faults, Observation):
         self._advance(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
         return self.at_rest
 
-    def deadlock(self) -> tuple[Stuck, ...]:
+    def deadlock(self) -> tuple[QueueId, ...]:
         """A cycle of queues that are paused for ever, each waiting for the next one (deadlock.py); empty if
         there is none. With several ranks each must make this call.
         """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observation: counts, the trace hash, taps, captures, samples of queues, paths of flows."""
+"""Observation: counts, the trace hash, taps, captures, samples of queues, paths of flows. A wire is one
+direction of a link. A rank is a process that runs a part of the network.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,7 @@ class FlowWatch:
         switches = self._fabric.topology.switches
         # each rank's list is sorted by time and switch, and a switch is in one rank only
         sights = heapq.merge(
-            *self._fabric.everywhere(self._net.watched(self._number)), key=lambda sight: sight[:2]
+            *self._fabric.all_gather(self._net.watched(self._number)), key=lambda sight: sight[:2]
         )
         return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in sights]
 
@@ -149,11 +151,11 @@ class Observation(Fabric):
 
     def traffic(self) -> TrafficCounts:
         """Counts of frames since the start, in all ranks."""
-        return TrafficCounts(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
+        return TrafficCounts(*map(sum, zip(*self.all_gather(self._net.traffic()), strict=True)))
 
     def data(self) -> DataFrames:
         """Counts of the data frames that no host has received, in all ranks."""
-        return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
+        return DataFrames(*map(sum, zip(*self.all_gather(self._net.data()), strict=True)))
 
     def account(self) -> NetworkAccount:
         """Where all frames are now; frames injected directly into a switch are not counted."""
@@ -165,7 +167,7 @@ class Observation(Fabric):
             }
         )
         # a wire between two ranks is counted at its source by one and at its target by the other
-        totals = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
+        totals = [_added(each) for each in zip(*self.all_gather(wires), strict=True)]
         hosts = self._hosts
         ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
         reasons: Counter[str] = Counter()
@@ -180,7 +182,7 @@ class Observation(Fabric):
         """A hash of all frames that each wire has delivered, with their arrival times."""
         local = self._net.trace()
         # a rank has zeros for the wires of other ranks
-        total = sum(int.from_bytes(trace, "little") for trace in self.everywhere(local))
+        total = sum(int.from_bytes(trace, "little") for trace in self.all_gather(local))
         return hashlib.sha256(total.to_bytes(len(local), "little")).hexdigest()
 
     def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
@@ -236,9 +238,10 @@ class Observation(Fabric):
             raise NetworkError("nothing is sampled")
         times, queued, sent, paused = self._net.samples()
         wires = [wire for wire in self._sampled if self.has(wire.source.node)]
+        # the values of all ports at the first sample, then at the second sample, and so on
         rows = (_column("I", queued), _column("I", sent), paused or b"")
         columns = self.gathered(
-            {wire.index: Columns(*(row[at :: len(wires)] for row in rows)) for at, wire in enumerate(wires)}
+            {wire.index: Columns(*(row[k :: len(wires)] for row in rows)) for k, wire in enumerate(wires)}
         )
         times_ns = array("Q", (time_ps // PS_PER_NS for time_ps in _column("Q", times)))
         ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)

@@ -5,8 +5,8 @@
         ...                                     # any P4Runtime client: the CLI, p4runtime-shell, finsy
 
 Clients see the switches as they are at the current virtual time, and may change them. Packet-outs are sent
-at once, at this time; packets in queues stay there. While clients are served, the network's endpoint is not
-the primary client, so clients may use any election id; afterwards the endpoint becomes primary again.
+at once, at this time; packets in queues stay there. While clients are served, the switches' endpoints
+(endpoint.py) are not primary, so clients may use any election id; afterwards they become primary again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class _CpuPlane:
 
 
 class FabricService:
-    """The P4Runtime service for many devices: forwards each call to the device that it names."""
+    """The P4Runtime service for many devices: forwards each call to the device that it names. `on_freed` is
+    called after much memory was freed.
+    """
 
     def __init__(
         self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, on_freed: Callable[[], None]
@@ -71,7 +73,7 @@ class FabricService:
             plane.deliver = service.deliver_events
             self._services[endpoint.device_id] = service
 
-    def _of(self, device_id: int) -> P4RuntimeService:
+    def _service_of(self, device_id: int) -> P4RuntimeService:
         service = self._services.get(device_id)
         if service is None:
             ids = sorted(self._services)
@@ -80,11 +82,11 @@ class FabricService:
 
     async def write(self, request: p4r.WriteRequest, context: _Context) -> p4r.WriteResponse:
         """Write of one device."""
-        return await self._of(request.device_id).write(request, context)
+        return await self._service_of(request.device_id).write(request, context)
 
     async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[bytes]:
         """Read of one device."""
-        service = self._of(request.device_id)
+        service = self._service_of(request.device_id)
         async for response in service.read(request, context):
             yield response
 
@@ -92,18 +94,18 @@ class FabricService:
         self, request: p4r.SetForwardingPipelineConfigRequest, context: _Context
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """SetForwardingPipelineConfig of one device."""
-        return await self._of(request.device_id).set_config(request, context)
+        return await self._service_of(request.device_id).set_config(request, context)
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> None:
         """GetForwardingPipelineConfig of one device."""
-        await self._of(request.device_id).get_config(request, context)
+        await self._service_of(request.device_id).get_config(request, context)
 
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, context: _Context
     ) -> p4r.CapabilitiesResponse:
         """Capabilities, which are the same for every device; a device id in the request must be known."""
-        some = next(iter(self._services))
-        return await self._of(request.device_id or some).capabilities(request, context)
+        any_id = next(iter(self._services))
+        return await self._service_of(request.device_id or any_id).capabilities(request, context)
 
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context
@@ -116,7 +118,7 @@ class FabricService:
         if first.WhichOneof("update") != "arbitration":
             message = "the first message of a stream must be an arbitration"
             raise P4RtError(Code.FAILED_PRECONDITION, message)
-        service = self._of(first.arbitration.device_id)
+        service = self._service_of(first.arbitration.device_id)
         await service.stream_channel(_prepended(first, request_iterator), context)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a flow: each transit of a wire by a packet between two hosts, in picoseconds."""
+"""The log of a flow: each transit of a wire (one direction of a link) by a packet between two hosts. Times
+are in picoseconds.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ _RECORD = struct.Struct("=QIIIIII")
 """tv_logged_frame of tv_net.h."""
 
 _NOWHERE = (1 << 32) - 1
+"""The offset of the IPv4 header of a frame without one."""
+
 _SENT = 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a packet's headers from a frame, with or without the shims of switches and NICs."""
+"""Reads a packet's headers from a frame, with or without shims, the headers that switches and NICs insert."""
 
 from __future__ import annotations
 

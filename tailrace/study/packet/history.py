@@ -41,7 +41,8 @@ class QueueWait(msgspec.Struct, frozen=True):
 
 
 class LinkTransit(msgspec.Struct, frozen=True):
-    """The packet on a wire, from the departure of its first bit to the arrival of its last bit.
+    """The packet on a wire (one direction of a link), from the departure of its first bit to the arrival of
+    its last bit.
 
     The transit takes `transmission_ps` + `propagation_ps`, which includes the latency of the next switch.
     `arrived_ps` is None if the packet was lost, or was still on the wire when the run ended; see `fate`.

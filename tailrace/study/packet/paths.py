@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns the wire transits of a flow to the transmissions of its packets."""
+"""Assigns the wire transits of a flow to the transmissions of its packets; a wire is one direction of a
+link.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reconstructs a packet's history from the wire transits of its flow and the traces of its switches."""
+"""Reconstructs a packet's history from the wire transits of its flow and the traces of its switches. A wire
+is one direction of a link.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +203,7 @@ class _HistoryBuilder:
         out: WireTransit | None = None
         if tracked is None:
             tracked = TrackedPacket(drop=FAULT_AT_ENTRY, end_ps=transit.ended_ps)
-        dropped = self._why(tracked)
+        dropped = self._drop_reason(tracked)
         link_transit: LinkTransit | None = None
         if tracked.sent is not None:
             sent_ps, sent_port = tracked.sent
@@ -227,7 +229,7 @@ class _HistoryBuilder:
         )
         return hop, out
 
-    def _why(self, tracked: TrackedPacket) -> str | None:
+    def _drop_reason(self, tracked: TrackedPacket) -> str | None:
         """Why a switch dropped the packet: the switch's reason, with the reason that its P4 program counted,
         if any; None if the packet was not dropped.
         """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats a finished run twice: to log the wire transits of a flow, then to trace one of its packets.
+"""Repeats a finished run twice: to log the wire transits of a flow (a wire is one direction of a link), then
+to trace one of the flow's packets.
 
     run = open_run(folder)
     transits = flow_log(run, run.flow(7), report)      # the whole run: wire transits of a flow's packets
@@ -120,11 +121,11 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
     with plugins.blamed(run.summary.scheme):
         outcome = backend.run(run.plan.job, report)
     if outcome.trace_sha256 != run.summary.trace_sha256:
-        raise RunError(f"{run.folder}: {_why(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
+        raise RunError(f"{run.folder}: {_difference(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
     return transits
 
 
-def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
+def _difference(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
     """The message that the trace of a run differs, with the probable cause."""
     former = str(run.summary.trace_sha256)
     cause = (
@@ -163,8 +164,8 @@ class _SwitchWatcher:
     def _watch(self, network: Network, switch: str) -> None:
         self._pending -= 1
         if switch not in self._active:
-            written = network.p4rt(switch).device.entity_text
-            self._active[switch] = PacketTracker(network.switch(switch), self._arrivals[switch], written)
+            entity_text = network.p4rt(switch).device.entity_text
+            self._active[switch] = PacketTracker(network.switch(switch), self._arrivals[switch], entity_text)
         if not self._polling:
             self._polling = True
             network.call_at(network.now_ns + POLL_NS, lambda: self._poll(network))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage points of a program, with the indexes of their counters in a tracing build (docs/glossary.md)."""
+"""Coverage points: parts of a program whose executions a tracing build (docs/glossary.md) counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CoveragePoints:
         for index, state in enumerate(model.parser.states):
             self._add(("state", index, 0), CoveragePoint("state", state.name, ""))
             for i, op in enumerate(state.ops):
-                self._add(("op", index, i), _of_parser(state.name, op))
+                self._add(("op", index, i), _parser_op_point(state.name, op))
             if state.key and state.transitions:
                 for case, transition in enumerate(state.transitions):
                     self._add(
@@ -50,13 +50,13 @@ class CoveragePoints:
         for action in model.actions:
             self._add(("action", action.index, 0), CoveragePoint("action", action.name, "", action.source))
             for i, statement in enumerate(action.body):
-                self._add(("statement", action.index, i), _of_statement(action.name, statement))
+                self._add(("statement", action.index, i), _statement_point(action.name, statement))
         for i, statement in enumerate(model.deparser_calls):
-            self._add(("deparser", 0, i), _of_statement("deparser", statement))
+            self._add(("deparser", 0, i), _statement_point("deparser", statement))
         for pipeline in (model.ingress, model.egress):
-            self._pipeline(model, pipeline)
+            self._add_pipeline(model, pipeline)
 
-    def _pipeline(self, model: Model, pipeline: Pipeline) -> None:
+    def _add_pipeline(self, model: Model, pipeline: Pipeline) -> None:
         for index in pipeline.tables:
             table = model.tables[index]
             if not table.is_call:
@@ -76,17 +76,17 @@ class CoveragePoints:
         self.all.append(point)
 
     def index(self, kind: str, index: int, part: int = 0) -> int:
-        """The index in `all` of the coverage point with this key."""
+        """The index in `all`, and so of the counter, of the coverage point with this key."""
         return self._indexes[kind, index, part]
 
 
-def _of_parser(state: str, op: object) -> CoveragePoint:
+def _parser_op_point(state: str, op: object) -> CoveragePoint:
     if isinstance(op, Primitive):
-        return _of_statement(state, op)
+        return _statement_point(state, op)
     if isinstance(op, Extract):
         return CoveragePoint("extract", state, "extract")
     return CoveragePoint("statement", state, "verify" if isinstance(op, Verify) else "set")
 
 
-def _of_statement(name: str, statement: Primitive) -> CoveragePoint:
+def _statement_point(name: str, statement: Primitive) -> CoveragePoint:
     return CoveragePoint("statement", name, statement.text or statement.op, statement.source)

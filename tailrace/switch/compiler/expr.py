@@ -123,7 +123,7 @@ class Op:
 @dataclass(frozen=True, slots=True)
 class StackCount:
     """The number of elements that the parser has filled in a header or union stack (``size_stack``); with
-    ``minus_one``, the index of the last of them (``last_stack_index``).
+    ``minus_one``, the index of the last filled element (``last_stack_index``).
     """
 
     stack: int

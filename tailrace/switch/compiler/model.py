@@ -84,7 +84,7 @@ class HeaderType:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header instance. ``stack``, ``union``: index of the stack or union with it, and position there."""
+    """A header instance. ``stack``, ``union``: index of the stack or union around it, and position there."""
 
     index: int
     name: str
@@ -316,7 +316,11 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field of a table key: ``nbytes`` bytes at ``offset`` of the packed key, big-endian."""
+    """A field of a table key: ``nbytes`` bytes at ``offset`` of the packed key, big-endian.
+
+    ``header``: the header whose validity is checked; if it is invalid, the field is zero.
+    ``static_mask``: the program's mask for the value before it is matched.
+    """
 
     name: str
     bits: int
@@ -347,6 +351,7 @@ class Table:
     ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``); otherwise on the action
     (``next_by_action``, ``next_default``).
     ``kind``: BMv2's table type; ``indirect_ws`` has an action profile with a selector.
+    ``meter_target``: the field that is set to the colour of the direct meter.
     """
 
     index: int
@@ -413,7 +418,7 @@ class ActionCallNode:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Ingress or egress: a graph of tables (by index), conditionals and calls."""
+    """Ingress or egress: a graph of tables (indexes), conditionals and calls. ``init``: the first node."""
 
     name: str
     init: str | None
@@ -424,7 +429,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An action profile, with a selector when ``selector`` is a calculation index."""
+    """An action profile. ``selector``: index of its action selector's hash calculation; None: no selector."""
 
     index: int
     name: str
@@ -475,7 +480,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest: the fields that are sent to the control plane."""
+    """A digest: the values that are sent to the control plane, each with its width."""
 
     index: int
     name: str
@@ -508,7 +513,10 @@ def _named(items: Sequence[_T], name: str) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A whole program."""
+    """A whole program.
+
+    ``standard``: the fields of standard_metadata by name; ``errors``: the numbers of parser errors by name.
+    """
 
     name: str
     header_types: tuple[HeaderType, ...]

@@ -29,7 +29,11 @@ _MAX_FRAME_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SwitchProgram:
-    """A compiled program: its model, and the shared object with its code."""
+    """A compiled program: its model, and the shared object with its code.
+
+    `sha256` is the hash of the program's JSON, `source` the JSON file's name for messages. `recipe` can
+    compile the code again.
+    """
 
     model: Model
     library: Path

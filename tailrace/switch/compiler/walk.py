@@ -20,7 +20,7 @@ def parts(operand: object) -> Iterator[object]:
             yield from parts(getattr(operand, f.name))
 
 
-def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
+def with_params(e: Expr, values: Sequence[Expr]) -> Expr:
     """The expression with each action parameter replaced by the value at its index.
 
     Raises:
@@ -29,10 +29,10 @@ def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
     if isinstance(e, ActionParam):
         return values[e.index]
     if isinstance(e, Op):
-        return Op(e.name, tuple(with_locals(a, values) for a in e.args))
+        return Op(e.name, tuple(with_params(a, values) for a in e.args))
     return e
 
 
-def locals_of(operand: object) -> list[int]:
+def params_of(operand: object) -> list[int]:
     """Indexes of the action parameters that an operand reads."""
     return [p.index for p in parts(operand) if isinstance(p, ActionParam)]

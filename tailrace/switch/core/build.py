@@ -18,7 +18,7 @@ def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
 
 
 def runtime_recipe(sanitize: bool = False) -> Recipe:
-    """The recipe that compiles the runtime."""
+    """The recipe (cc.py) by which the runtime is compiled and loaded."""
     sources = sorted(RUNTIME.glob("tr_*.c"))
     return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
 

@@ -13,7 +13,7 @@ from tailrace.switch.core.lib import ffi
 from tailrace.switch.core.types import COLOUR_NUMBERS, ColourCounts, MeterRates, StateError
 
 MAX_CELLS = 4096
-"""Maximum number of cells in one call, which has the switch's lock for some 10 us; packets wait meanwhile."""
+"""Maximum number of cells in one call. The call has the switch's lock for some 10 us, while packets wait."""
 
 Raw = Any
 """Several 64-bit integers: a C array ``uint64_t[]``, or a sequence of int."""
@@ -138,7 +138,7 @@ class ExternControl(Core):
     def meter_set_cells(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
         """Configures `count` cells of a meter, from index `first` on, with the same rates.
 
-        Their counts keep their values.
+        The counts by colour keep their values.
         """
         self._do(f"meter {meter}[{first}]", self._lib.tr_meter_write, meter, first, count, rates_of(rates))
 

@@ -138,6 +138,7 @@ class PortControl(Core):
         rate_pps: int | None = None,
     ) -> None:
         """Sets depth (packets, bytes; 0: no limit) or rate of one queue of a port; priority None: of all."""
+        # TR_MAX_PRIORITIES: all queues of the port
         which = C.TR_MAX_PRIORITIES if priority is None else priority
         if depth is not None:
             self._do(f"port {port}, queue", self._lib.tr_queue_depth, port, which, *depth)

@@ -40,7 +40,7 @@ from tailrace.switch.core.types import (
 )
 
 LEVELS = ("trace", "info", "warning", "error")
-# maximum number of calls of tr_run at the same time; it returns early if packets loop without time passing
+# maximum number of calls of tr_run until the switch's time passes: tr_run returns early if packets loop
 _MAX_CALLS_AT_ONE_TIME = 64
 _MAX_DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and action profiles of a switch, identified by their index in the program's model."""
+"""Tables and action profiles of a switch, identified by their index in the program's model.
+
+Entries, members and groups are identified by handles: numbers that the switch assigns.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class TableControl(Core):
         return EncodedTarget(ffi.new("tr_target[]", data), data)
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
-        """Replaces the target and the idle timeout of an entry; its counters keep their values."""
+        """Replaces the target and the idle timeout of an entry; the entry's counters keep their values."""
         raw = self._encode(target)
         self._do(
             f"table {table}, entry {handle}", self._lib.tr_table_modify, table, handle, raw, ps(timeout_ns)
@@ -122,7 +125,7 @@ class TableControl(Core):
         )
 
     def entry_meter_set(self, table: int, handle: int, rates: MeterRates | None) -> None:
-        """Configures an entry's direct meter; None: every packet is green. Its counts keep their values.
+        """Configures an entry's direct meter; None: every packet is green. The counts by colour stay.
 
         Raises:
             StateError: ``invalid``: the table has no direct meter.

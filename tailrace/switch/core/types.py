@@ -112,7 +112,7 @@ class ActionCall:
 
 
 class EncodedTarget(NamedTuple):
-    """A target encoded for the core: `raw` is the C struct, `data` keeps alive the memory it points to."""
+    """A target encoded for the core: `raw` is the C struct, `data` keeps its memory alive."""
 
     raw: object
     data: object
@@ -167,7 +167,10 @@ ColourCounts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SentFrame:
-    """A frame sent on a port, its last bit at ``time_ns``; `virtual_bytes` more of payload are not stored."""
+    """A frame that a port sent; its last bit left at ``time_ns``.
+
+    `virtual_bytes`: bytes of payload after `data` that are counted, but not stored.
+    """
 
     port: int
     data: bytes
@@ -237,7 +240,7 @@ class PortStats:
 class PfcStats:
     """PFC counts of one port and priority since the switch was created.
 
-    Ingress: ``bytes`` received here wait now, ``headroom_bytes`` of them in the headroom; ``most``: maximum.
+    Ingress: ``bytes`` received here wait now, ``headroom_bytes`` of them in the headroom; ``_most_``: maxima.
     ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. Egress: ``received``
     pause frames named this priority; its queue was paused for ``paused_ns``, in ``times_paused`` intervals.
     The watchdog has detected ``storms`` (pauses that last too long); ``storming`` is 1 during a storm. Storms

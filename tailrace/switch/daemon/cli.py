@@ -159,6 +159,7 @@ def _rates_bps(options: SwitchOptions) -> dict[int, int]:
 
 
 def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
+    """Creates the switch, its ports and its server, serves until a signal, and ends the process."""
     from tailrace.switch.core import SwitchConfig, V1ModelSwitch
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
     from tailrace.switch.p4runtime.calls import new_event_loop
@@ -348,7 +349,7 @@ def _configure_ports(switch: V1ModelSwitch, options: SwitchOptions) -> None:
 
 
 def _port_numbers(port: int | None, options: SwitchOptions) -> list[int]:
-    """The port, or all ports if it is None."""
+    """The port, or all ports if `port` is None."""
     return [port] if port is not None else sorted(options.ports)
 
 
@@ -380,7 +381,7 @@ def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # these explain, for example, why a tool waits; the user may have lost those on standard error
+        # a warning explains, for example, why a tool waits; nobody may have read standard error
         for warning in options.warnings:
             log.warning("%s", warning)
 

@@ -31,6 +31,7 @@ _IGNORED_WITH_VALUE = (
 )
 _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` show what happens to packets"
+# options that are ignored with a warning, which gives the reason
 _WARNED = {
     "thrift-port": "there is no Thrift server; tools that wait for its port, such as p4-utils, will time out"
     " (docs/switch/running.md). `tailrace push` accepts files of simple_switch_CLI commands; `tailrace"
@@ -42,6 +43,7 @@ _WARNED = {
     "load-modules": "there are no modules; a program that needs one is rejected when it is loaded",
 }
 _WARNED_FLAGS = ("debugger", "disable-swap")
+# options that end the program with an error
 _REFUSED = {
     "use-files": "packets cannot be read from files; send them into an interface, or use the Python API",
     "packet-in": "packets cannot be taken from a nanomsg socket; attach interfaces with --interface",
@@ -94,14 +96,14 @@ def _memory(text: str) -> int:
 
 
 def _interface(text: str) -> tuple[int, str]:
-    number, at, name = text.partition("@")
-    if not at or not name:
+    number, separator, name = text.partition("@")
+    if not separator or not name:
         raise ValueError(text)
     return _number(number), name
 
 
 def _per_port(parse: Callable[[str], object]) -> Callable[[str], object]:
-    """Parses [PORT:]VALUE to a port, or None for all ports, and the result of `parse`."""
+    """A function that parses [PORT:]VALUE to a port (None: all ports) and the result of `parse`."""
 
     def convert(text: str) -> object:
         port, colon, value = text.rpartition(":")
@@ -343,7 +345,7 @@ def parse_options(
     for name, reason in _WARNED.items():
         if getattr(given, name.replace("-", "_")) is not None:
             options.warnings.append(f"--{name} is ignored: {reason}")
-    _copy(given, options)
+    _copy_options(given, options)
     check(options)
     return given, options
 
@@ -378,7 +380,7 @@ def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
     return interfaces
 
 
-def _copy(given: argparse.Namespace, options: SwitchOptions) -> None:
+def _copy_options(given: argparse.Namespace, options: SwitchOptions) -> None:
     for name in _COPIED:
         setattr(options, name, getattr(given, name))
     options.pcap = None if given.pcap is None else Path(given.pcap)

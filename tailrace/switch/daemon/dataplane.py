@@ -2,7 +2,8 @@
 """The data plane over gRPC, as in simple_switch_grpc (`--dp-grpc-server-addr`): ports have no interfaces.
 
 One client at a time sends packets to ports and receives all packets that leave the switch, each with the id
-of the packet from which it results. After the client has closed its side of the stream, it receives the
+of the packet from which it results. The switch numbers received frames; a frame that results from a received
+frame has the same number, its origin. After the client has closed its side of the stream, it receives the
 remaining packets; the call ends when the switch is empty. A slow client blocks the ports, like a busy link.
 """
 
@@ -50,7 +51,7 @@ class FramePorts(Protocol):
         ...
 
     def set_listening(self, on: bool) -> None:
-        """Sets whether a client takes the frames that leave the switch; otherwise they are dropped."""
+        """Sets whether a client takes the frames that leave the switch; else these frames are dropped."""
         ...
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
@@ -118,40 +119,37 @@ class DataplaneService:
         self._has_client = True
         ids = self._ids = self._ids or PacketIds()
         ids.forget()
-        sending = _PacketSender(self._frames, self._device_id, ids, context)
+        sender = _PacketSender(self._frames, self._device_id, ids, context)
         self._frames.set_listening(True)
-        sender = asyncio.create_task(sending.run())
+        task = asyncio.create_task(sender.run())
         try:
             async for octets in requests:
                 request = self._parsed(Packet, octets)
                 # empty packets are ignored, as in BMv2
                 if not request.packet:
                     continue
-                await sending.wait_for_space()
+                await sender.wait_for_space()
                 try:
                     self._frames.receive_frame(request.port, request.packet, ids.origin(request.id))
                 except PortError as error:
                     raise invalid(str(error)) from None
-            sending.end()
-            await sender
+            sender.end()
+            await task
         finally:
-            # the next client may watch the descriptor only after this sender has ended
-            sender.add_done_callback(self._sender_ended)
-            sender.cancel()
+            # the next client may watch the descriptor only after this task has ended
+            task.add_done_callback(self._sender_ended)
+            task.cancel()
 
-    def _sender_ended(self, sender: asyncio.Task[None]) -> None:
-        if not sender.cancelled():
-            sender.exception()  # retrieving it keeps asyncio from logging it
+    def _sender_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # retrieving it keeps asyncio from logging it
         self._has_client = False
         with contextlib.suppress(PortError):  # the ports are closed when the switch stops
             self._frames.set_listening(False)
 
 
 class PacketIds:
-    """Maps the switch's 32-bit origins to the clients' 64-bit packet ids.
-
-    An origin identifies a received frame and all frames that result from it.
-    """
+    """Maps the switch's 32-bit origins to the clients' 64-bit packet ids."""
 
     def __init__(self) -> None:
         self._ids = array("Q", bytes(8 * KEPT_IDS))

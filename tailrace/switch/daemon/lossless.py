@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tailrace.switch.core import BufferConfig, PfcConfig
 
 MOST_BYTES = 1 << 40
+"""Largest threshold, headroom or buffer."""
 HOST = "host"
 MIN_PACKET_BYTES = 128 << 20
 """Least memory for packets, in bytes; a large shared buffer needs more."""
@@ -58,7 +59,7 @@ class BufferSpec:
 class WatchdogSpec:
     """The PFC watchdog of some ports; ports None: of all ports.
 
-    With `host` its times are computed for a port to which a host is attached.
+    If `host` is set, the watchdog's times are computed for a port to which a host is attached.
     """
 
     ports: tuple[int, ...] | None
@@ -76,12 +77,12 @@ def parse_pfc(text: str) -> PfcSpec:
     Raises:
         ValueError: the spec is invalid; UnitError, a subclass: a size or another value is invalid.
     """
-    numbers, colon, rest = text.rpartition(":")
+    head, colon, settings = text.rpartition(":")
     if not colon:
         raise UnitError(text)
-    port, colon, numbers = numbers.rpartition(":")
+    port, colon, numbers = head.rpartition(":")
     priorities = tuple(int(number) for number in numbers.split(","))
-    values = dict(item.split("=", 1) for item in rest.split(","))
+    values = dict(item.split("=", 1) for item in settings.split(","))
     quanta = int(values.pop("quanta", str(MAX_QUANTA)))
     rise = int(values.pop("rise", "0"))
     if set(values) != set(_SIZES) or not all(0 <= p < C.TR_MAX_PRIORITIES for p in priorities):
@@ -133,19 +134,19 @@ def pfc_configs(
 ) -> dict[int | None, PfcConfig]:
     """The PFC configuration of each port with a spec, and of all other ports (key None).
 
-    The specs for one port follow those for all ports. Of several for a priority, the last one applies.
+    If several specs name a priority, the last applies; specs for one port come after those for all ports.
 
     Args:
         rates_bps: rate of each port of the switch (0: no limit); only watchdogs with `host` depend on it.
     """
     rates_bps = rates_bps or {}
     configs: dict[int | None, PfcConfig] = {}
-    common = [spec for spec in specs if spec.port is None]
-    if common:
-        configs[None] = _config(common)
+    for_all_ports = [spec for spec in specs if spec.port is None]
+    if for_all_ports:
+        configs[None] = _config(for_all_ports)
     named_ports = {spec.port for spec in specs if spec.port is not None}
     for port in sorted(named_ports | _watched(watchdogs, rates_bps)):
-        of_port = [*common, *(spec for spec in specs if spec.port == port)]
+        of_port = [*for_all_ports, *(spec for spec in specs if spec.port == port)]
         if not of_port:
             continue
         config = _config(of_port)
@@ -157,12 +158,13 @@ def pfc_configs(
     return configs
 
 
-def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
+def _watched(watchdogs: Sequence[WatchdogSpec], all_ports: Iterable[int]) -> set[int]:
     """The ports for which a watchdog is given."""
-    return {port for spec in watchdogs for port in (ports if spec.ports is None else spec.ports)}
+    return {port for spec in watchdogs for port in (all_ports if spec.ports is None else spec.ports)}
 
 
 def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
+    """The configuration of a port: thresholds by priority; quanta and rise are those of the last spec."""
     from tailrace.switch.core import PfcConfig, PfcLimits
 
     limits = {
@@ -171,8 +173,8 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
         for priority in spec.priorities
     }
     last = specs[-1]
-    thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
-    return PfcConfig(tuple(sorted(limits)), *thresholds, last.quanta, limits, rise=last.rise)
+    default_thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
+    return PfcConfig(tuple(sorted(limits)), *default_thresholds, last.quanta, limits, rise=last.rise)
 
 
 def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:

@@ -15,6 +15,7 @@ from tailrace.switch.daemon.units import Rate
 # simple_switch_grpc listens on all interfaces by default; this switch does so only on request
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+"""Log levels, from the least severe on."""
 
 _MOST_GROUPS = (1 << 32) - 1
 
@@ -25,7 +26,11 @@ class OptionError(Error):
 
 @dataclass(slots=True)
 class SwitchOptions:
-    """The options. In pairs with a port, port None means all ports; queue_depth is (packets, bytes)."""
+    """The options. In pairs with a port, port None means all ports; queue_depth is (packets, bytes).
+
+    packets_address: where clients send and receive the frames of ports by gRPC; then every port number except
+        the CPU port is a port without an interface. None: only `interfaces` are ports
+    """
 
     program: Path | None
     interfaces: dict[int, str]
@@ -87,6 +92,9 @@ def _check_pfc(options: SwitchOptions) -> None:
                 f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
             )
     _check_watchdogs(options)
+
+
+def _check_output_folders(options: SwitchOptions) -> None:
     if options.statistics is not None and not options.statistics.parent.is_dir():
         raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
     if options.coverage is not None and not options.coverage.is_dir():
@@ -144,6 +152,7 @@ def check(options: SwitchOptions) -> None:
             raise OptionError(f"--cpu-port {cpu_port} is the drop port; choose another with --drop-port")
     _check_values(options)
     _check_pfc(options)
+    _check_output_folders(options)
     if options.log_console and options.log_file:
         raise OptionError("--log-console and --log-file exclude each other")
     if options.strict and options.bmv2_compat:
@@ -154,7 +163,7 @@ def check(options: SwitchOptions) -> None:
         options.warnings.append("--dump-packet-data is ignored: there is no log at level info")
     if options.pcap is not None and not options.pcap.is_dir():
         raise OptionError(f"--pcap: '{options.pcap}' is not a directory")
-    files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)
+    tls_files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)
     if options.ssl and (options.ssl_cert is None or options.ssl_key is None):
         raise OptionError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
     if options.ssl_client_auth and options.ssl and options.ssl_cacert is None:
@@ -165,5 +174,5 @@ def check(options: SwitchOptions) -> None:
         )
     _check_address("grpc-server-addr", options.address)
     _check_address("dp-grpc-server-addr", options.packets_address)
-    if not options.ssl and any(files):
+    if not options.ssl and any(tls_files):
         options.warnings.append("TLS options are ignored without --grpc-server-ssl")

@@ -317,7 +317,8 @@ class IoLoop:
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
 
-        Returns port, origin and bytes of each. Makes frames_fd unreadable first: repeat until none is left.
+        Returns port, origin (as in receive_frame) and bytes of each frame. Makes frames_fd unreadable first:
+        repeat until no frame is left.
         """
         frames = []
         port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")

@@ -20,6 +20,7 @@ from types import FrameType
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
+"""Signals without effect; SIGUSR1 only until `report_with`."""
 LATEST_S = 0.8
 """Longest time from the first signal to the exit."""
 

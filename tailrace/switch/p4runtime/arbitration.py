@@ -111,10 +111,10 @@ class Arbiter:
             return True
         if role.primary is client:
             return False
-        known = role.highest
+        to_reach = role.highest
         if self._lenient:
-            known = None if role.primary is None else role.primary.election_id
-        return known is None or election_id >= known
+            to_reach = None if role.primary is None else role.primary.election_id
+        return to_reach is None or election_id >= to_reach
 
     def term(self, role: str) -> int:
         """The number of the role's last takeover; 0: there was none.
@@ -165,7 +165,7 @@ class Arbiter:
         """Checks a request of a unary RPC that changes the device.
 
         Raises:
-            P4RtError: NOT_FOUND for an unknown role, PERMISSION_DENIED for anyone but its primary.
+            P4RtError: NOT_FOUND: the role is unknown; PERMISSION_DENIED: the client is not its primary.
         """
         state = self._roles.get(role)
         if state is None:

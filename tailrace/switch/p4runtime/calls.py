@@ -43,7 +43,7 @@ Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 ARRIVAL_S = 60.0
 """Longest time until a request has arrived completely; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Most calls whose request has not arrived. One more ends the oldest. Each may keep a connection open."""
+"""Most calls whose request has not arrived; a further call ends the oldest. Each may keep a connection."""
 TRIM_ABOVE_OCTETS = 1 << 20
 """After a request of more octets than this, freed memory is returned to the system."""
 MAX_LOG = 1000
@@ -99,6 +99,8 @@ def _as_refusal(error: Exception) -> P4RtError:
 
 
 class _Future(asyncio.Future[Any]):
+    """The future of a batch: if the batch fails, the result is None, and `_Loop.failed` lists the task."""
+
     def __init__(self, loop: _Loop) -> None:
         super().__init__(loop=loop)
         task = asyncio.current_task(loop)

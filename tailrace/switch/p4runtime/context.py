@@ -36,13 +36,13 @@ QUANTUM = 512
 A short call takes about eight iterations of the event loop, so it may wait for eight quanta of other calls.
 """
 SKIPPED = 1
-"""Units of work of skipping an entry."""
+"""Units of work to skip an entry."""
 ENTITY = 8
-"""Units of work of reading or writing an entity."""
+"""Units of work to read or write an entity."""
 COPIES_PER_WORK = 8
 """Changes of copies of action profile members that count as one unit of work."""
 TOKENS_PER_WORK = 40
-"""Evaluated tokens of constraints per unit of work."""
+"""Evaluated tokens of constraints (@entry_restriction, @action_restriction) per unit of work."""
 
 Work = Generator[int, None, None]
 """A request in steps: it yields the units of work of each step. Between steps other calls are served."""
@@ -195,10 +195,11 @@ class Context:
 
     `switch` is replaced when the pipeline becomes live. `lenient`: also accepts requests that
     simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
-    packets wait. `selector_sizes`: P4Info's size of an action selector limits the sum of its groups' sizes.
+    packets wait. `limits_selector_size`: whether P4Info's size of an action selector limits the sum of its
+    groups' sizes.
     `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copy_changes`: counts how
     often a copy of an action profile member was made, changed, deleted, put into a group or taken out of it
-    (a member of weight N has N copies).
+    (a member of weight N has N copies); packets may wait for this work.
     """
 
     switch: V1ModelSwitch
@@ -208,7 +209,7 @@ class Context:
     memory: MemoryAccount
     lenient: bool = False
     strict: bool = False
-    selector_sizes: bool = False
+    limits_selector_size: bool = False
     references: ReferenceIndex | None = None
     port_names: SdnStrings | None = None
     copy_changes: int = 0

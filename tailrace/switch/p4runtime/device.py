@@ -170,14 +170,14 @@ class Device:
             program = self._compile(program_json(given.p4_device_config))
         except CompilerError as error:
             raise refusal(error) from error
-        if program.model.unread:
+        if program.model.unread:  # keys of the JSON that the compiler does not know
             _log.warning("p4_device_config: %s", program.model.unread)
         self.memory.check_fits(array_bytes(program.model), _ARRAYS)
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
         config.DiscardUnknownFields()
         schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
-        self._packet_io(schema)
+        self._packet_io(schema)  # rejects invalid packet-in and packet-out headers
         return Prepared(config, program, schema)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
@@ -247,7 +247,7 @@ class Device:
         account = MemoryAccount(self.memory)
         switch = V1ModelSwitch(None, self._switch.config)
         try:
-            # without `beside_live` the new pipeline soon replaces the live one: both may exceed the limit
+            # a pipeline that soon replaces the live one may exceed the limit together with it
             size = array_bytes(prepared.program.model)
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
@@ -257,7 +257,7 @@ class Device:
                 *(switch, self._now_ns, self.ports, self.settings.limits, account),
                 lenient=self.settings.bmv2_compat,
                 strict=self.settings.strict,
-                selector_sizes=not self.settings.bmv2_compat,
+                limits_selector_size=not self.settings.bmv2_compat,
                 port_names=packet_io.port_names,
             )
             self._building = ForwardingState(prepared.schema, context)
@@ -271,7 +271,7 @@ class Device:
                     raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
         except BaseException:  # also GeneratorExit, if the steps are closed early
             if self._building is not None:
-                prepared.schema.types.states -= 1
+                prepared.schema.types.states -= 1  # ForwardingState has counted itself
             switch.close()
             account.close()
             raise
@@ -356,7 +356,7 @@ class Device:
         """`write` in steps.
 
         Args:
-            results: receives the results of the updates up to the last that fails; all others succeed.
+            results: receives the results of the updates up to the last that fails; later updates succeed.
             term: the result of `write_term`. If another client has become primary since, the rest of the
                 Write is rejected; if its client has only disconnected, the Write continues.
             updates: used instead of the request's updates.

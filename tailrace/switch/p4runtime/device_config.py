@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """p4_device_config: its two encodings, and the error for a program that cannot be loaded.
 
-It is BMv2 JSON, either plain or in a p4.tmp.P4DeviceConfig message. P4DeviceConfig (p4lang/PI,
+The field contains BMv2 JSON, either plain or in a p4.tmp.P4DeviceConfig message. P4DeviceConfig (p4lang/PI,
 proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and bytes `device_data` (3),
 which is the JSON. The message is decoded by hand, as no package on PyPI contains its Python module.
 """
@@ -25,7 +25,7 @@ def program_json(device_config: bytes) -> bytes:
     """The BMv2 JSON in a p4_device_config.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT when it is empty or neither of the two encodings.
+        P4RtError: INVALID_ARGUMENT: it is empty, or has neither encoding.
     """
     if not device_config:
         raise invalid("p4_device_config is empty")
@@ -43,7 +43,7 @@ def _not_a_config() -> P4RtError:
 
 def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
-    while offset < len(data) and shift < 70:
+    while offset < len(data) and shift < 70:  # a varint has at most 10 bytes of 7 bits
         byte = data[offset]
         offset += 1
         value |= (byte & 0x7F) << shift

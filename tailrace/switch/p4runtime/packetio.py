@@ -30,6 +30,8 @@ Metadata = p4i.ControllerPacketMetadata.Metadata
 
 @dataclass(frozen=True, slots=True)
 class _MetadataField:
+    """A field of `bits` bits, above the lowest `shift` bits of the packed header."""
+
     id: int
     name: str
     bits: int
@@ -55,11 +57,11 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketH
 
     For translated types P4Info has the width in messages instead, and it omits fields annotated @padding.
     """
-    wire = _layout(metadata, schema)
-    nbytes = (sum(bits for _, bits in wire) + 7) // 8
+    layout = _layout(metadata, schema)
+    nbytes = (sum(bits for _, bits in layout) + 7) // 8
     shift, fields = 8 * nbytes, []
     by_name = {item.name: item for item in metadata}
-    for field_name, bits in wire:
+    for field_name, bits in layout:
         shift -= bits
         item = by_name.get(field_name)
         if item is None:

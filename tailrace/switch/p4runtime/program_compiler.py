@@ -30,7 +30,9 @@ MOST_S = 300.0
 MAX_PROGRAM_BYTES = 32 << 20
 """Largest compiled program."""
 
-_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)  # first byte of the process's reply
+# First byte of the process's reply: compiled; the program is invalid; the C compiler rejects it; this machine
+# cannot compile.
+_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
 _ERRORS: dict[int, Callable[[str], CompilerError]] = {
     _REFUSED: CompilerError,
     _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
@@ -55,7 +57,7 @@ def cancellable(cancelled: threading.Event, call: Callable[..., _T], *arguments:
 
 
 class ProgramCompiler:
-    """Compiles programs for one switch; thread-safe. With `tracing` it also compiles the tracing build."""
+    """Compiles programs for one switch; thread-safe. `tracing`: also compiles the build for traces."""
 
     def __init__(self, *, tracing: bool = False) -> None:
         self._tracing = tracing
@@ -175,7 +177,7 @@ def main() -> None:
     """Compiles the program on standard input. The first argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the clean-up
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         sys.exit(0)  # an exception, so that temporary files of the build are removed
 
     signal.signal(signal.SIGTERM, end)

@@ -4,6 +4,9 @@
 It contains table entries that were hit, and default actions that ran; groups with only the selected members,
 so that the hash does not matter; and replicas whose ports are up. It omits idle timeouts, metadata, register
 cells that are 0, and counters, as programs cannot read counters.
+
+A choice is an outcome of a trace that state and packet do not determine: a meter colour, a random number, or
+the member that a group selects. The other switch must make the same choices.
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ class ReadSet:
         self._one_shots: dict[tuple[int, int], set[int]] = {}
         self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
         self._other_entities: dict[tuple[str, object], p4r.Entity] = {}
-        self._table: tuple[int, int] = 0, 0
+        self._last_hit: tuple[int, int] = 0, 0
         """Table id and handle of the last entry that was hit: the next member event belongs to this entry."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.ChoiceEvent | None = None
@@ -126,8 +129,8 @@ class ReadSet:
         entry = table.by_handle.get(step.entry)
         if entry is None:
             raise TraceError(_CHANGED)
-        self._table = table.plan.id, step.entry
-        self._entries[self._table] = table, entry
+        self._last_hit = table.plan.id, step.entry
+        self._entries[self._last_hit] = table, entry
 
     def _add_choice(self, step: events.ChoiceEvent) -> None:
         if step.what == "colour":
@@ -138,6 +141,7 @@ class ReadSet:
     def _add_random(self, step: events.RandomEvent) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:
+            # of a wide range, choices below FIRST_VALUE have another meaning (trace/dry_run.py)
             taken = step.value - step.low + (FIRST_VALUE if choice.of == FIRST_VALUE else 0)
             self._choices.append(lambda: taken)
 
@@ -174,7 +178,7 @@ class ReadSet:
         return entity_id
 
     def _add_one_shot(self, step: events.MemberEvent, one_shot: OneShotSpec) -> None:
-        chosen = self._one_shots.setdefault(self._table, set())
+        chosen = self._one_shots.setdefault(self._last_hit, set())
         if step.member is None:
             return
         positions = (position for position, handles in enumerate(one_shot.handles) if step.member in handles)
@@ -185,7 +189,7 @@ class ReadSet:
         self._choose(chosen, position)
 
     def _choose(self, chosen: set[int], member: int) -> None:
-        """Records a choice, if the group, whose size is known only after the trace, has several members."""
+        """Records the member's index in `chosen` as a choice, unless the trace selects no other member."""
         self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
     def _add_register(self, step: events.RegisterEvent) -> None:
@@ -275,7 +279,7 @@ class ReadSet:
         self._state.profiles[profile_id].fill_group(group_id, group)
         kept = [member for member in group.members if member.member_id in chosen]
         del group.members[:]
-        group.members.extend(_without_weight(member) for member in kept)
+        group.members.extend(_without_weight_and_watch(member) for member in kept)
         return message
 
     def _entry(self, table: TableState, entry: StoredEntry, chosen: set[int] | None) -> p4r.Entity:
@@ -288,7 +292,7 @@ class ReadSet:
             kept = [actions[position] for position in sorted(chosen)]
             message.table_entry.action.action_profile_action_set.ClearField("action_profile_actions")
             actions = message.table_entry.action.action_profile_action_set.action_profile_actions
-            actions.extend(_without_weight(action) for action in kept)
+            actions.extend(_without_weight_and_watch(action) for action in kept)
         return message
 
     def _default(self, table: TableState) -> list[p4r.Entity]:
@@ -301,7 +305,7 @@ class ReadSet:
         return [] if message == initial else [message]
 
 
-def _without_weight(member: _M) -> _M:
+def _without_weight_and_watch(member: _M) -> _M:
     """Sets a member's weight to 1 and removes its watch port."""
     member.weight = min(member.weight, 1)  # it is 0 if the program allows no weights
     member.ClearField("watch_kind")

@@ -24,7 +24,7 @@ MAX_ELEMENTS = 1 << 18
 need several Writes.
 """
 MAX_SMALL = 1 << 18
-"""Most octets of a stream message, or of a small request."""
+"""Most octets of a stream message, or of a request other than Write, Read or SetForwardingPipelineConfig."""
 MAX_P4INFO = 2 << 20
 """Most octets of a SetForwardingPipelineConfigRequest without the program."""
 MAX_PROGRAM = 32 << 20
@@ -39,7 +39,7 @@ MAX_LARGE = 4
 
 _STEP_OCTETS = 1 << 16
 _STEP_FIELDS = 1 << 11
-"""Octets and fields of a large request that are parsed in one step."""
+"""About how many octets, and at most how many fields, of a large request are parsed in one step."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CONFIG, _DEVICE_CONFIG = (
     p4r.SetForwardingPipelineConfigRequest.CONFIG_FIELD_NUMBER,
@@ -70,7 +70,7 @@ class Admission:
 
 
 def parsed(kind: type[_M], octets: bytes, limit: int = MAX_SMALL) -> _M:
-    """Parses a small message.
+    """Parses a message in one step.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED: it has more than `limit` octets; INVALID_ARGUMENT: it is not of `kind`.

@@ -28,7 +28,7 @@ class StateLock:
     """A lock for one writer or several readers, granted in the order of the requests."""
 
     def __init__(self) -> None:
-        self._queue: dict[asyncio.Future[None], bool] = {}  # requests: holders, then waiters; value: shared
+        self._queue: dict[asyncio.Future[None], bool] = {}  # requests in order, holders first; value: shared
 
     @asynccontextmanager
     async def hold(self, *, shared: bool = False, most_s: float | None = None) -> AsyncIterator[None]:
@@ -73,7 +73,7 @@ class Scheduler:
         """
         async with self._lock:  # first come, first served
             slice_s = time.thread_time() - self._last_pause_s
-            is_long = slice_s > YIELD_DIVISOR / 1000
+            is_long = slice_s > YIELD_DIVISOR / 1000  # the pause is longer than 1 ms
             in_real_time = type(asyncio.get_running_loop()).time is asyncio.BaseEventLoop.time
             await asyncio.sleep(min(slice_s / YIELD_DIVISOR, MAX_YIELD_S) if is_long and in_real_time else 0)
             self._last_pause_s = time.thread_time()

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 MAX_STREAMS = 256
 """Streams of one device that have sent an arbitration update. At the limit a new primary evicts a backup."""
 MAX_SILENT = 64
-"""Streams that have sent no arbitration update yet; one more closes the oldest."""
+"""Streams that have sent no arbitration update yet; a further stream closes the oldest."""
 ANNOUNCED_S = 60.0
 ANNOUNCED_WHEN_FULL_S = 2.0
 """Time until a stream must send its first arbitration update; the second value applies at MAX_STREAMS."""
@@ -73,7 +73,7 @@ PACKETS_AT_ONCE = 256
 MANY_UPDATES = 64
 """A Write of more updates than this causes freed memory to be returned to the system soon."""
 MAX_DETAILS = 512 << 10
-"""Most bytes of error details of a batch; clients reject metadata above a limit of theirs."""
+"""Most bytes of error details of a batch; clients reject metadata above their limit."""
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -117,7 +117,7 @@ class P4RuntimeService:
         self._reads = 0
         self._writes: Counter[str] = Counter()  # Writes under way, by role
         self._response_bytes = 0
-        self._dropped = 0
+        self._dropped = 0  # notifications lost on streams that have ended
         self._frames: deque[bytes] = deque()
         self._free_tasks: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
@@ -344,19 +344,19 @@ class P4RuntimeService:
         full = len(announced) >= MAX_STREAMS
         if not full and len(of_role) < arbiter.max_streams:
             return
-        known = bool(of_role) or role == DEFAULT_ROLE
+        role_known = bool(of_role) or role == DEFAULT_ROLE
         used = {stream.client.election_id for stream in of_role}
         if (
-            not known
+            not role_known
             or election_of(message.election_id) in used
             or not arbiter.takes_over(ArbitrationClient(), message)
         ):
             if full:
                 raise _full(len(announced))
             return  # the arbiter rejects it: too many streams of the role
-        choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        evictable = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
         victim = min(
-            choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
+            evictable, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
         )
         victim.fail(exhausted("too many streams are open; this one was evicted for a new primary"))
         self._notify(arbiter.disconnect(victim.client))
@@ -378,6 +378,7 @@ class P4RuntimeService:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             self._notify(self.device.arbiter.update(stream.client, message.arbitration))
+            # cancels the pushes of clients that are no longer primary
             for cancelled, request in self._pushes.items():
                 with contextlib.suppress(P4RtError):
                     self.device.authorize(request)

@@ -86,6 +86,7 @@ _KINDS_WITH_STRINGS = (
     *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
     "packet_replication_engine_entry",
 )
+"""Kinds of entities that may contain strings (sdn_string), besides table entries."""
 
 _KINDS = (INSERT, MODIFY, DELETE)
 
@@ -126,6 +127,7 @@ class ForwardingState:
         self._readers = self._make_readers()
 
     def _make_writers(self) -> dict[str | None, _Writer]:
+        # k: kind of update, e: entity, u: undo log
         return {
             "action_profile_member": self._write_member,
             "action_profile_group": self._write_group,
@@ -215,7 +217,7 @@ class ForwardingState:
         """Applies each update independently, in order (CONTINUE_ON_ERROR).
 
         Args:
-            results: receives the results of the updates up to the last that fails; all others succeed.
+            results: receives the results of the updates up to the last that fails; later updates succeed.
             role: the client's role.
             refusal: called after each quantum of work; its error rejects all further updates.
         """
@@ -313,13 +315,13 @@ class ForwardingState:
         assert self._strings is not None
         self._forget_interned()
         with self._strings.marking():
-            for entity in self._everything():
+            for entity in self._entities_with_strings():
                 if self.context.port_names is not None:
                     for port in _ports(entity):
                         self.context.port_names.look_up(port)
                 yield ENTITY
 
-    def _everything(self) -> Iterator[p4r.Entity]:
+    def _entities_with_strings(self) -> Iterator[p4r.Entity]:
         """All entities that may contain strings; clients may write during the iteration."""
         for table in self.tables.values():
             for entry in itertools.chain(table.all(), [table.default]):
@@ -492,7 +494,7 @@ class ForwardingState:
 
         Args:
             results: receives the result of each request.
-            role: the client's role; wildcard reads return only entities that it has access to.
+            role: the client's role; wildcard reads return only entities that the role has access to.
 
         Yields:
             the responses; None for a quantum without entities.
@@ -503,22 +505,22 @@ class ForwardingState:
         """
         yield from self._check_response_size(requests)
         out = Responses()
-        limit, size, done = self.context.limits.read_bytes, 0, 0
+        limit, size, work = self.context.limits.read_bytes, 0, 0
         for request in requests:
             steps = self._read(request, out, role)
             while True:
                 try:
-                    done += next(steps)
+                    work += next(steps)
                 except StopIteration:
                     results.append(None)
-                    done += SKIPPED
+                    work += SKIPPED
                     break
                 except (P4RtError, StateError) as error:
                     refused = from_state_error(error) if isinstance(error, StateError) else error
                     results.append(without_frames(refused))
-                    done += ENTITY
+                    work += ENTITY
                     break
-                if done >= QUANTUM:
+                if work >= QUANTUM:
                     message = self._take_readable(out, role)
                     size += 0 if message is None else message.ByteSize()
                     if size > limit:
@@ -527,10 +529,10 @@ class ForwardingState:
                             f"the limit is {limit}"
                         )
                     yield message
-                    done = 0
-            if done >= QUANTUM:
+                    work = 0
+            if work >= QUANTUM:
                 yield self._take_readable(out, role)
-                done = 0
+                work = 0
         if not out.empty:
             yield self._take_readable(out, role)
 

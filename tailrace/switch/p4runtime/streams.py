@@ -20,7 +20,7 @@ QUEUED_MESSAGES = 4096
 QUEUED_BYTES = 8 << 20
 """Most packet-ins and notifications in the queue, and most bytes of them; further ones are dropped."""
 MAX_QUEUED_RESPONSES = 256
-"""Most queued responses, which are messages that must not be dropped; one more ends the stream."""
+"""Most queued responses, which are messages that must not be dropped; a further one ends the stream."""
 RESUME_RESPONSES = 32
 """While this many responses or more are queued, no message is read from the client."""
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packet traces over gRPC: a separate service, as P4Runtime has no message for them.
 
-A request asks for a dry run, or for a packet that is really sent. For a dry run, which changes nothing, the
-client need not be primary. Each trace of a dry run stops packets for some microseconds. The next trace is
-made when the client has read the last one; other clients are served in between. A request that sends a packet
-needs a primary's election id, if there is a primary. Another thread tracks the packet while it is in the
-switch.
+A request asks for a dry run (trace/dry_run.py), or for a packet that is really sent. For a dry run, which
+changes nothing, the client need not be primary. Each trace of a dry run stops packets for some microseconds.
+The next trace is made when the client has read the last one; other clients are served in between. A request
+that sends a packet needs a primary's election id, if there is a primary. Another thread tracks the packet
+while it is in the switch.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved traces: a file with a packet and its read set, its replay on a switch, and its export as a test."""
+"""Saved traces: files with a packet and the entities that it used, their replay, their export as tests."""

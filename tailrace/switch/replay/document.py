@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saved traces: JSON files with a program, a packet, its read set as a WriteRequest, and its outcome.
 
-A file is validated completely when it is read. docs/switch/replay.md describes the format.
+The read set contains the entities that the packet used (switch/p4runtime/read_set.py). A file is validated
+completely when it is read. docs/switch/replay.md describes the format.
 """
 
 from __future__ import annotations

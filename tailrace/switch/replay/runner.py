@@ -151,6 +151,7 @@ def _without(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
 def _byte_differences(expected: Frame, actual: Frame) -> Iterator[str]:
     """The ranges of bytes in which two frames of the same length differ, one line for each."""
     first = None
+    # the last pair, of equal bytes, ends a range at the end of the frames
     pairs = [*zip(expected.data, actual.data, strict=True), (0, 0)]
     for offset, (octet, other) in enumerate(pairs):
         if octet != other and first is None:

@@ -3,7 +3,7 @@
 (backends/bmv2/bmv2stf.py).
 
 An STF file adds entries with exact, LPM and ternary keys and direct actions, sets default actions, registers
-and meter rates, and creates multicast groups and clone sessions; then it sends packets and expects others.
+and meter rates, and creates multicast groups and clone sessions; then it sends packets and compares outputs.
 STF cannot express action profiles, range and optional keys, value sets, direct meters and truncated clones;
 the error says which of them the trace has. The runner passes lines that it does not know on to
 simple_switch_CLI, so names other than plain identifiers are rejected here.
@@ -46,11 +46,11 @@ class _StfTest:
     def __init__(self, saved: SavedTrace) -> None:
         self._saved, self._document = saved, saved.document
         self._program = ProgramNames(saved.p4info)
-        self._nodes = 0
+        self._nodes = 0  # multicast nodes so far, which simple_switch_CLI counts from 0
         entities = [update.entity for update in saved.updates]
         # only the order of priorities matters
         priorities = sorted({e.table_entry.priority for e in entities if e.HasField("table_entry")})
-        self._ranks = {priority: rank for rank, priority in enumerate(priorities, 1)}
+        self._stf_priorities = {priority: number for number, priority in enumerate(priorities, 1)}
         self._groups = {
             entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id
             for entity in entities
@@ -120,24 +120,24 @@ class _StfTest:
         names = self._program.tables[entry.table_id].key_names
         fields = [names.item(match.field_id) for match in entry.match]
         keys = [
-            f"{_quoted(names.full(field.id))}:{_key(self._checked(field), match)}"
+            f"{_quoted(names.full(field.id))}:{_key(self._untranslated(field), match)}"
             for field, match in zip(fields, entry.match, strict=True)
         ]
         if not keys:
             raise SpecError("an entry without a key")
         ternary = any(field.match_type == p4i.MatchField.TERNARY for field in table.match_fields)
-        priority = f"{self._ranks[entry.priority]} " if ternary else ""
+        priority = f"{self._stf_priorities[entry.priority]} " if ternary else ""
         return f"add {name} {priority}{' '.join(keys)} {call}"
 
     def _call(self, call: p4r.Action) -> str:
         action = self._program.action_names.item(call.action_id)
-        params = {param.id: self._checked(param) for param in action.params}
+        params = {param.id: self._untranslated(param) for param in action.params}
         if any(param.param_id not in params for param in call.params):
             raise SpecError("a parameter that the action does not have")
         pairs = (f"{_quoted(params[param.param_id].name)}:{_base16(param.value)}" for param in call.params)
         return f"{_quoted(action.preamble.name)}({', '.join(pairs)})"
 
-    def _checked(self, member: Any) -> Any:
+    def _untranslated(self, member: Any) -> Any:
         """The field or parameter; raises SpecError if its type is translated, as STF has no translation."""
         types = self._saved.p4info.type_info.new_types
         if member.HasField("type_name") and types[member.type_name.name].HasField("translated_type"):

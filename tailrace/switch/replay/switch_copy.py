@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch copy: a native switch in this process with program and entities read from another over P4Runtime.
+"""Switch copy: a native switch in this process with program and entities of a switch, read over P4Runtime.
 
 A copy makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read has its initial
 value, and is listed in `unread`: registers are 0, value sets and queues are empty.
@@ -64,12 +64,12 @@ class SwitchCopy(LocalSwitch):
             raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
 
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
-        """The trace of a frame; with `every` one trace per possible outcome. Raises TraceError."""
+        """The trace of a frame; if `every`, one trace per possible outcome. Raises TraceError."""
         runs = dry_runs(self.switch, port, frame, describe=self.device.entity_text)
         return [run.trace for run in (runs if every else islice(runs, 1))]
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
-        """The trace of a frame, and its read set.
+        """The trace of a frame, and what another switch needs to repeat it (p4runtime/read_set.py).
 
         Raises:
             TraceError: as `traces`, or the trace is cut.
@@ -85,17 +85,18 @@ class SwitchCopy(LocalSwitch):
         for entity in self.initial_entries():
             if not entity.table_entry.is_const:
                 initial[entity.table_entry.table_id].append(entity)
-        for name, pattern in _patterns(self._info):
+        for name, request in _read_requests(self._info):
             try:
                 # BMv2 returns a member once for each of its copies in groups
-                entities = list({e.SerializeToString(): e for e in connection.read([pattern])}.values())
+                entities = list({e.SerializeToString(): e for e in connection.read([request])}.values())
             except RefusedError:
-                # BMv2 cannot read members of one-shots; if others were missing, the copy would reject entries
-                if pattern.WhichOneof("entity") not in _PROFILE_KINDS:
+                # BMv2 cannot read the members of one-shots, which are not needed; other missing members need
+                # not be listed, as the copy rejects entries that refer to them
+                if request.WhichOneof("entity") not in _PROFILE_KINDS:
                     self.unread.append(name)
                 continue
-            if not pattern.table_entry.is_default_action:
-                replaced = initial[pattern.table_entry.table_id]
+            if not request.table_entry.is_default_action:
+                replaced = initial[request.table_entry.table_id]
                 self.updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
             self.updates += [
                 update_of(_without_counters(entity)) for entity in entities if not _is_initial(entity)
@@ -104,7 +105,7 @@ class SwitchCopy(LocalSwitch):
             self.write("an entity", self.updates[first : first + _BATCH])
 
 
-def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
+def _read_requests(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
     """Wildcard read requests with names, in an order in which their entities can be written."""
     for profile in info.action_profiles:
         profile_id, name = profile.preamble.id, profile.preamble.name
@@ -114,8 +115,8 @@ def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
             group = p4r.ActionProfileGroup(action_profile_id=profile_id)
             yield f"groups of {name}", p4r.Entity(action_profile_group=group)
     for value_set in info.value_sets:
-        pattern = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
-        yield f"value set {value_set.preamble.name}", p4r.Entity(value_set_entry=pattern)
+        members = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
+        yield f"value set {value_set.preamble.name}", p4r.Entity(value_set_entry=members)
     for kind in ("multicast_group_entry", "clone_session_entry"):
         replication = p4r.PacketReplicationEngineEntry()
         getattr(replication, kind).SetInParent()
@@ -125,8 +126,8 @@ def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
         cells = p4r.RegisterEntry(register_id=register.preamble.id)
         yield f"register {register.preamble.name}", p4r.Entity(register_entry=cells)
     for meter in info.meters:
-        pattern_of_meter = p4r.MeterEntry(meter_id=meter.preamble.id)
-        yield f"meter {meter.preamble.name}", p4r.Entity(meter_entry=pattern_of_meter)
+        cells_of_meter = p4r.MeterEntry(meter_id=meter.preamble.id)
+        yield f"meter {meter.preamble.name}", p4r.Entity(meter_entry=cells_of_meter)
     for table in info.tables:
         yield from _of_table(table, {meter.direct_table_id for meter in info.direct_meters})
 

@@ -19,7 +19,7 @@ Line = tuple[str, str]
 """Log level and text."""
 
 _PIPELINES = {"ingress", "egress"}
-_ENDS = (
+_STAGE_ENDS = (
     events.QueueEvent,
     events.DropEvent,
     events.SentEvent,
@@ -37,7 +37,7 @@ class Log:
         self._stage = ""
         self._state = ""
         self._parsed_bytes = 0
-        self._looked_up = False
+        self._looked_up = False  # whether the last event was a table or member look-up
 
     def lines(self, step: Event) -> Iterator[Line]:
         """BMv2's lines of an event."""
@@ -52,7 +52,7 @@ class Log:
             yield from self._parsed()
         elif isinstance(step, events.BeginEvent):
             yield from self._begin(step)
-        elif isinstance(step, _ENDS):
+        elif isinstance(step, _STAGE_ENDS):
             yield from self._end()
             if isinstance(step, events.DropEvent) and step.reason == "ingress_drop":
                 yield DEBUG, f"Egress port is {self._drop_port}"
@@ -64,7 +64,7 @@ class Log:
             yield from _LINES[type(step)](step)
 
     def _end_state(self) -> Iterator[Line]:
-        """The lines that end the present parser state, which has no select; none outside of parser states."""
+        """The lines that end the present parser state, if it has not ended with a select."""
         if self._state:
             yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
             yield from self._parsed()

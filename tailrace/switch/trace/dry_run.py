@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry runs: compute what a switch would do with a packet now, without a change to the switch's state."""
+"""Dry runs: compute what a switch would do with a packet now, without a change to the switch's state.
+
+Outcomes differ in choices: selected group members, meter colours and values of `random`. A choice is a number
+that says which outcome happens.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,15 @@ BUFFER_FIELDS = 1 << 18
 """Size of the record buffer of one dry run: 2 MiB, about a hundred times what a packet needs in Flowcut."""
 
 MOST_RECORD_FIELDS = 1 << 21
-"""Most record fields of an injected packet, or of all outcomes of one dry run: bounds the load."""
+"""Most record fields of all outcomes of one dry run, or of one packet sent for a trace (injection.py)."""
 
 MOST_OUTCOMES = 1024
 """Most outcomes of one packet."""
 
 FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
-"""For `random`, a choice of FIRST_VALUE + n is the value `low` + n."""
+"""For `random` in a range of more than S = TR_DRY_RUN_SPAN values: choice c < S is the c-th of S evenly
+spaced values, S is the value without a dry run, and FIRST_VALUE + n is the lowest value plus n.
+"""
 
 
 class DryRun(NamedTuple):
@@ -55,16 +61,16 @@ def dry_runs(
     choices: Sequence[int] = (),
     describe: DescribeEntity = no_description,
 ) -> Iterator[DryRun]:
-    """What a switch would do with a packet that arrived now: all outcomes, that without a dry run first.
+    """What a switch would do with a packet that arrived now: all outcomes, first the one without a dry run.
 
-    Outcomes differ in choices: selected group members, meter colours and values of `random`. Of a range of
-    more than 64 values, 64 evenly spaced values are tried, and the value that would be drawn without a dry
-    run. The packet's copies are traced as well. Packets leave their queues at once. There are at most
-    MOST_OUTCOMES outcomes. No further outcome is computed when the records have MOST_RECORD_FIELDS fields.
+    Of a range of more than 64 values of `random`, 64 evenly spaced values are tried, and the value that would
+    be drawn without a dry run. The packet's copies are traced as well. Packets leave their queues at once.
+    There are at most MOST_OUTCOMES outcomes. No further outcome is computed when the records have
+    MOST_RECORD_FIELDS fields.
 
     Args:
         at_ns: the time of arrival, if it is later than the switch's present time.
-        choices: outcomes of the first choices, in order; all results begin with them.
+        choices: the first choices, in order; all results begin with them.
         describe: describes entries, members and groups as the controller wrote them.
 
     Raises:
@@ -74,10 +80,10 @@ def dry_runs(
     watcher = PacketWatcher(switch, BUFFER_FIELDS)
     waiting, size, count = [tuple(choices)], 0, 0
     while waiting and size < MOST_RECORD_FIELDS and count < MOST_OUTCOMES:
-        first = waiting.pop(0)
-        records = watcher.dry_run(port, data, ps(at_ns), first)
+        given = waiting.pop(0)
+        records = watcher.dry_run(port, data, ps(at_ns), given)
         taken = [record.payload[1:] for record in records if record.kind == C.TR_RECORD_CHOICE]
-        for other in _alternatives(taken, len(first)):
+        for other in _alternatives(taken, len(given)):
             if len(waiting) >= MOST_OUTCOMES:
                 break
             waiting.append(other)

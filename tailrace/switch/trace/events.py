@@ -120,7 +120,8 @@ class TableEvent(_Event, frozen=True):
 class MemberEvent(_Event, frozen=True):
     """An action profile resolves a table entry to a member, either directly or by a group.
 
-    `of`: the size of the group; `position`: the selected member's position in the group, from 0.
+    `of`: the size of the group; `position`: the selected member's position in the group, from 0. `written`:
+    group and member as the controller wrote them.
     """
 
     profile: str

@@ -16,12 +16,12 @@ VALID = "$valid$"
 _BLOCK = 16
 """Block size in bytes for comparing two PHVs."""
 _SCALARS = "scalars."
-"""Prefix of variables outside of structs, which p4c makes fields of a header with this name."""
+"""Prefix of variables outside of structs: p4c makes them fields of a header `scalars`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayoutField:
-    """A field, or a hidden field of a header: `size` bytes at `offset`, little-endian.
+    """A field, or a hidden field of a header (such as its validity): `size` bytes at `offset`, little-endian.
 
     Instances are equal only if identical.
     """
@@ -37,7 +37,7 @@ class LayoutField:
     """Whether the type is int<bits>, in two's complement."""
 
     def of(self, content: bytes | bytearray) -> int:
-        """Its value in the bytes of a PHV or of locals; bytes beyond their end count as zeros."""
+        """The field's value in the bytes of a PHV or of locals; bytes beyond their end count as zeros."""
         raw = content[self.offset : self.offset + self.size]
         if self.big_endian:
             return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
@@ -54,7 +54,8 @@ class FieldLayout:
     """The fields of a tracing build.
 
     spaces: all fields, by offset, in the PHV (index 0) and in the C locals (index 1)
-    by_header: the PHV's fields of each header; valid: its validity bit
+    by_header: the PHV's fields of each header
+    valid: the validity bit of each header
     """
 
     def __init__(self, model: Model, raw: Any) -> None:

@@ -23,7 +23,7 @@ POLL_S = 0.005
 BUFFER_FIELDS = 1 << 20
 """Size of the record buffer, which is read at each poll: 8 MiB. Packets that arrive meanwhile use it, too."""
 
-_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+_PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 
 InjectFrame = Callable[[int, bytes], None]
 """Injects a frame into the switch, as if a port received it now."""
@@ -46,7 +46,7 @@ def send_packet(
     Other packets are not traced.
 
     Args:
-        most_s: limit of the wait; `Trace.inside` is how many packets are still in the switch then.
+        most_s: limit of the wait; `Trace.inside` is how many packets and copies are in the switch then.
         ended: an event that ends the wait.
         describe: describes entries, members and groups as the controller wrote them; called at the end.
 
@@ -100,7 +100,7 @@ class _InjectedPacket:
             self._size += record.size
             if record.kind == C.TR_RECORD_COPY:
                 self.inside.add(record.payload[0])
-            elif record.kind in _ENDS:
+            elif record.kind in _PACKET_ENDS:
                 self.inside.discard(record.packet)
         # without a limit, a packet that recirculates for ever would be recorded for ever
         self.cut = watcher.cut or self._size > MOST_RECORD_FIELDS

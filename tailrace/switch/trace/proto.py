@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces in protobuf's text format: BMv2's packet_trace.proto, extended by all events of events.py.
 
-Programs that read BMv2's traces can read these, and get the stages and the packet's outcome. The schema is
-docs/switch/packet_trace.proto: each event class of events.py has a message with the same fields.
+Programs that read BMv2's traces can read these traces: they get the stages and the packet's outcome. The
+schema is docs/switch/packet_trace.proto: each event class of events.py has a message with the same fields.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailrace.switch.trace import events
 
 _HEAD = "# proto-file: packet_trace.proto\n# proto-message: p4.bm.PacketTrace\n"
 _STAGE_KINDS: dict[events.Stage, str] = {"parser": "PARSER", "deparser": "DEPARSER"}
-_WIDE = {"before", "after", "value", "low", "high"}
+_AS_BYTES = {"before", "after", "value", "low", "high"}
 """Fields with numbers of any width; in the schema they are bytes, the most significant first."""
 
 Lines = Iterator[str]
@@ -40,11 +40,11 @@ def _trace(trace: events.Trace) -> Lines:
             ),
         )
     if trace.steps:
-        yield from _message("root", _tree(trace.steps))
+        yield from _message("root", _packet_events(trace.steps))
     yield from _scalars(program=trace.program, cut=trace.cut, inside=trace.inside)
 
 
-def _tree(steps: Sequence[events.Event]) -> Lines:
+def _packet_events(steps: Sequence[events.Event]) -> Lines:
     """A packet's events, then its outcome; a stage ends where the next one begins."""
     stage: events.BeginEvent | None = None
     outcome: list[str] = []
@@ -88,15 +88,15 @@ def _fields(struct: msgspec.Struct) -> Lines:
         value = getattr(struct, name)
         if name == "steps":
             if value:
-                yield from _message(name, _tree(value))
+                yield from _message(name, _packet_events(value))
         elif isinstance(value, tuple | msgspec.Struct):
             for item in value if isinstance(value, tuple) else (value,):
                 yield from _message(name, _fields(item))
-        elif name in _WIDE and type(value) is int:
+        elif name in _AS_BYTES and type(value) is int:
             if value < 0:  # an int<bits>: written in two's complement, as in a packet
                 value += 1 << getattr(struct, "bits", 0)
             yield _scalar(name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
-        elif value or (value is not None and name in _optional(type(struct))):
+        elif value or (value is not None and name in _with_presence(type(struct))):
             yield _scalar(name, value)
 
 
@@ -129,7 +129,7 @@ def _name(event: type) -> str:
 
 
 @functools.cache
-def _optional(struct: type) -> frozenset[str]:
+def _with_presence(struct: type) -> frozenset[str]:
     """The fields of a struct that can be None, which have presence."""
     hints = typing.get_type_hints(struct)
     return frozenset(name for name, kind in hints.items() if NoneType in typing.get_args(kind))

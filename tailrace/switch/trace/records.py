@@ -34,7 +34,7 @@ from tailrace.switch.trace.field_layout import (
 
 DescribeEntity = Callable[[Literal["entry", "member", "group"], str, int], str]
 """Describes an entity in one line, as its controller wrote it. Arguments: kind, name of the table or action
-profile, handle in it. Returns "" if that is not known.
+profile, handle in it. Returns "" if the entity is not known.
 """
 
 
@@ -60,14 +60,14 @@ _NO_INDEX = (1 << 64) - 1
 # constants that are needed for each record: access to attributes of C is slow
 _CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
 _ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
-_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+_PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 _OF_STATEMENTS = frozenset(
     (
         *(C.TR_RECORD_READ, C.TR_RECORD_WRITE, C.TR_RECORD_COUNT, C.TR_RECORD_METER, C.TR_RECORD_RANDOM),
         *(C.TR_RECORD_TEXT, C.TR_RECORD_CHOICE),
     )
 )
-_HEAD_SIZE = 4
+_HEAD_SIZE = 4  # kind, packet, time, size of the payload, in 64-bit fields
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class TraceRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many 64-bit fields it has, head included."""
+        """The number of 64-bit fields, head included."""
         return _HEAD_SIZE + len(self.payload)
 
 
@@ -164,7 +164,7 @@ class RecordReader:
             for step in packet.steps:
                 yield number, step
             packet.steps.clear()
-            if kind in _ENDS:
+            if kind in _PACKET_ENDS:
                 del self._packets[number]
         for number, packet in self._packets.items():
             self._flush(packet)
@@ -219,6 +219,7 @@ class RecordReader:
     def _add_parser_event(
         self, packet: _Packet, state: int, position: int, changes: tuple[events.FieldChange, ...]
     ) -> None:
+        """Adds the event of the operation at `position` in a parser state."""
         op = self._model.parser.states[state].ops[position]
         if isinstance(op, Primitive):
             packet.steps.append(_statement(op, changes))
@@ -249,6 +250,7 @@ class RecordReader:
     def _in_order(
         self, header: int | None, fields: tuple[events.Argument, ...]
     ) -> tuple[events.Argument, ...]:
+        """The fields in the order of the header's declaration."""
         if header is None:
             return fields
         order = [f.name for f in self._model.header_types[self._model.headers[header].type].fields]
@@ -480,11 +482,12 @@ def _is_signed(model: Model, value: object) -> bool:
 
 
 def _signed_registers(model: Model) -> Iterator[int]:
-    """Indexes of the registers of type int<W>. BMv2 JSON does not give a register's signedness, but that of
-    the fields that it is read into or written from, whose type is the same.
+    """Indexes of the registers of type int<W>. BMv2 JSON gives the signedness of fields, not of registers: a
+    field that a register is read into or written from has the register's type.
     """
     for action in model.actions:
         for call in action.body:
+            # positions of the field and the register among the arguments; equal for other calls
             field, register = {"register_read": (0, 1), "register_write": (2, 0)}.get(call.op, (0, 0))
             if field != register and _is_signed(model, call.args[field]):
                 register_index = call.args[register]

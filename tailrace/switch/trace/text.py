@@ -59,7 +59,7 @@ def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
     """The lines of a trace, with unprintable characters escaped.
 
     Args:
-        full: also show statements that change nothing, and actions that p4c made of statements.
+        full: whether to show statements that change nothing, and actions that p4c made of statements.
     """
     shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
     yield from shown
@@ -109,7 +109,7 @@ def summary(trace: Trace) -> Iterator[Line]:
 
 
 def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
-    """Several outcomes of one packet as a tree: common lines once, then those of each branch, indented."""
+    """Several outcomes of one packet as a tree: common lines once, then each branch's lines, indented."""
     # for each branch: its depth, the lines of its traces, and how many of them were shown before it
     waiting = [(0, [list(lines(trace, full=full)) for trace in traces], 0)]
     while waiting:
@@ -128,8 +128,8 @@ def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
 
 def shown_step(step: Event, depth: int) -> Iterator[Line]:
     """The lines of one event; those of a copy's events are left out."""
-    for more, style, line in _shown(step):
-        yield depth + more, style, printable(line)
+    for line_depth, style, line in _shown(step):
+        yield depth + line_depth, style, printable(line)
 
 
 _DEPTH: dict[type, int] = {
@@ -157,8 +157,8 @@ def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
         ):
             inner_depth = 2
         depth = _DEPTH.get(type(step), inner_depth)
-        for more, style, line in _shown(step):
-            yield base + depth + more, style, line
+        for line_depth, style, line in _shown(step):
+            yield base + depth + line_depth, style, line
         if isinstance(step, events.StateEvent):
             inner_depth = 3
         elif isinstance(step, events.ActionEvent):

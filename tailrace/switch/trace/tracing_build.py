@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing builds of programs, loaded in this process."""
+"""Tracing builds, loaded in this process: programs compiled with calls that record the steps of packets."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def cached_build(program: SwitchProgram) -> TracingBuild:
     """
     key = (program.library, program.sha256, program.source)
     build = _cache.pop(key, None) or TracingBuild(program)
-    _cache[key] = build  # the least recently used comes first
+    _cache[key] = build  # ordered by last use, the oldest first
     while len(_cache) > CACHE_SIZE:
         del _cache[next(iter(_cache))]
     return build
 
 
 class TracingBuild:
-    """A program compiled with trace hooks, and the layout of its fields.
+    """A program compiled with calls that record the steps of packets, and the layout of its fields.
 
     Raises:
         CompilerError: the tracing build cannot be compiled.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet tracking: what a running switch does to chosen packets, and which others overtake them in queues."""
+"""Packet tracking: what a running switch does to chosen packets, and which packets overtake them in queues.
+
+The switch makes full records of the chosen packets, and brief records of all others (TR_TRACE_BRIEF).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ MOST_OVERTAKING = 1000
 """How many overtaking packets are listed for a packet in a queue; more are only counted."""
 
 Arrival = tuple[int, int]
-"""Time in ps and port of a packet's arrival, or of its departure."""
+"""Time in ps, and port, of a packet's arrival or departure."""
 
 
 @dataclass(slots=True)
@@ -54,7 +57,7 @@ class QueueResidence:
     overtakes: int = 0
     overtaking: list[Overtaking] = field(default_factory=list)
     later: dict[int, Overtaking] = field(default_factory=dict)
-    """By number: packets that have joined the port's queues since, and are still there."""
+    """By packet number: packets that have joined the port's queues since, and are still there."""
 
 
 @dataclass(slots=True)
@@ -107,6 +110,7 @@ class PacketTracker:
         self._tracked: dict[int, TrackedPacket] = {}
         self._records: list[TraceRecord] = []
         self._leaving: dict[int, list[Overtaking]] = {}
+        """By packet number: overtaking packets that have left a queue and are not sent yet."""
         self.packets: dict[Arrival, TrackedPacket] = {}
         """The tracked packets so far, by arrival."""
         self.overflows = 0

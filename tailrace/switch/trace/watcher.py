@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the trace records that a switch makes in the tracing build of its program (tr_tracer.h):
+"""Reads the trace records that a switch makes in the tracing build of its program (tr_tracer.h), which is the
+program compiled with calls that record the steps of packets:
 
     watcher = PacketWatcher(switch, size)
     watcher.attach()                    # the switch now runs the tracing build: several times as slow
@@ -70,7 +71,7 @@ class PacketWatcher:
         self._counts = ffi.new("uint32_t[2]")
 
     def attach(self, *, recording: bool = True) -> None:
-        """Starts counting coverage; with `recording`, also records packets that arrive from now on.
+        """Starts counting coverage; if `recording`, also records packets that arrive from now on.
 
         Raises:
             TraceError: the switch runs another program.
@@ -110,7 +111,7 @@ class PacketWatcher:
 
         Args:
             now_ps: the time of arrival, if it is later than the switch's present time.
-            choices: outcomes of the first choices, in order.
+            choices: the first choices, in order (dry_run.py).
 
         Raises:
             TraceError: the switch has no such port or has another program, or memory is exhausted.

@@ -2,7 +2,8 @@
 """Builds a topology part by part, and assigns ids, ports and addresses.
 
 On every switch the hosts have the first ports, from 1, and links follow in the order in which they are added.
-The n-th switch with hosts (from 1) has the prefix 10.n.0/24 (n as two octets); the address of its i-th host
+A leaf is a switch with hosts.
+The n-th leaf (from 1) has the prefix 10.n.0/24 (n as two octets); the address of its i-th host
 (from 0) ends in 2 + i; a host's MAC address contains its IP address.
 """
 
@@ -20,11 +21,11 @@ _MAX_LEAVES = (1 << 16) - 1
 MOST_HOSTS = 1 << 16
 MOST_SWITCHES = 1 << 13
 MOST_LINKS = 1 << 18
-"""Limits of one network. The largest networks of the papers have a thirtieth of each, or less."""
+"""Limits of one network, at least thirty times the numbers in the papers' largest networks."""
 
 
 def host_address(leaf: int, host: int) -> str:
-    """The IP address of a host (counted from 0) at a leaf (counted from 1)."""
+    """The IP address of a host (counted from 0) on a leaf (counted from 1)."""
     return f"10.{leaf >> 8}.{leaf & 0xFF}.{_FIRST_HOST + host}"
 
 
@@ -92,8 +93,8 @@ class Builder:
 
     def link_ports(self, a: str, a_port: int, b: str, b_port: int) -> None:
         """Links chosen ports of two switches."""
-        within = self._groups[a] == self._groups[b]
-        delay_ns = self._options.within_ns if within else self._options.between_ns
+        is_local = self._groups[a] == self._groups[b]
+        delay_ns = self._options.within_ns if is_local else self._options.between_ns
         self._links.append(Link(a, a_port, b, b_port, self._options.rate_bps, delay_ns))
 
     def _next(self, switch: str) -> int:

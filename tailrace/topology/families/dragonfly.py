@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dragonfly: groups of a completely connected routers, with p hosts and h global links on each router.
+"""Dragonfly: groups of `a` completely connected routers, with p hosts and h global links (to other groups) on
+each router.
 
 The canonical network has a*h + 1 groups with one link between each pair. With fewer groups the global ports
 are divided evenly, so that each pair of groups has floor(a*h / (groups - 1)) links, as in the system of
@@ -44,8 +45,8 @@ class Dragonfly:
         most = routers * global_links + 1
         groups = most if self.groups is None else self.groups
         switches = groups * routers
-        within, between = switches * (routers - 1) // 2, switches * global_links // 2
-        builder.expect(switches=switches, hosts=switches * hosts, links=within + between)
+        links_within, links_between = switches * (routers - 1) // 2, switches * global_links // 2
+        builder.expect(switches=switches, hosts=switches * hosts, links=links_within + links_between)
         names = [
             [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]
             for group in range(groups)

@@ -2,9 +2,9 @@
 """Three-level fat tree of k-port switches, with tapering at the edge (Flowcut §III-B1).
 
 There are k pods of k/2 edge switches. An edge switch has k/2 hosts and, with taper t, k/(2t) uplinks, one to
-each of the k/(2t) aggregation switches of its pod. An aggregation switch has k/2 links down and k/2 up; the
-i-th aggregation switches of all pods connect to the same block of k/2 core switches, the i-th. Without taper
-there are k³/4 hosts and full bisection bandwidth.
+each of the k/(2t) aggregation switches of the same pod. An aggregation switch has k/2 links down and k/2 up;
+the i-th aggregation switches of all pods connect to the same block of k/2 core switches, the i-th. Without
+taper there are k³/4 hosts and full bisection bandwidth.
 
 Ports: edge: hosts, then aggregation switches; agg: edges, then cores; core: port p leads to pod p.
 """

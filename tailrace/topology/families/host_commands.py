@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Network
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
 
 Pairs = tuple[tuple[str, str], ...]
+"""Prefixes with gateways ("": hosts are reached directly), or IP addresses with MAC addresses."""
 
 
 def routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs, Pairs]:

@@ -28,16 +28,17 @@ _LARGEST = 32
 def generators(gf: GaloisField) -> tuple[frozenset[int], frozenset[int]]:
     """The sets X and X' of a field with q = 4w + d elements, d one of -1, 0, 1."""
     powers = gf.powers()
-    order = len(powers)
+    order = len(powers)  # of the multiplicative group: exponents count modulo this
     if gf.q % 4 == 3:
         half = (gf.q + 1) // 2  # 2w
-        x = [*range(0, half - 1, 2), *range(half - 1, 2 * half - 2, 2)]
-        y = [*range(1, half, 2), *range(half, 2 * half - 1, 2)]
+        exponents = [*range(0, half - 1, 2), *range(half - 1, 2 * half - 2, 2)]
+        exponents_of_x2 = [*range(1, half, 2), *range(half, 2 * half - 1, 2)]
     else:
         size = gf.q // 2
-        x = [2 * i for i in range(size)]
-        y = [2 * i + 1 for i in range(size)]
-    return frozenset(powers[i % order] for i in x), frozenset(powers[i % order] for i in y)
+        exponents = [2 * i for i in range(size)]
+        exponents_of_x2 = [2 * i + 1 for i in range(size)]
+    x, x2 = (frozenset(powers[i % order] for i in each) for each in (exponents, exponents_of_x2))
+    return x, x2
 
 
 @register("slim-fly", "routers in a graph of diameter 2")

@@ -122,7 +122,7 @@ class _TutorialReader:
         return Topology(self._file, str(spec), switches, hosts, links, self._options.latency_ns)
 
     def _number(self, switch: str, fields: Any, key: str, most: int) -> int | None:
-        """A number of a switch, which may be a string: the tutorials only pass it on to a command line."""
+        """A number of a switch; a string is accepted, as the tutorials pass it on to a command line."""
         value = fields.get(key) if isinstance(fields, dict) else None
         if value is None:
             return None
@@ -230,7 +230,7 @@ class _TutorialReader:
 def read_topology_json(spec: Spec) -> Topology:
     """The topology in the file `spec.name`.
 
-    rate= and delay= are defaults for links without them in the file, latency= is that of all switches.
+    rate= and delay= are defaults for links that have none in the file; latency= is that of all switches.
 
     Raises:
         SpecError: no such file, or its content is no topology; the message names the file and the line or

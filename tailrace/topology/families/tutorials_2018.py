@@ -3,8 +3,8 @@
 
     {"hosts": ["h1", "h2"], "switches": {"s1": {}}, "links": [["h1", "s1"], ["h2", "s1", latency, bandwidth]]}
 
-A host has the address 10.0.SWITCH.HOST/24, with the numbers in the names. Links are added in the order of the
-names of their ends, those of hosts first, and take the ports of a switch in order, from 1. The gateway of a
+A host has the address 10.0.SWITCH.HOST/24, with the numbers in the names. Links are added in the order of
+their ends' names, hosts' links first, and take the ports of a switch in order, from 1. The gateway of a
 host has the host's MAC address, as the interface of the switch had in these exercises.
 
 Source: p4lang/tutorials, P4D2_2018_East/utils/run_exercise.py.
@@ -49,12 +49,12 @@ def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
     ends = {index: sorted(link[:2]) for index, link in enumerate(links) if has_ends(link)}
     ports = {switch: count(1) for switch in switches}
     for index in sorted(ends, key=lambda index: (ends[index][0] not in hosts, "".join(ends[index]))):
-        named = []
+        named_ends = []
         for end in ends[index]:
             if end not in hosts and end not in ports:
                 problem = f"{end[:40]!r} is neither a host nor a switch"
                 raise error(f"links[{index}]", f"{problem}; if hosts are a list, links have no ports")
-            named.append(end if end in hosts else f"{end}-p{next(ports[end])}")
+            named_ends.append(end if end in hosts else f"{end}-p{next(ports[end])}")
         host, switch = ends[index]
         if host in hosts and switch in ports:
             number = _number(switch)
@@ -64,7 +64,7 @@ def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
                     f"{switch[:40]!r}: expected a name such as s1, as addresses contain its number",
                 )
             hosts[host] = hosts[host] or _host(number, _number(host) or 0)
-        links[index] = [*named, *links[index][2:]]
+        links[index] = [*named_ends, *links[index][2:]]
     return {"hosts": hosts, "switches": switches, "links": links}
 
 

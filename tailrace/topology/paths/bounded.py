@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded simple paths of Dragonfly, Slim Fly and trees, and the entropy value (EV) of each (Spritz §III).
 
-A bounded simple path is a loop-free path of bounded length. A source s chooses up to the first two links of
-the path to d by an EV = (EV1, EV2), and default tables (topology.paths.default_routes) choose the rest:
+A bounded simple path is a loop-free path of bounded length. A local link is within a group, a global link
+between groups. A source s chooses up to the first two links of the path to d by an EV = (EV1, EV2), and
+default tables (topology.paths.default_routes) choose the rest:
 
     Dragonfly, to another group     s -EV1, local-> s' -EV2, global-> i      s -EV1, global-> i
     Dragonfly, within the group     s -EV1, local-> d                        s -EV1, local-> s'
@@ -15,7 +16,7 @@ From i, s', n2, c or a, default tables lead to d. The paper, which is about netw
 have trees. Here a tree's pod, or the whole leaf-spine, corresponds to a Dragonfly's group; all paths in trees
 are minimal, since every path goes up once and down once. A path that reaches d earlier ends there. No switch
 occurs twice on a path, whichever minimal next hop the default table of n2 has: so the lists do not depend on
-that choice (and have the lengths that the paper gives). Paths have at most 3 local and 2 global links in a
+that table (and have the lengths that the paper gives). Paths have at most 3 local and 2 global links in a
 Dragonfly, and 4 links in a Slim Fly or a fat tree.
 
 EV = EV1 << 8 | EV2 is a UDP source port. A slot is an index in a switch's ECMP table, which lists ports in
@@ -73,9 +74,9 @@ _LISTS_CACHED = 256
 class PathTables:
     """The ECMP tables of one switch: ports in the order of slots.
 
-    first_far, first_near: for role ECMP 1 (first switch of a path), to other groups and within the switch's
-        group; the same in a Slim Fly
-    second: for role ECMP 2 (second switch)
+    first_far, first_near: for the first switch of a path (role ECMP 1 of Spritz), to other groups and within
+        the switch's group; the same in a Slim Fly
+    second: for the second switch (role ECMP 2)
     """
 
     first_far: tuple[int, ...]
@@ -208,7 +209,7 @@ class BoundedPaths:
         return self._has_groups and self._group[switch] == self._group[leaf]
 
     def goes_on(self, switch: str, port: int, *, near: bool) -> bool:
-        """Whether the next switch after a first switch's port has role ECMP 2, so that it uses EV2."""
+        """Whether EV2 chooses a link after this port of the first switch; `near`: to the same group."""
         return not self._has_groups or (not near and self._hops[switch][port].is_local)
 
     def between(self, src: str, dst: str) -> tuple[BoundedPath, ...]:
@@ -219,7 +220,7 @@ class BoundedPaths:
         return self._listed(src, dst)
 
     def entries(self, src: str, dst: str, most: int | None = None, seed: int = 0) -> list[tuple[int, int]]:
-        """(EV, latency in ps) of the paths of `between`, or of a part of them; faster, and without caching.
+        """(EV, latency in ps) of all or some paths of `between`, in the same order; faster, but not cached.
 
         Args:
             src, dst: switches.

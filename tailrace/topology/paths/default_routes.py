@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One static minimal next hop from each switch to each leaf: the default forwarding table of Spritz §III-A.
+"""One static minimal next hop from each switch to each leaf (switch with hosts): the default forwarding table
+of Spritz §III-A.
 
 In a Dragonfly, minimal next hops are the switch's links to the destination's group, or if it has none,
 switches of its group that have such links (topology.paths.dragonfly: `onward`). In other networks they are

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimal paths of a Dragonfly (Kim et al. 2008): at most one link within a group, then one to another group,
-then at most one within that group.
+"""Minimal paths of a Dragonfly (Kim et al. 2008): at most one link within the source's group, then one to the
+destination's group, then at most one within that group.
 
-Unlike shortest paths they never lead through a third group, and they use every link between two groups. Next
-hops depend on where a packet came from:
+Unlike shortest paths they never lead through a third group, and they use every link between two groups. A
+detour is a path through a third group. Next hops depend on where a packet came from:
 
     entering   from a host or another group: the switch's links to the destination's group, and switches of
                its group that have such links, once for each link
@@ -27,7 +27,7 @@ MINIMAL_SWITCHES = 4
 """The most switches on a minimal path."""
 
 DETOUR_SWITCHES = 6
-"""The most switches on a path through one other group."""
+"""The most switches on a detour."""
 
 Ports = tuple[int, ...]
 

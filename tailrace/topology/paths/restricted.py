@@ -3,8 +3,8 @@
 only some paths (RLB §II-B, Fig. 4: the number of paths of a paused flow). Several hosts are written as
 `restricted=h7/5+h9/5`.
 
-For packets to h7, every switch uses only the first 5 of its next hops towards the host's leaf, in the order
-of ports. In a leaf-spine these are 5 paths. Packets from the host may take all paths.
+For packets to h7, every switch uses only the first 5 of its next hops towards the host's leaf (switch), in
+the order of ports. In a leaf-spine these are 5 paths. Packets from the host may take all paths.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of paths with their numbers of local and global links, and latency, as in Spritz.
+"""Segments of paths, with numbers of local links (within a group) and global links (between groups), and
+latency, as in Spritz.
 
 The latency of a segment is the sum over its links of propagation delay and the time to send a full frame
 (Spritz, Table I); hosts' links, switches and queues are not counted.
@@ -29,7 +30,7 @@ class PathHop:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a path: its switches, and the egress ports of these in the same order."""
+    """A part of a path: its switches, and their egress ports in the same order; the last switch has none."""
 
     switches: tuple[str, ...]
     ports: tuple[int, ...] = ()
@@ -64,6 +65,7 @@ class Segment:
 
 def link_ps(delay_ns: int, rate_bps: int, frame_bytes: int) -> int:
     """The latency of a link: its propagation delay and the time to send a frame, rounded up to ps."""
+    # bytes * PS_BITS / (bits/s) is a time in ps
     return delay_ns * PS_PER_NS - (-frame_bytes * PS_BITS // rate_bps)
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shortest paths: the ports through which each switch leads packets nearer to each leaf.
+"""Shortest paths: the ports through which each switch leads packets nearer to each leaf (switch with hosts).
 
 Since every switch forwards a packet to a neighbour that is nearer to the destination, no packet can loop
 while all switches have been informed of the same dead links. In a network with tiers switches may be informed
-of different ones: there a port must also lead nearer in the network without faults, so no packet comes back
-to a switch. In leaf-spines and fat trees such paths lead up and then down, and leaves without such a path
-count as unreachable; RFC 7938 §5.2.1 achieves the same with one AS number for all spines. Otherwise, a packet
-that goes down and up again could reach a switch that is informed of more failures and sends the packet back.
-In a lossless network such a loop can become a deadlock of pauses.
+of different dead links: there a port must also lead nearer in the network without faults, so no packet comes
+back to a switch. In leaf-spines and fat trees such paths lead up and then down, and leaves without such a
+path count as unreachable; RFC 7938 §5.2.1 achieves the same with one AS number for all spines. Otherwise, a
+packet that goes down and up again could reach a switch that is informed of more failures and sends the packet
+back. In a lossless network such a loop can become a deadlock of pauses.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
     return neighbours
 
 
-def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -> _Rings:
+def _rings(topology: Topology, neighbours: _Neighbours, faultless: _Rings | None) -> _Rings:
     """A breadth-first search from all leaves at once; returns a ring per distance, the last one not empty.
 
     Args:
         topology: has the leaves.
         neighbours: by switch, its neighbours over live links.
-        within: rings of the faultless network; a leaf at a greater distance than in these counts as
+        faultless: rings of the faultless network; a leaf at a greater distance than in these counts as
             unreachable. None: no such limit.
     """
     peers = {name: {peer for _, peer in adjacent} for name, adjacent in neighbours.items()}
@@ -70,8 +70,8 @@ def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -
             for peer in near:
                 reachable |= ring[peer]
             next_ring[name] = reachable & ~reached[name]
-            if within is not None:
-                next_ring[name] &= within[len(rings)][name] if len(rings) < len(within) else 0
+            if faultless is not None:
+                next_ring[name] &= faultless[len(rings)][name] if len(rings) < len(faultless) else 0
         for name, reachable in next_ring.items():
             reached[name] |= reachable
         ring = next_ring
@@ -97,20 +97,20 @@ def has_tiers(topology: Topology) -> bool:
     """Whether the network has tiers: no link connects switches with the same distance to hosts."""
     neighbours = _neighbours(topology, frozenset())
     tiers = dict.fromkeys(topology.leaves, 0)
-    next_tier = list(topology.leaves)
-    for name in next_tier:
+    to_visit = list(topology.leaves)
+    for name in to_visit:
         for _, peer in neighbours[name]:
             if peer not in tiers:
                 tiers[peer] = tiers[name] + 1
-                next_tier.append(peer)
+                to_visit.append(peer)
     return all(tiers.get(link.a) != tiers.get(link.b) for link in topology.links)
 
 
 @_once_without_faults
 def _distances(topology: Topology, down: Down = frozenset()) -> _Rings:
     """The distances of leaves from switches, over ports that `next_hops` may use."""
-    within = _distances(topology) if down and has_tiers(topology) else None
-    return _rings(topology, _neighbours(topology, down), within)
+    faultless = _distances(topology) if down and has_tiers(topology) else None
+    return _rings(topology, _neighbours(topology, down), faultless)
 
 
 @_once_without_faults
@@ -124,14 +124,14 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
     neighbours = _neighbours(topology, down)
     rings = _distances(topology, down)
     leaves = topology.leaves
-    same: dict[Ports, Ports] = {}
+    interned: dict[Ports, Ports] = {}
     hops: Hops = {}
     for name, adjacent in neighbours.items():
         ports: list[Ports] = [()] * len(leaves)
         for nearer, ring in itertools.pairwise(rings):
             for chosen, leaf_bits in _by_ports(adjacent, nearer, ring[name]).items():
                 # a large network has millions of port lists, of which few differ
-                shared = same.setdefault(chosen, chosen)
+                shared = interned.setdefault(chosen, chosen)
                 for i in _set_bits(leaf_bits):
                     ports[i] = shared
         hops[name] = dict(zip(leaves, ports, strict=True))

@@ -8,7 +8,7 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.sim.network.deadlock import Stuck, deadlock
+from tailrace.sim.network.deadlock import QueueId, deadlock
 from tailrace.sim.network.wire import NodePort
 from tailrace.switch.core import PausedQueue
 
@@ -25,7 +25,7 @@ def onward(switches: int, switch: str, port: int) -> NodePort | None:
     return NodePort(f"s{(int(switch[1:]) + 1) % switches}", 2) if port == 1 else None
 
 
-def stuck_queues(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[Stuck, ...]:
+def stuck_queues(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[QueueId, ...]:
     return deadlock(held, lambda switch, port: onward(switches, switch, port))
 
 
@@ -35,7 +35,7 @@ def test_a_ring() -> None:
     assert len(circle) == 3
     for queue, behind in zip(circle, [*circle[1:], circle[0]], strict=True):
         end = onward(3, queue.switch, 1)
-        assert end is not None and behind == Stuck(end.node, 1, 0)
+        assert end is not None and behind == QueueId(end.node, 1, 0)
     assert str(circle[0]) == f"{circle[0].switch} port 1 class 0"
 
 
@@ -69,15 +69,15 @@ def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[PausedQueue]]]:
     return count, held
 
 
-def moves(held: dict[str, list[PausedQueue]]) -> set[Stuck]:
+def moves(held: dict[str, list[PausedQueue]]) -> set[QueueId]:
     """What is left when every queue sends as long as it may: what is sent vanishes, and nothing new comes."""
-    left: dict[Stuck, dict[tuple[int, int], int]] = {
-        Stuck(switch, item.port, item.priority): {} for switch, items in held.items() for item in items
+    left: dict[QueueId, dict[tuple[int, int], int]] = {
+        QueueId(switch, item.port, item.priority): {} for switch, items in held.items() for item in items
     }
     paused = set()
     for switch, items in held.items():
         for item in items:
-            left[Stuck(switch, item.port, item.priority)][item.from_port, item.from_priority] = item.bytes
+            left[QueueId(switch, item.port, item.priority)][item.from_port, item.from_priority] = item.bytes
             if item.pausing:
                 paused.add((switch, item.from_port, item.from_priority))
     while True:

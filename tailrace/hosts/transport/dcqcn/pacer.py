@@ -10,7 +10,7 @@ to the whole last frame.
 
 from __future__ import annotations
 
-from tailrace.spec.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
 
 class Pacer:
@@ -25,7 +25,7 @@ class Pacer:
         """No frame has been sent yet."""
         self._rate_bps = 0  # 0: there is no limit
         self._bytes = 0  # length of the last frame
-        self._since_ns = 0  # when the last frame was due, in ns, plus a fraction in units of 1/rate_bps ns
+        self._since_ns = 0  # when the last frame was due: whole ns, and a rest in units of 1/rate_bps ns
         self._since_part = 0
         self.ready_ns = 0
 

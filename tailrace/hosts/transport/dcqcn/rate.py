@@ -21,8 +21,8 @@ rate exceeds the line rate. At line rate timer and counter stop, while alpha con
 recovery with F = 5 halves the distance to RT five times, as the paper says, if the timer alone or the counter
 alone causes the rises.
 
-Rates are integers in bit/s. A decrease is rounded down, (RT + RC) / 2 up, so that RC reaches RT. alpha is an
-integer in units of 2^-30. All numbers are thus the same on every machine.
+Rates are integers in bit/s. A decrease is rounded down; (RT + RC) / 2 is rounded up, so that RC reaches RT.
+alpha is an integer in units of 2^-30. All numbers are thus the same on every machine.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class DcqcnRate:
         self._least_bps: int = min(config.least_bps, line_bps)
         self._clamp: bool = config.clamp
         self._alpha_since_ns = 0
-        self._left_bytes = 0
+        self._left_bytes = 0  # bytes to send until the byte counter is full
         self._rises_by_timer = 0
         self._rises_by_counter = 0
         self.rate_bps = line_bps
@@ -119,10 +119,10 @@ class DcqcnRate:
         periods = (now_ns - self._alpha_since_ns) // self._alpha_every_ns
         self._alpha_since_ns += periods * self._alpha_every_ns
         while periods:
-            less = self.alpha * self._gain >> ALPHA_BITS
-            if less == 0:
+            decrease = self.alpha * self._gain >> ALPHA_BITS
+            if decrease == 0:
                 return
-            self.alpha -= less
+            self.alpha -= decrease
             periods -= 1
 
     def on_sent(self, frame_bytes: int) -> None:

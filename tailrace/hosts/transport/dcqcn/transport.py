@@ -2,9 +2,9 @@
 """dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), optionally with Hermes.
 
 Without a CNP a flow sends at line rate, from its first packet on; PFC and the window, if there is a window,
-limit it like any other flow. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for
-pacing, `hosts.transport.dcqcn.cnp` for the receiver and `hosts.steering.hermes` for Hermes, which chooses
-paths.
+limit such a flow like any other flow. See `hosts.transport.dcqcn.rate` for the rate,
+`hosts.transport.dcqcn.pacer` for pacing, `hosts.transport.dcqcn.cnp` for the receiver and
+`hosts.steering.hermes` for Hermes, which chooses paths.
 
 The transport reports to Hermes
 * for each ACK: the mark, and the packet's RTT unless the packet was sent more than once (Karn's rule);
@@ -46,7 +46,7 @@ class DcqcnSender(GoBackNSender):
         self._pace()
         self.steering: Hermes | None = None
         self._flight: dict[int, int] = {}  # with Hermes: send time and source port of unacknowledged packets
-        self._sent_twice = 0  # packets before this one may have been sent more than once
+        self._sent_twice = 0  # packets before this packet may have been sent more than once
         self._now_ns = 0
 
     # ---- the rate ----

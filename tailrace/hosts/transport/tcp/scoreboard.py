@@ -18,7 +18,7 @@ from tailrace.hosts.transport.base import NOTHING
 class Scoreboard:
     """The scoreboard of one flow.
 
-    lost: packets to be retransmitted, ascending.
+    lost: packets to be retransmitted, ascending; the values have no meaning.
     arrived: packets that the receiver has beyond the cumulative acknowledgment.
     """
 
@@ -27,8 +27,8 @@ class Scoreboard:
     def __init__(self, duplicates: int) -> None:
         """Args: duplicates: number of arrivals beyond a packet after which it is lost."""
         self._duplicates = duplicates
-        self._highest: list[int] = []  # at most `duplicates` arrivals, the greatest, ascending
-        self._scanned = 0  # packets before this one were already checked for loss
+        self._highest: list[int] = []  # the greatest arrivals, at most `duplicates`, ascending
+        self._scanned = 0  # packets before this packet were already checked for loss
         self.arrived: set[int] = set()
         self.lost: dict[int, bool] = {}
 
@@ -71,6 +71,6 @@ class Scoreboard:
         del self.lost[index]
 
     def lose(self, acked: int, fresh: int) -> None:
-        """Declares those of packets `acked`..`fresh` - 1 lost that have not arrived."""
+        """Declares lost all packets from `acked` to `fresh` - 1 that have not arrived."""
         self.lost = {index: True for index in range(acked, fresh) if index not in self.arrived}
         self._scanned = fresh

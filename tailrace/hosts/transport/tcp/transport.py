@@ -49,7 +49,8 @@ class TcpSender(Sender):
 
     window: the congestion window.
     rto: the retransmission timeout.
-    state: OPEN, RECOVERY or LOSS; RECOVERY and LOSS last until all packets sent before them are acknowledged.
+    state: OPEN, RECOVERY or LOSS; RECOVERY and LOSS last until all packets sent before the loss or
+        the timeout are acknowledged.
     burst_left: packets of the current burst that are still to be sent.
     """
 
@@ -75,7 +76,7 @@ class TcpSender(Sender):
         self._burst_packets: int = max(1, config.tcp.burst_bytes // config.mtu_bytes)
         self._board = Scoreboard(config.tcp.duplicates)
         self._at_once = False  # whether the next lost packet is sent regardless of the window
-        self._recover = 0  # for packets before this one the window has already been halved
+        self._recover = 0  # the window has already been halved for packets before this packet
         self._timed = NOTHING  # the packet whose RTT is measured, and when it was sent
         self._timed_ns = 0
         self.burst_left = 0

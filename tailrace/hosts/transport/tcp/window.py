@@ -4,8 +4,8 @@
 * Slow start, below ssthresh: the number of packets that an ACK newly acknowledges is added to the window.
 * Congestion avoidance: the window grows by one packet for each acknowledged window of packets.
 * A loss or a mark, once per window: ssthresh and window become half of the outstanding packets, at least 2.
-* A timeout: ssthresh becomes the same, except if there was no progress since the last timeout; the window
-  becomes 1 packet.
+* A timeout: the window becomes 1 packet; ssthresh becomes half of the outstanding packets, too, if there was
+  progress since the previous timeout, or there is no previous timeout.
 
 The window counts acknowledged packets, not ACKs, as in Linux (RFC 3465 without its limit L): receivers
 coalesce dozens of packets into one ACK, so a window that counted ACKs would hardly grow.

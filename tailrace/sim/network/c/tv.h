@@ -10,9 +10,10 @@
  * node in the order of their times, and must never read another node's state.
  *
  * The caller of these functions holds the GIL. A result of -1 means that a
- * Python exception is set (a tap or the test of a fault raised, or memory is
- * exhausted): the caller returns -1 at once and changes nothing more. A comment
- * that ends in "0, -1" means: returns 0, or -1 with an exception.
+ * Python exception is set: a tap (an observer's function) or the test of a
+ * fault raised, or memory is exhausted. The caller returns -1 at once and
+ * changes nothing more. A comment that ends in "0, -1" means: returns 0, or -1
+ * with an exception.
  */
 #ifndef TV_H
 #define TV_H

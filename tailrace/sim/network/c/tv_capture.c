@@ -29,19 +29,21 @@
 
 static const char lost_comment[16] = "lost on the wire";
 
-/* A packet block in the buffer. */
+/* A packet block in the buffer; `wire` is the index of a wire (one direction of
+ * a link). */
 typedef struct record {
     uint64_t time_ps;
     uint32_t wire;
     uint32_t size;
-    size_t at;                /* offset in the buffer, in order of arrival */
+    size_t offset;            /* in the buffer, whose order is that of adding */
 } record;
 
 struct tv_capture {
     struct tv_capture *next;
     char *path;
     FILE *file;               /* NULL: closed after a write has failed */
-    uint8_t remote;           /* another rank writes the file */
+    uint8_t remote;           /* another rank (process of this run) writes the
+                               * file */
     uint8_t *buffer;
     size_t used, buffer_cap;
     record *records;
@@ -56,6 +58,7 @@ struct tv_captured {
     uint32_t interface;
 };
 
+/* Stores a little-endian number; returns where the next byte goes. */
 static uint8_t *put(uint8_t *p, uint64_t value, unsigned bytes)
 {
     while (bytes--) {
@@ -155,7 +158,7 @@ int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name)
     link->interface = c->interfaces++;
     link->next = w->captures;
     w->captures = link;
-    w->checked = 1;
+    w->slow_path = 1;
     return written ? 0 : write_failed(c);
 }
 
@@ -240,7 +243,7 @@ static int compare(const void *x, const void *y)
         return a->time_ps < b->time_ps ? -1 : 1;
     if (a->wire != b->wire)
         return a->wire < b->wire ? -1 : 1;
-    return a->at < b->at ? -1 : 1;
+    return a->offset < b->offset ? -1 : 1;
 }
 
 int tv_capture_flush(tv_net *net, int all)
@@ -252,7 +255,7 @@ int tv_capture_flush(tv_net *net, int all)
         size_t n = c->n;
         c->n = c->used = 0;
         for (size_t i = 0; i < n; i++)
-            if (fwrite(c->buffer + c->records[i].at, c->records[i].size, 1,
+            if (fwrite(c->buffer + c->records[i].offset, c->records[i].size, 1,
                        c->file) != 1)
                 return write_failed(c);
         if (all && fflush(c->file))
@@ -320,12 +323,12 @@ int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
         for (uint64_t i = 0; i < g.records; i++, records += sizeof(record)) {
             record r;
             memcpy(&r, records, sizeof r);
-            if (r.at > g.bytes || r.size > g.bytes - r.at)
+            if (r.offset > g.bytes || r.size > g.bytes - r.offset)
                 return captures_differ();
             if (reserve(c, r.size) < 0)
                 return -1;
-            memcpy(c->buffer + c->used, from + r.at, r.size);
-            r.at += before;
+            memcpy(c->buffer + c->used, from + r.offset, r.size);
+            r.offset += before;
             c->records[c->n++] = r;
             c->used += r.size;
         }

@@ -70,7 +70,7 @@ int tv_blackhole_takes(const tv_node *n, const tc_frame *f)
     const uint8_t *ip = tv_match_ipv4(&n->net->formats, f->data, f->len);
     if (!ip)
         return 0;
-    uint64_t pair = 0;
+    uint64_t pair = 0; /* source and destination address: bytes 12 to 19 */
     for (int i = 12; i < 20; i++)
         pair = pair << 8 | ip[i];
     for (const tv_blackhole *h = n->blackholes; h; h = h->next)

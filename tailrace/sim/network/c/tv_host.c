@@ -8,7 +8,7 @@
 struct tv_host {
     tv_wire *in, *out;
     tc_nic *nic;         /* NULL: the host sends nothing */
-    uint64_t wake_ps;    /* when to ask the NIC; while it sends: free_ps */
+    uint64_t wake_ps;    /* when to ask the NIC; while sending: free_ps */
     uint64_t free_ps;    /* when the last bit of the last frame has left */
     uint64_t rate_bps;   /* of the last frame */
     uint64_t remainder;  /* fraction of free_ps, in 1/rate_bps ps */

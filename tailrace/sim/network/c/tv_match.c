@@ -18,7 +18,7 @@ static uint32_t load_be16(const uint8_t *p)
 }
 
 /* Skips the shim (a header after the project's EtherType) whose subtype is at
- * *at; returns the EtherType of the next header, or 0 if there is none. */
+ * offset *at; returns the EtherType of the next header; 0: there is none. */
 static uint32_t skip(const tv_formats *f, const uint8_t *data, uint32_t len,
                      uint32_t *at)
 {
@@ -84,7 +84,7 @@ const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
 void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
                   uint32_t len, uint32_t virt)
 {
-    if (virt) {
+    if (virt) { /* only data frames have virtual payload */
         k->data++;
         return;
     }

@@ -146,8 +146,9 @@ static int is_local(const tv_net *net, uint32_t node)
 
 /* The look-ahead (tv_net.h): the least time from sending a frame to its
  * arrival, over the wires within this rank except those from switches to hosts.
- * Sets *between_ps to the same for wires to other ranks. First reads the wires'
- * rates, which faults or control calls may have changed since the last run. */
+ * Sets *between_ps to this time for wires to other ranks. First reads the rates
+ * of the wires, which faults or control calls may have changed since the last
+ * run. */
 static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
 {
     uint64_t ahead_ps = TC_NEVER;
@@ -161,6 +162,7 @@ static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
             w->rate_bps = state.rate_bps;
             w->delay_ps = state.delay_ps;
         }
+        /* nodes run by index, so the host must come after the switch */
         w->downward = w->source < w->target && core && !w->absent &&
                       !net->nodes[w->target]->core;
         if (w->downward || !is_local(net, w->source))

@@ -137,12 +137,12 @@ struct tv_wire {
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
-    uint8_t checked;          /* there is a tap, capture, log, drop or cut */
+    uint8_t slow_path;        /* a tap, capture, log, drop or cut handles its
+                               * frames */
     uint8_t reports_sends;    /* a tap or log records sent frames */
     uint8_t logged;           /* enum tv_logged */
-    uint8_t downward;         /* it leads from a switch to a host, which runs
-                               * later */
-    uint8_t absent;           /* its target belongs to another rank */
+    uint8_t downward;         /* from a switch to a host, which runs later */
+    uint8_t absent;           /* the target node belongs to another rank */
     uint32_t cuts;            /* how often the link went down */
     uint64_t last_ps;         /* when the last frame sent arrives */
     tv_net *net;
@@ -220,7 +220,9 @@ struct tv_node {
     tv_wire **out;            /* wire at each of TR_MAX_PORTS ports, or NULL */
     uint32_t cpu_port;        /* UINT32_MAX: none */
     tv_count entered;         /* handed to the core, packet-outs included */
-    tv_count unwired, to_cpu, swallowed, packet_outs;
+    tv_count unwired;         /* sent to ports without a wire */
+    tv_count to_cpu, packet_outs;
+    tv_count swallowed;       /* discarded by blackholes */
     tv_kinds dropped, gone;   /* data frames that the switch dropped; that a
                                * blackhole discarded */
     tv_cpu_frame *cpu_first, *cpu_last;
@@ -284,7 +286,7 @@ struct tv_net {
     uint32_t n_nodes, n_wires, nodes_cap, wires_cap;
     uint32_t last_busy;       /* host that was busy at the last check */
     uint32_t rounds;          /* windows at the current instant */
-    uint8_t stepwise;         /* requested by the user */
+    uint8_t stepwise;         /* the user requested windows of one instant */
     uint8_t running, closed;
     uint32_t taps;            /* wires with taps; any tap implies stepwise */
     uint64_t under_way;       /* frames on wires */
@@ -330,7 +332,8 @@ typedef struct tv_state {
     uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
     uint64_t last_ps;         /* time of the last event with a frame */
     uint32_t busy;            /* 1: the rank is not at rest */
-    uint32_t mark;            /* 1: rank 0 has reached its mark of events */
+    uint32_t mark;            /* 1: rank 0 has reached the number of events at
+                               * which to stop */
 } tv_state;
 
 /* Counts of a rank's message exchanges since the start. */

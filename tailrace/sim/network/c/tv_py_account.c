@@ -35,8 +35,8 @@ static PyObject *wire_counts(const tv_wire *w)
  * bytes (in, made, out, dropped, truncated, held), then (frames, payload bytes)
  * handed to the core, sent to a port without a wire, sent to the CPU port,
  * dropped by blackholes, and entered as packet-outs.
- * For a wire: (frames, payload bytes) sent, delivered, lost when the link was
- * down, lost to drops, under way. */
+ * For a wire (one direction of a link): (frames, payload bytes) sent,
+ * delivered, lost when the link was down, lost by drop faults, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

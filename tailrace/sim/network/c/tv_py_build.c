@@ -31,7 +31,8 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(n->index);
 }
 
-/* add_absent(name, rank) -> index of a node that belongs to another rank */
+/* add_absent(name, rank) -> index of a node that belongs to another rank (a
+ * process that runs another part of the network) */
 static PyObject *add_absent(tv_object *self, PyObject *args)
 {
     const char *name;
@@ -84,8 +85,8 @@ static int connect(tv_node *source, tv_node *target, tv_wire *w)
     return 0;
 }
 
-/* add_wire(source node, its port, target node, its port, rate_bps, delay_ps) ->
- * wire index */
+/* add_wire(source node, source port, target node, target port, rate_bps,
+ * delay_ps) -> index of a wire, one direction of a link */
 static PyObject *add_wire(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -138,8 +139,8 @@ static PyObject *attach(tv_object *self, PyObject *args)
 
 /* set_formats(local_type, skipped, trimmed, shims, bths): see tv_formats.
  * skipped has a bit per subtype, trimmed a bit per DSCP; shims is a list of
- * (subtype, bytes, count_at, step, next_at), bths one of (port, psn_at,
- * sport_at) */
+ * (subtype, bytes, count_at, step, next_at), bths (base
+ * transport headers) a list of (port, psn_at, sport_at) */
 static PyObject *set_formats(tv_object *self, PyObject *args)
 {
     tv_formats f = {0};

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* set_rate(wire, rate_bps) */
+/* set_rate(wire, rate_bps); a wire is one direction of a link */
 static PyObject *set_rate(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -47,7 +47,7 @@ static PyObject *set_up(tv_object *self, PyObject *args)
  * subtypes, UDP port or 0, test or None): adds a tv_drop, which loses matching
  * frames from from_ps to until_ps with probability threshold / 2^64, or each of
  * them if `all` is true. other_types, subtypes and UDP port are the fields of a
- * tv_match, which says what frames match. If `test` is given, it decides
+ * tv_match, which says which frames match. If `test` is given, it decides
  * instead: test(frame) -> whether the frame matches. */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
@@ -76,7 +76,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->test = test == Py_None ? NULL : Py_NewRef(test);
     d->next = w->drops;
     w->drops = d;
-    w->checked = 1;
+    w->slow_path = 1;
     Py_RETURN_NONE;
 }
 

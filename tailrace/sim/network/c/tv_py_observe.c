@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-/* wire(index) -> whether it is up, how often it went down, and the frames sent,
- * received, lost when it was down, and lost to drops */
+/* wire(index) -> whether the wire (one direction of a link) is up, how often it
+ * went down, and the frames sent, received, lost when it was down, and lost by
+ * drop faults (tv_drop) */
 static PyObject *wire_state(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -21,8 +22,9 @@ static PyObject *wire_state(tv_object *self, PyObject *args)
                          w->lost[TV_LOSS_DROP].frames);
 }
 
-/* traffic() -> counts of frames: entered switches, delivered by wires, lost to
- * cuts, lost to drops, dropped by blackholes, sent to a port without a wire */
+/* traffic() -> counts of frames: entered switches, delivered by wires, lost on
+ * wires that were down, lost by drop faults, discarded in switches by blackhole
+ * faults, sent to a port without a wire */
 static PyObject *traffic(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -51,7 +53,8 @@ static void store_le(uint8_t *p, uint64_t value)
 
 /* trace() -> for each wire by index: frames delivered, bytes of virtual
  * payload, both halves of the trace hash; 64 bits each, little-endian. Zeros
- * for wires that another rank counts. */
+ * for wires that end in another rank (a process that runs another part of the
+ * network). */
 static PyObject *trace(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -75,7 +78,8 @@ static PyObject *trace(tv_object *self, PyObject *nothing)
     return hashes;
 }
 
-/* tap(wire, function(event, now_ns, frame, virtual_bytes)) */
+/* tap(wire, function): calls function(event, now_ns, frame, virtual_bytes) for
+ * each frame that is sent, received or lost on the wire */
 static PyObject *tap(tv_object *self, PyObject *args)
 {
     unsigned wire;
@@ -89,10 +93,10 @@ static PyObject *tap(tv_object *self, PyObject *args)
         tv_net_error("a tap needs the whole network: run it with one rank");
         return NULL;
     }
-    self->net.taps += !w->tap;
+    self->net.taps += !w->tap; /* counts wires with a tap */
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);
-    w->checked = w->reports_sends = 1;
+    w->slow_path = w->reports_sends = 1;
     Py_RETURN_NONE;
 }
 
@@ -127,7 +131,7 @@ static PyObject *log_flow(tv_object *self, PyObject *args)
             if (!w)
                 return NULL;
             w->logged = (uint8_t)(k ? TV_LOGGED_NON_IP : TV_LOGGED_FLOW);
-            w->checked = w->reports_sends = 1;
+            w->slow_path = w->reports_sends = 1;
         }
     Py_RETURN_NONE;
 }
@@ -170,7 +174,8 @@ static PyObject *capture(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* watch(src, dst, sport or -1) -> index of the watch */
+/* watch(src, dst, sport or -1) -> index of a watch, which records from now on
+ * each arrival of the flow's packets at a switch; -1: any source port */
 static PyObject *watch(tv_object *self, PyObject *args)
 {
     tv_watch *t = calloc(1, sizeof *t);
@@ -198,7 +203,8 @@ static int compare_sights(const void *x, const void *y)
     return a->number < b->number ? -1 : 1;
 }
 
-/* watched(index) -> [(time_ps, switch, port, psn or None)] by time */
+/* watched(index) -> the arrivals that a watch has recorded, by time:
+ * [(time_ps, switch, ingress port, psn or None)] */
 static PyObject *watched(tv_object *self, PyObject *args)
 {
     unsigned number;

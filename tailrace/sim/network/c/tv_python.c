@@ -129,6 +129,7 @@ static PyObject *net_poll(tv_object *self, PyObject *nothing)
     Py_RETURN_NONE;
 }
 
+/* run(limit_ps, stop_at_rest, mark) -> enum tv_stop: see tv_net_run. */
 static PyObject *net_run(tv_object *self, PyObject *args)
 {
     unsigned long long limit_ps, mark;
@@ -150,6 +151,7 @@ static PyObject *net_at_rest(tv_object *self, PyObject *nothing)
     return rest < 0 ? NULL : PyBool_FromLong(rest);
 }
 
+/* set_now(time_ps): moves the clock forward while the network does not run. */
 static PyObject *net_set_now(tv_object *self, PyObject *args)
 {
     unsigned long long now_ps;
@@ -181,7 +183,8 @@ static PyObject *net_set_stepwise(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_ranks(transport, rank, ranks): before anything is added. */
+/* set_ranks(transport, rank, ranks): this process is one of several that run
+ * the network; to be called before anything is added. */
 static PyObject *net_set_ranks(tv_object *self, PyObject *args)
 {
     PyObject *transport;
@@ -210,7 +213,8 @@ static PyObject *get_events(tv_object *self, void *unused)
     return PyLong_FromUnsignedLongLong(self->net.events);
 }
 
-/* 0: not running; 1: in a window of several instants, 2: of one instant. */
+/* 0: not running; 1: in a window of several instants; 2: in a window of one
+ * instant. */
 static PyObject *get_running(tv_object *self, void *unused)
 {
     (void)unused;

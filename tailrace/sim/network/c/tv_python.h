@@ -17,7 +17,8 @@ tv_node *tv_py_switch(tv_object *self, unsigned node);
 tv_node *tv_py_host(tv_object *self, unsigned node);
 tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 
-/* shared_bytes(ranks) -> size in bytes of the memory that this number of ranks
+/* Ranks are processes, each of which runs a part of the network.
+ * shared_bytes(ranks) -> size in bytes of the memory that this number of ranks
  * shares.
  * exchange(memory, rank, ranks, [socket descriptor], messages) -> messages,
  * both lists of bytes by rank; or None if another rank has ended, so that the

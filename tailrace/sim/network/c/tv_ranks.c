@@ -36,10 +36,10 @@ typedef struct rank_frame {
 struct tv_ranks {
     PyObject *transport;
     uint32_t rank, count;
-    uint64_t period_ps;
+    uint64_t period_ps;       /* end of the current period */
     uint64_t sent_first_ps;   /* earliest arrival of the frames in `to` */
     tv_rank_counts counts;
-    message to[];             /* by rank */
+    message to[];             /* the message to each rank */
 };
 
 static int reserve(message *m, size_t bytes)
@@ -201,6 +201,7 @@ static int join_frames(tv_net *net, uint32_t from, const uint8_t *p,
     return 0;
 }
 
+/* Handles the message of rank `from`; adds its state to *all. */
 static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
 {
     head h;

@@ -10,7 +10,8 @@ uint64_t tv_sample_next(const tv_net *net)
     return net->sampler ? net->sampler->next_ps : TC_NEVER;
 }
 
-/* Enlarges the arrays; on failure the old ones remain valid. */
+/* Enlarges the arrays: a row is one sample, a cell one port of it. On failure
+ * the old arrays remain valid. */
 static int grow(tv_sampler *s)
 {
     size_t cap = s->cap ? s->cap * 2 : 64, cells = cap * (s->n ? s->n : 1);

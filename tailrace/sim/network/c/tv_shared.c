@@ -28,7 +28,7 @@
 #define MOST_RANKS 1024u
 
 typedef struct bell {
-    _Alignas(CACHE_LINE) _Atomic uint32_t rung;
+    _Alignas(CACHE_LINE) _Atomic uint32_t rung; /* how often */
 } bell;
 
 typedef struct ring {
@@ -78,6 +78,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Writes as many bytes as the ring has space for; returns their number. */
 static uint64_t put(ring *r, const uint8_t *from, uint64_t bytes)
 {
     uint64_t at = atomic_load_explicit(&r->written, memory_order_relaxed);
@@ -90,6 +91,7 @@ static uint64_t put(ring *r, const uint8_t *from, uint64_t bytes)
     return n;
 }
 
+/* Reads up to `bytes` bytes; returns the number that the ring had. */
 static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
 {
     uint64_t at = atomic_load_explicit(&r->read, memory_order_relaxed);
@@ -104,52 +106,52 @@ static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
 
 /* ---- transfers ---- */
 
-static uint64_t size_of(const transfer *l)
+static uint64_t size_of(const transfer *t)
 {
-    return LENGTH_BYTES + (uint64_t)PyBytes_GET_SIZE(l->bytes);
+    return LENGTH_BYTES + (uint64_t)PyBytes_GET_SIZE(t->bytes);
 }
 
-static int finished(const transfer *l)
+static int finished(const transfer *t)
 {
-    return l->bytes && l->done == size_of(l);
+    return t->bytes && t->done == size_of(t);
 }
 
 /* Writes as much as the ring has space for; returns the number of bytes. */
-static uint64_t send_some(ring *r, transfer *l)
+static uint64_t send_some(ring *r, transfer *t)
 {
-    uint64_t before = l->done;
-    if (l->done < LENGTH_BYTES)
-        l->done += put(r, l->length + l->done, LENGTH_BYTES - l->done);
-    if (l->done >= LENGTH_BYTES && !finished(l))
-        l->done += put(r,
-                       (const uint8_t *)PyBytes_AS_STRING(l->bytes) +
-                           (l->done - LENGTH_BYTES),
-                       size_of(l) - l->done);
-    return l->done - before;
+    uint64_t before = t->done;
+    if (t->done < LENGTH_BYTES)
+        t->done += put(r, t->length + t->done, LENGTH_BYTES - t->done);
+    if (t->done >= LENGTH_BYTES && !finished(t))
+        t->done += put(r,
+                       (const uint8_t *)PyBytes_AS_STRING(t->bytes) +
+                           (t->done - LENGTH_BYTES),
+                       size_of(t) - t->done);
+    return t->done - before;
 }
 
 /* Reads as many bytes of a message as the ring has, and sets *some to their
  * number; 0, -1. */
-static int take_some(ring *r, transfer *l, uint64_t *some)
+static int take_some(ring *r, transfer *t, uint64_t *some)
 {
-    uint64_t before = l->done;
-    if (l->done < LENGTH_BYTES)
-        l->done += get(r, l->length + l->done, LENGTH_BYTES - l->done);
-    if (l->done == LENGTH_BYTES && !l->bytes) {
+    uint64_t before = t->done;
+    if (t->done < LENGTH_BYTES)
+        t->done += get(r, t->length + t->done, LENGTH_BYTES - t->done);
+    if (t->done == LENGTH_BYTES && !t->bytes) {
         uint64_t length;
-        memcpy(&length, l->length, sizeof length);
-        l->bytes = length > PY_SSIZE_T_MAX
+        memcpy(&length, t->length, sizeof length);
+        t->bytes = length > PY_SSIZE_T_MAX
                        ? PyErr_NoMemory()
                        : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
-        if (!l->bytes)
+        if (!t->bytes)
             return -1;
     }
-    if (l->bytes && !finished(l))
-        l->done += get(r,
-                       (uint8_t *)PyBytes_AS_STRING(l->bytes) +
-                           (l->done - LENGTH_BYTES),
-                       size_of(l) - l->done);
-    *some = l->done - before;
+    if (t->bytes && !finished(t))
+        t->done += get(r,
+                       (uint8_t *)PyBytes_AS_STRING(t->bytes) +
+                           (t->done - LENGTH_BYTES),
+                       size_of(t) - t->done);
+    *some = t->done - before;
     return 0;
 }
 

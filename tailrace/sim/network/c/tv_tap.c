@@ -64,6 +64,7 @@ int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f)
         return -1;
     memcpy(l->records + l->n, &head, sizeof head);
     if (bytes) {
+        /* the padding is zero */
         memset(l->records + l->n + sizeof head + bytes - 8, 0, 8);
         memcpy(l->records + l->n + sizeof head, f->data, f->len);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define RING_LEAST 1024u
+/* Value of flight.cuts, which a wire's count of cuts never reaches. */
 #define SENT_WHILE_DOWN UINT32_MAX
 
 /* The header of a frame in the ring; its bytes follow. */
@@ -259,7 +260,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     out->data = (const uint8_t *)(f + 1);
     ring_pop(w, f->size);
     w->net->under_way--;
-    if (__builtin_expect(w->checked, 0)) {
+    if (__builtin_expect(w->slow_path, 0)) {
         int kind = lost(w, f, out->data);
         if (kind)
             return kind < 0 ? -1 : take_lost(w, (enum tv_loss)(kind - 1), out);
@@ -267,7 +268,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     w->received.frames++;
     w->received.virt += virt;
     tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
-    if (__builtin_expect(w->checked, 0)) {
+    if (__builtin_expect(w->slow_path, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
             return -1;
         if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
@@ -288,7 +289,7 @@ void tv_wire_down(tv_wire *w)
 {
     w->up = 0;
     w->cuts++;
-    w->checked = 1;
+    w->slow_path = 1;
 }
 
 void tv_wire_flight(const tv_wire *w, tv_count *under_way,

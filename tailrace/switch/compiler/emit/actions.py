@@ -27,8 +27,8 @@ def action_name(a: Action) -> str:
 def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     """Emits all actions as functions ``action_N(s, p, h, l, d)``: switch, packet, PHV, C locals, action data.
 
-    The PHV contains the headers and metadata of the packet. ``d`` contains the parameters of the action as
-    limbs: 64-bit words of each parameter, the lowest word first.
+    The PHV contains the headers and metadata of the packet, except metadata that are C locals (locals.py).
+    ``d`` contains the action's parameters as limbs: 64-bit words of each parameter, the lowest word first.
     """
     call_counts = _call_counts(model)
     for a in model.actions:
@@ -45,8 +45,8 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
             code.count_point("action", a.index)
         body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
-        targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
-        if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _jump_targets(b)):
+        targets = {p.args[-1] for p in a.body if p.op in ("_jump", "_jump_if_zero")}
+        if any(isinstance(t, int) and t <= i for i, p in enumerate(a.body) for t in _jump_targets(p)):
             code.line("uint32_t jumps = 0;")
             code.line("(void)jumps;")
         for i, primitive in enumerate(a.body):
@@ -81,17 +81,17 @@ def _call_counts(model: Model) -> Counter[int]:
 def may_exit(a: Action) -> bool:
     """Whether an action may end the pipeline: by exit, a failed assertion or an endless loop."""
     return any(
-        b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _jump_targets(b))
-        for i, b in enumerate(a.body)
+        p.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _jump_targets(p))
+        for i, p in enumerate(a.body)
     )
 
 
-def _jump_targets(b: Primitive) -> list[Any]:
-    return [b.args[-1]] if b.op in ("_jump", "_jump_if_zero") else []
+def _jump_targets(p: Primitive) -> list[Any]:
+    return [p.args[-1]] if p.op in ("_jump", "_jump_if_zero") else []
 
 
 class ActionBody:
-    """Emits primitives. ``end`` is the C label after the last primitive."""
+    """Emits primitives, and C lvalues from ``places``. ``end`` is the C label after the last primitive."""
 
     def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
         self.code = code
@@ -160,26 +160,28 @@ class ActionBody:
         if target[1]:
             self._do_assign_union_stack(target, source)
             return
-        left, right = self.model.stacks[target[0]], self.model.stacks[source[0]]
-        if left.type != right.type or len(left.headers) != len(right.headers):
+        to_stack, from_stack = self.model.stacks[target[0]], self.model.stacks[source[0]]
+        if to_stack.type != from_stack.type or len(to_stack.headers) != len(from_stack.headers):
             raise CompilerError(
-                f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
+                f"{self.model.name}: stacks {to_stack.name} and {from_stack.name} differ in type or size"
             )
-        dst, src = self.places.stack(left.index), self.places.stack(right.index)
-        self.code.line(f"{self.places.stack_next(left.index)} = {self.places.stack_next(right.index)};")
-        for i in range(len(left.headers)):
-            self._copy_header(self.model.header_types[left.type], f"{dst}[{i}]", f"{src}[{i}]", [])
+        dst, src = self.places.stack(to_stack.index), self.places.stack(from_stack.index)
+        self.code.line(
+            f"{self.places.stack_next(to_stack.index)} = {self.places.stack_next(from_stack.index)};"
+        )
+        for i in range(len(to_stack.headers)):
+            self._copy_header(self.model.header_types[to_stack.type], f"{dst}[{i}]", f"{src}[{i}]", [])
 
     def _do_assign_union_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
-        left, right = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
-        same = self.model.unions[left.unions[0]].type == self.model.unions[right.unions[0]].type
-        if not same or len(left.unions) != len(right.unions):
+        to_stack, from_stack = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
+        same = self.model.unions[to_stack.unions[0]].type == self.model.unions[from_stack.unions[0]].type
+        if not same or len(to_stack.unions) != len(from_stack.unions):
             raise CompilerError(
-                f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
+                f"{self.model.name}: stacks {to_stack.name} and {from_stack.name} differ in type or size"
             )
-        dst, src = self.places.union_stack(left.index), self.places.union_stack(right.index)
+        dst, src = self.places.union_stack(to_stack.index), self.places.union_stack(from_stack.index)
         counters = self.places.union_stack_next
-        self.code.line(f"{counters(left.index)} = {counters(right.index)};")
+        self.code.line(f"{counters(to_stack.index)} = {counters(from_stack.index)};")
         self.code.line(f"memmove({dst}, {src}, sizeof {dst});")
 
     # ---- headers ----
@@ -212,7 +214,7 @@ class ActionBody:
         self.code.close()
 
     def _stack_shape(self, stack: tuple[int, bool]) -> tuple[str, str, int]:
-        """C text of a stack's array and of its counter, and its number of elements.
+        """C text of a stack's array and counter, and the stack's number of elements.
 
         `stack`: the index of the stack, and whether it is a stack of unions.
         """
@@ -278,22 +280,22 @@ class ActionBody:
 
     def _do_register_write(self, register: int, index: Expr, value: Expr) -> None:
         bits = self.model.registers[register].bits
-        at = self.values.index(index)
+        cell = self.values.index(index)
         if bits > 128:
             limbs = self.values.clean_limbs(value, bits)
-            self.code.line(f"reg{register}_write(s, {at}, {limbs});")
+            self.code.line(f"reg{register}_write(s, {cell}, {limbs});")
         else:
-            self.code.line(f"reg{register}_write(s, {at}, {self.values.clean(value, bits)});")
+            self.code.line(f"reg{register}_write(s, {cell}, {self.values.clean(value, bits)});")
 
     def _do_count(self, counter: int, index: Expr) -> None:
-        size, at = self.model.counters[counter].size, self.values.index(index)
+        size, cell = self.model.counters[counter].size, self.values.index(index)
         if self.code.tracing:
             t, cells = self.code.temp(), f"s->counters[{counter}]"
-            self.code.line(f"uint64_t {t} = {at};")
+            self.code.line(f"uint64_t {t} = {cell};")
             self.code.trace("TR_RECORD_COUNT", counter, t, f"{t} < {size}u")
             self.code.line(f"if ({t} < {size}u && tr_undo_save(s, p, &{cells}[{t}], sizeof *{cells}))")
-            at = t
-        self.code.line(f"tr_count(s->counters[{counter}], {size}u, {at}, p);")
+            cell = t
+        self.code.line(f"tr_count(s->counters[{counter}], {size}u, {cell}, p);")
 
     def _do_execute_meter(self, meter: int, index: Expr, target: FieldRef) -> None:
         m, t = self.model.meters[meter], self.code.temp()
@@ -360,6 +362,7 @@ class ActionBody:
         self.code.line(f"p->recirculate = {field_list};")
 
     def _do_generate_digest(self, digest: int) -> None:
+        # 0: no digest
         self.code.line(f"p->digest = {digest + 1};")
 
     def _do_truncate(self, length: Expr) -> None:
@@ -376,6 +379,7 @@ class ActionBody:
         self.code.open(f"if (!{self.values.boolean(condition)})")
         text = f"{p.op} failed{where}: {p.text}"
         self.code.line(f'tr_logf(s, 3, "%s", {string(text)});')
+        # the reason of the drop + 1; 0: not failed
         self.code.line("p->failed = TR_DROP_ASSERT + 1;")
         self.code.line("p->exit = 1;")
         self.code.line(f"goto {self.end};")
@@ -386,7 +390,7 @@ class ActionBody:
     # ---- control ----
 
     def _jump_to(self, target: int) -> None:
-        if target <= self.position:
+        if target <= self.position:  # a loop, whose passes are limited
             steps = self.position - target + 1
             self.code.open(f"if ({counted('jumps', steps)} > TR_LOOP_LIMIT)")
             self.code.line("p->failed = TR_DROP_LOOP + 1;")

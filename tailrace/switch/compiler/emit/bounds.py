@@ -109,7 +109,7 @@ class BoundsOf:
             return _cast(name, a, b[1])
         if name in ("<<", ">>"):
             return _shift(name, a, b)
-        if name in ("/", "%"):
+        if name in ("/", "%"):  # values.py rejects operands that may be negative
             return (0, max(a[1], 0)) if name == "/" else (0, max(0, min(a[1], b[1] - 1)))
         return _bitwise(name, a, b)
 
@@ -124,12 +124,13 @@ def _cast(name: str, a: Bounds, bits: int) -> Bounds:
 def _shift(name: str, a: Bounds, b: Bounds) -> Bounds:
     if name == "<<":
         if b[1] > _WIDEST:
-            return -(1 << 2 * _WIDEST), 1 << 2 * _WIDEST
+            return -(1 << 2 * _WIDEST), 1 << 2 * _WIDEST  # wider than _WIDEST, so __call__ raises
         ends = [x << max(y, 0) for x in a for y in b]
         return min(ends), max(ends)
     if b[0] == b[1]:
         amount = min(max(b[0], 0), _WIDEST)
         return a[0] >> amount, a[1] >> amount
+    # the result of a large shift is 0, or -1 if the value is negative
     return min(a[0], 0), max(a[1], -1 if a[1] < 0 else 0)
 
 

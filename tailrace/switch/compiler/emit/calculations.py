@@ -24,12 +24,13 @@ _Group = tuple[HeaderRef | None, list[CalcInput], int]
 
 
 def emit_calculations(code: CodeWriter, model: Model) -> None:
-    """Emits a function ``calc_N(s, p, h)`` for each calculation."""
+    """Emits a function ``calc_N(s, p, h)`` for each calculation. h: the packet's headers and metadata."""
     for c in model.calculations:
         _emit(code, model, c)
 
 
 def _max_bits(model: Model, item: CalcInput) -> int:
+    """The width of an input; of a varbit field the maximum width."""
     if isinstance(item, ConstInput):
         return item.bits
     if isinstance(item, HeaderInput):
@@ -74,9 +75,10 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
 def _groups(model: Model, c: Calculation) -> list[_Group] | None:
     """Groups consecutive inputs by header.
 
-    None if an input is varbit, or if a group before the last does not fill whole bytes: see _emit_bitwise.
+    Returns None if an input is varbit, or if a group before the last does not fill whole bytes; then
+    _emit_bitwise packs the inputs.
     """
-    runs: list[_Group] = []
+    groups: list[_Group] = []
     for item in c.inputs:
         if _is_varbit(model, item):
             return None
@@ -84,12 +86,12 @@ def _groups(model: Model, c: Calculation) -> list[_Group] | None:
         if header is not None and _is_metadata(model, header):
             header = None
         bits = _max_bits(model, item)
-        if runs and runs[-1][0] == header:
-            runs[-1][1].append(item)
-            runs[-1] = (header, runs[-1][1], runs[-1][2] + bits)
+        if groups and groups[-1][0] == header:
+            groups[-1][1].append(item)
+            groups[-1] = (header, groups[-1][1], groups[-1][2] + bits)
         else:
-            runs.append((header, [item], bits))
-    return runs if all(bits % 8 == 0 for _, _, bits in runs[:-1]) else None
+            groups.append((header, [item], bits))
+    return groups if all(bits % 8 == 0 for _, _, bits in groups[:-1]) else None
 
 
 def _is_csum_of_parts(c: Calculation, groups: list[_Group]) -> bool:

@@ -30,31 +30,33 @@ class NotCarried:
 
 
 def not_carried(model: Model, c_locals: Locals) -> NotCarried:
-    """The metadata that queued packets do not carry, without C locals, which are not in the PHV."""
+    """Metadata that queued packets do not carry, without C locals (locals.py), which are not in the PHV."""
+    # headers used as a whole, and the positions of the fields that are used, by header
     headers_used: set[int] = set()
-    used: dict[int, set[int]] = {}
+    fields_used: dict[int, set[int]] = {}
     for ref in references((of_pipeline(model, model.egress), used_by_several(model))):
         if isinstance(ref, HeaderInst):
             headers_used.add(ref.index)
         elif isinstance(ref.header, HeaderInst):
-            used.setdefault(ref.header.index, set()).add(ref.field)
-    movable = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
-    dead = frozenset(
+            fields_used.setdefault(ref.header.index, set()).add(ref.field)
+    standalone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
+    unused_headers = frozenset(
         h.index
-        for h in movable
-        if h.index not in headers_used and h.index not in used and h.index not in c_locals.headers
+        for h in standalone
+        if h.index not in headers_used and h.index not in fields_used and h.index not in c_locals.headers
     )
+    # a header can be split only if no other header has its type: unused fields come last in the type's struct
     types = Counter(h.type for h in model.headers)
-    unused = {
+    unused_fields = {
         h.index: frozenset(
             i
             for i in range(len(model.header_types[h.type].fields))
-            if i not in used[h.index] and (h.index, i) not in c_locals.fields
+            if i not in fields_used[h.index] and (h.index, i) not in c_locals.fields
         )
-        for h in movable
-        if h.index in used and h.index not in headers_used and types[h.type] == 1
+        for h in standalone
+        if h.index in fields_used and h.index not in headers_used and types[h.type] == 1
     }
-    split = max(unused, key=lambda index: len(unused[index]), default=None)
-    if split is None or not unused[split]:
-        return NotCarried(dead, None, frozenset())
-    return NotCarried(dead, split, unused[split])
+    split = max(unused_fields, key=lambda index: len(unused_fields[index]), default=None)
+    if split is None or not unused_fields[split]:
+        return NotCarried(unused_headers, None, frozenset())
+    return NotCarried(unused_headers, split, unused_fields[split])

@@ -49,8 +49,8 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
     for t in model.header_types:
         code.open(type_name(t))
         code.line("uint8_t valid;")
-        last = omitted.fields if t.index == split else frozenset[int]()
-        for i in sorted(range(len(t.fields)), key=lambda i: i in last):
+        last_fields = omitted.fields if t.index == split else frozenset[int]()
+        for i in sorted(range(len(t.fields)), key=lambda i: i in last_fields):
             if (t.index, i) not in fields_in_locals:
                 code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
@@ -68,12 +68,13 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
 
 
 def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
+    # lvalues without pointer begin with "->"; [2:] is the name of the member
     places = Lvalues(model)
     places.pointer = ""
-    last = ([] if omitted.split is None else [omitted.split]) + sorted(omitted.headers)
+    last_headers = ([] if omitted.split is None else [omitted.split]) + sorted(omitted.headers)
     code.open("struct tr_phv")
     for header in model.headers:
-        if header.index in c_locals.headers or header.index in last:
+        if header.index in c_locals.headers or header.index in last_headers:
             continue
         if header.stack is None and header.union is None:
             code.line(_member(model, places, header.index))
@@ -88,7 +89,7 @@ def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Loc
         kind = union_type_name(model.unions[us.unions[0]])
         code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
         code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
-    for index in last:
+    for index in last_headers:
         code.line(_member(model, places, index))
     code.close(";")
     code.line("")
@@ -109,12 +110,14 @@ def _emit_locals(code: CodeWriter, model: Model, c_locals: Locals) -> None:
 
 
 def _member(model: Model, places: Lvalues, index: int) -> str:
+    """The C declaration of a header as a member of a struct."""
     place = places.header_inst(index).rpartition(">")[2]
     return f"{type_name(model.header_types[model.headers[index].type])} {place};"
 
 
 def carried_bytes(model: Model, omitted: NotCarried) -> str:
     """A C expression: the number of bytes of the PHV that a queued packet carries."""
+    # as in _emit_phv, [2:] is the name of the member
     places = Lvalues(model)
     places.pointer = ""
     if omitted.split is not None:
@@ -170,6 +173,7 @@ def emit_type_functions(code: CodeWriter, model: Model) -> None:
 
 
 def _load(place: str, f_bits: int, offset: str) -> str:
+    """C text that loads a field from bit `offset` of the bytes `b`."""
     if f_bits > 128:
         return f"tr_get_limbs(b, {offset}, {f_bits}, {place});"
     if f_bits > 64:
@@ -178,6 +182,7 @@ def _load(place: str, f_bits: int, offset: str) -> str:
 
 
 def _store(place: str, f_bits: int, offset: str) -> str:
+    """C text that stores a field at bit `offset` of the bytes `b`."""
     if f_bits > 128:
         return f"tr_put_limbs(b, {offset}, {f_bits}, {place});"
     if f_bits > 64:
@@ -187,11 +192,11 @@ def _store(place: str, f_bits: int, offset: str) -> str:
 
 def _emit_extract(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
-    at = 0
+    offset = 0
     for i, f in enumerate(t.wire):
         if f.bits:
-            code.line(_load(f"x->{field_name(t, i)}", f.bits, str(at)))
-        at += f.bits
+            code.line(_load(f"x->{field_name(t, i)}", f.bits, str(offset)))
+        offset += f.bits
     code.line("(void)b;")
     set_valid(code, t, "(*x)", 1)
     code.close()

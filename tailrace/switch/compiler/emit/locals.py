@@ -93,6 +93,8 @@ def locals_of(model: Model) -> Locals:
             elif isinstance(ref.header, HeaderInst):
                 users.setdefault(ref.header.index, set()).add(user)
                 field_users.setdefault((ref.header.index, ref.field), set()).add(user)
+    # the struct of a header type has no members for fields that are C locals, so a header can be split into
+    # fields only if no other header has its type
     standalone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
     types = Counter(h.type for h in model.headers)
     headers = {h.index for h in standalone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
@@ -101,7 +103,7 @@ def locals_of(model: Model) -> Locals:
         frozenset(headers),
         frozenset(
             (header, position)
-            for (header, position), of_field in field_users.items()
-            if header in split and len(of_field) == 1 and 0 not in of_field
+            for (header, position), bodies_using in field_users.items()
+            if header in split and len(bodies_using) == 1 and 0 not in bodies_using
         ),
     )

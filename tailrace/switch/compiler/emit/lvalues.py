@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C lvalues (called places) of headers and fields, in the PHV (tr_core.h) or among the C locals."""
+"""C lvalues (called places) of headers and fields.
+
+They are in the PHV (headers and metadata of a packet, tr_core.h) or among the C locals (locals.py).
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def field_name(t: HeaderType, position: int) -> str:
 
 
 def set_valid(code: CodeWriter, t: HeaderType, place: str, valid: int) -> None:
-    """Emits code that makes a header valid (1) or invalid (0), and sets its hidden field accordingly."""
+    """Emits code that makes a header valid (1) or invalid (0), and sets its field ``$valid$``, if any."""
     code.line(f"{place}.valid = {valid};")
     if t.hidden is not None:
         code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
@@ -169,7 +172,11 @@ class Lvalues:
 
 
 def _pick(code: CodeWriter, kind: str, array: str, count: int, index: str) -> str:
-    """Emits a pointer to an array element, or to a blank element if out of range; returns its target."""
+    """Emits a pointer to an array element, or to a zeroed element if `index` is out of range.
+
+    Returns:
+        C text of the element pointed to.
+    """
     blank, i, pointer = code.temp(), code.temp(), code.temp()
     code.line(f"{kind} {blank};")
     code.line(f"uint64_t {i} = {index};")

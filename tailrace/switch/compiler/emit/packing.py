@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text that packs values into bytes position constant bit offsets."""
+"""C text that packs values into bytes at constant bit offsets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import limbs_of
 
 Chunk = tuple[str, int]
-"""C text of a value of position most 64 bits, and its width in bits."""
+"""C text of a value of at most 64 bits, and its width in bits."""
 
 
 def chunks(place: str, bits: int) -> list[Chunk]:
-    """A stored value as chunks of position most 64 bits, the most significant first."""
+    """A stored value as chunks of at most 64 bits, the most significant first."""
     if bits == 0:
         return []
     if bits <= 64:
@@ -39,14 +39,15 @@ def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
     Returns:
         the number of bytes written.
     """
-    # parts of the word that begins position bit `start`: C text, and the bit after the part
+    # parts of the 64-bit word that begins at bit `start` of the target: C text, and the bit after the part
     terms: list[tuple[str, int]] = []
-    start = position = 0
+    start = position = 0  # in bits
     for text, width in pieces:
         first, end = position, position + width
         while position < end:
             right = min(end, start + 64)
             if text != "0ULL":
+                # the word before contains the higher bits of this piece, so this part is masked
                 keep = right - position if position > first and right - position < 64 else 64
                 terms.append((_part(text, end - right, keep), right))
             position = right

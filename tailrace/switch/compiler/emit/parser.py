@@ -101,9 +101,9 @@ class ParserEmitter:
         self.code.line(f"    {self._fail('PacketTooShort')}")
 
     def _require_lookahead(self, operand: object) -> None:
-        ahead = [(e.offset + e.bits + 7) // 8 for e in parts(operand) if isinstance(e, Lookahead)]
-        if ahead:
-            self._require_bytes(str(max(ahead)))
+        bytes_ahead = [(e.offset + e.bits + 7) // 8 for e in parts(operand) if isinstance(e, Lookahead)]
+        if bytes_ahead:
+            self._require_bytes(str(max(bytes_ahead)))
 
     def _op(self, op: ParserOp) -> None:
         if isinstance(op, Extract):
@@ -162,8 +162,8 @@ class ParserEmitter:
             place = f"{self.places.union_stack(index)}[{counter}].m{member}"
             member_ref = UnionMember(UnionStackLast(index), member)
             self._extract_to(op, self.model.type_of(member_ref).index, place)
-            siblings = self.places.siblings(member_ref, place)
-            for other in siblings:
+            # before the counter increases, because these lvalues contain the counter
+            for other in self.places.siblings(member_ref, place):
                 code.line(f"{other}.valid = 0;")
             siblings = []
             code.line(f"{counter}++;")
@@ -227,15 +227,16 @@ class ParserEmitter:
         size = sum((k.bits + 7) // 8 for k in state.key)
         name = self.code.temp()
         self.code.line(f"uint8_t {name}[{size}];")
-        at = 0
+        offset = 0  # in bits
         for part, key in zip(state.key, keys, strict=True):
             width = (part.bits + 7) // 8 * 8
             put = "tr_put64" if width <= 64 else "tr_put128" if width <= 128 else "tr_put_limbs"
-            self.code.line(f"{put}({name}, {at}, {width}, {key});")
-            at += width
+            self.code.line(f"{put}({name}, {offset}, {width}, {key});")
+            offset += width
         return name
 
     def _matches(self, state: ParseState, case: Transition, keys: list[str], packed: str | None) -> str:
+        """C text of the condition under which a case of a select matches."""
         if case.vset is not None:
             mask_bytes = "NULL"
             if case.vset_mask is not None:
@@ -255,6 +256,7 @@ class ParserEmitter:
         return " && ".join(terms) or "1"
 
     def _limb_terms(self, bits: int, key: str, value: int, mask: int) -> list[str]:
+        """C conditions for the limbs (64-bit words) of a key part."""
         terms = []
         for i in range(limbs_of(bits)):
             m, v = mask >> 64 * i & (2**64 - 1), value >> 64 * i & (2**64 - 1)

@@ -33,9 +33,10 @@ _SLOT_BYTES = (16, 32, 64, 128)
 
 
 def holds_entries(model: Model, t: Table) -> bool:
-    """Whether a slot (element of a table's hash index) contains a pointer to the entry, not action and data.
+    """Whether a slot (element of a table's hash index) contains a pointer to the entry.
 
-    That is so if packets access more of an entry than its action and data, or if the data is long.
+    Otherwise the slot contains action and data. A pointer is needed if packets access more of an entry than
+    action and data, or if the data is long.
     """
     return (
         t.kind != "simple"
@@ -109,7 +110,7 @@ class PipelineEmitter:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
     def _leave(self, action: Action, node: str | None) -> None:
-        """Emits the jump to the node after an action, or to the pipeline's end if it called exit."""
+        """Emits the jump to the node after an action, or to the pipeline's end if the action called exit."""
         if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
@@ -146,7 +147,7 @@ class PipelineEmitter:
     def _lookup_slot(self, t: Table) -> None:
         """Emits lookup and action of a table whose slots contain action and data."""
         code = self.code
-        words = self._key(t)
+        words = self._pack_key(t)
         code.line("const tr_slot *slot =")
         code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
         code.line("const int hit = slot != NULL;")
@@ -168,14 +169,14 @@ class PipelineEmitter:
 
     def _lookup_entry(self, t: Table) -> None:
         code = self.code
-        words = self._key(t)
+        words = self._pack_key(t)
         if t.match_kind == "range":
             code.line("tr_entry *e = tr_lookup_range(table, key);")
         else:
             size = slot_bytes(self.model, t)
             code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")
 
-    def _key(self, t: Table) -> int:
+    def _pack_key(self, t: Table) -> int:
         """Emits the packing of the key; returns its length in words."""
         code = self.code
         code.line(f"tr_table *table = &s->tables[{t.index}];")
@@ -237,7 +238,7 @@ class PipelineEmitter:
             code.line("tr_rest(e)->bytes += p->in_len;")
             code.close()
         if t.kind != "simple":
-            self._resolve(t)
+            self._resolve_member(t)
         self._run_action(t, "e->id", "e->data")
 
     def _run_action(self, t: Table, action_id: str, data: str) -> None:
@@ -257,9 +258,10 @@ class PipelineEmitter:
         code.line("default:")
         code.line("    break;")
         code.close()
-        self._after(t)
+        self._goto_next(t)
 
-    def _after(self, t: Table) -> None:
+    def _goto_next(self, t: Table) -> None:
+        """Emits the jump to the next node, by hit or miss; by-action jumps precede it in the switch."""
         if t.by_hit:
             if not self.may_exit.isdisjoint(t.actions):
                 self.code.line("if (p->exit)")
@@ -271,7 +273,10 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """In a tracing build, records a lookup. `handle`: C text of the entry's handle + 1; 0: miss."""
+        """In a tracing build (tr_tracer.h), records a lookup.
+
+        `handle`: C text of the entry's number in the table + 1; 0: miss.
+        """
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
@@ -308,7 +313,7 @@ class PipelineEmitter:
         code.trace_changes()
 
     def _group_action(self, t: Table) -> None:
-        """Emits the call of the group's action, if there is one, before that of the selected member."""
+        """Emits the call of the group's action (``first``), if it has one, before the selected member's."""
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -324,7 +329,7 @@ class PipelineEmitter:
             code.line("    goto done;")
         code.close()
 
-    def _resolve(self, t: Table) -> None:
+    def _resolve_member(self, t: Table) -> None:
         """Emits the replacement of an entry that names a member or group by the selected profile member."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector

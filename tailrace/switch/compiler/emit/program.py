@@ -78,7 +78,10 @@ def emit(model: Model, *, tracing: bool = False) -> str:
 
 
 def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
-    """Emits which timestamps the program uses: the clock is read only for these. A tracing build uses all."""
+    """Emits a constant for each timestamp: 1 if the program uses it, so that the clock is read only then.
+
+    A tracing build uses all timestamps.
+    """
     bodies = (
         model.parser,
         of_pipeline(model, model.ingress),
@@ -97,6 +100,7 @@ def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
 
 
 def _emit_field_lists(code: CodeWriter, model: Model, c_locals: Locals) -> None:
+    """Emits ``trp_copy_fields``, which copies the fields of a list, and ``trp_reset_metadata``."""
     places = Lvalues(model)
     code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
     code.open("    uint32_t list)")
@@ -124,7 +128,7 @@ def _emit_field_lists(code: CodeWriter, model: Model, c_locals: Locals) -> None:
 
 def _copy(places: Lvalues, model: Model, ref: FieldRef) -> str:
     assert isinstance(ref.header, HeaderInst)
-    inst = places.header_inst(ref.header.index)[1:]
+    inst = places.header_inst(ref.header.index)[1:]  # without the pointer h
     member = f"{inst}.{field_name(model.type_of(ref.header), ref.field)}"
     if model.field_type(ref).bits > 128:
         return f"memcpy(to{member}, from{member}, sizeof to{member});"
@@ -163,17 +167,18 @@ def digest_limbs(d: Digest) -> int:
 
 
 def _emit_description(code: CodeWriter, model: Model) -> None:
+    """Emits ``tr_program_entry``: the sizes of tables and externs, and the functions of the data plane."""
     for t in model.tables:
         if t.key:
             code.open(f"static const tr_key_field key_{t.index}[] =")
             for k in t.key:
                 code.line(f"{{{k.offset}, {k.nbytes}, {int(k.kind == 'range')}}},")
             code.close(";")
-    _emit_array(code, "tr_table_desc", "tables", [_table(model, t) for t in model.tables])
-    limbs: dict[int | None, int] = {}
+    _emit_array(code, "tr_table_desc", "tables", [_table_desc(model, t) for t in model.tables])
+    most_limbs: dict[int | None, int] = {}  # by profile
     for t in model.tables:
-        limbs[t.profile] = max(limbs.get(t.profile, 0), data_limbs(model, t))
-    profiles = [f"{{{string(p.name)}, {p.max_size}, {limbs.get(p.index, 0)}}}" for p in model.profiles]
+        most_limbs[t.profile] = max(most_limbs.get(t.profile, 0), data_limbs(model, t))
+    profiles = [f"{{{string(p.name)}, {p.max_size}, {most_limbs.get(p.index, 0)}}}" for p in model.profiles]
     _emit_array(code, "tr_profile_desc", "profiles", profiles)
     counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
     _emit_array(code, "tr_array_desc", "counters", counters)
@@ -208,7 +213,7 @@ def _emit_description(code: CodeWriter, model: Model) -> None:
     code.close(";")
 
 
-def _table(model: Model, t: Table) -> str:
+def _table_desc(model: Model, t: Table) -> str:
     return (
         f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
         f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "

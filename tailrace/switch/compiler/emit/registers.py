@@ -43,7 +43,7 @@ class RegisterLayout:
 
 
 def cell_bytes(bits: int) -> int:
-    """Size of a register cell in bytes: the first of 1, 2, 4, 8 and 16 that suffices, else whole limbs."""
+    """Size of a register cell in bytes: the first that suffices of 1, 2, 4, 8, 16, else 8 bytes per limb."""
     for size in (1, 2, 4, 8, 16):
         if bits <= 8 * size:
             return size
@@ -118,7 +118,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
 
 
 def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
-    """In a tracing build, emits the trace record of a packet's access to a cell."""
+    """In a tracing build (tr_tracer.h), emits the trace record of a packet's access to a cell."""
     if not code.tracing:
         return
     if r.bits <= 128:

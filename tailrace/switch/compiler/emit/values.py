@@ -42,6 +42,7 @@ from tailrace.switch.compiler.expr import (
 )
 from tailrace.switch.compiler.model import Model, Param, limbs_of
 
+# operators whose low n bits depend only on the low n bits of their operands
 _MODULAR = {"+", "-", "*", "|", "^", "&", "~", "<<", "?"}
 _LIMB_OP = {"+": "add", "-": "sub", "*": "mul", "|": "or", "^": "xor", "&": "and"}
 
@@ -83,7 +84,7 @@ class Values:
         self.code = code
         self.params = params
         self.bounds = BoundsOf(model, params)
-        # of each parameter in the action data, in limbs
+        # offset of each parameter in the action data, in limbs
         self.offsets: list[int] = []
         offset = 0
         for p in params:
@@ -202,9 +203,9 @@ class Values:
         if isinstance(e, ValidBit):
             return f"(uint64_t)({self.places.header(e.header, self.code, self)}.valid != 0)"
         if isinstance(e, ActionParam):
-            at = self.offsets[e.index]
-            low = f"d[{at}]"
-            return low if self.params[e.index].bits <= 64 else f"((tr_u128)d[{at + 1}] << 64 | {low})"
+            limb = self.offsets[e.index]
+            low = f"d[{limb}]"
+            return low if self.params[e.index].bits <= 64 else f"((tr_u128)d[{limb + 1}] << 64 | {low})"
         if isinstance(e, StackCount):
             count = (self.places.union_stack_next if e.is_union else self.places.stack_next)(e.stack)
             return f"((uint64_t){count} - 1)" if e.minus_one else f"(uint64_t){count}"
@@ -243,13 +244,13 @@ class Values:
     def _sign_extended(self, e: Op, b: Bounds) -> Val:
         bits = self.bounds(e.args[1])[1]
         if b == self.bounds(e.args[0]) and kind_of(b) != "wide":
-            return self.exact(e.args[0])  # all its values fit the width
+            return self.exact(e.args[0])  # every value fits the width
         if bits <= 64:
             return Val(f"tr_sext64({self._raw_word(e.args[0], bits)}, {bits})", b)
         if bits <= 128:
             return Val(f"tr_sext128({self._raw_word(e.args[0], bits)}, {bits})", b)
         n = limbs_of(bits)
-        t = self._copy(self._raw_limbs(e.args[0], 64 * n), n)
+        t = self._copied_limbs(self._raw_limbs(e.args[0], 64 * n), n)
         self.code.line(f"trw_sext({t}, {n}, {bits});")
         return Val(t, b, n)
 
@@ -267,7 +268,7 @@ class Values:
             clamped = f"({t} > {hi} ? {hi} : {below}{t})"
             return Val(f"(({_CTYPE[kind_of(b)]}){clamped})", b)
         n = self._limbs_for(union(v.bounds, (low, high)))
-        t = self._copy(self._to_limbs(v, n), n)
+        t = self._copied_limbs(self._to_limbs(v, n), n)
         for op, limit in ((">", high), ("<", low)):
             bound = self._const_limbs(limit, n)
             self.code.line(f"if (trw_cmp({t}, {bound}, {n}) {op} 0)")
@@ -284,7 +285,7 @@ class Values:
     def _shifted_right(self, e: Op, b: Bounds) -> Val:
         v, amount = self.exact(e.args[0]), self.index(e.args[1])
         if v.limbs:
-            t = self._fresh(v.limbs)
+            t = self._new_limbs(v.limbs)
             self.code.line(f"trw_shr({t}, {v.code}, {v.limbs}, {amount});")
             return self._narrowed(Val(t, b, v.limbs))
         kind = kind_of(v.bounds)
@@ -302,7 +303,7 @@ class Values:
             self.code.line(f"{c} {t} = {y.code};")
             return Val(f"(({_CTYPE[kind_of(b)]})({t} ? ({c}){x.code} {e.name} {t} : 0))", b)
         n = self._limbs_for(both)
-        q, r = self._fresh(n), self._fresh(n)
+        q, r = self._new_limbs(n), self._new_limbs(n)
         self.code.line(f"trw_divmod({q}, {r}, {self._to_limbs(x, n)}, {self._to_limbs(y, n)}, {n});")
         return self._narrowed(Val(q if e.name == "/" else r, b, n))
 
@@ -327,7 +328,7 @@ class Values:
     def clean_limbs(self, e: Expr, bits: int) -> str:
         """The value modulo 2^bits as an array of ``limbs_of(bits)`` limbs."""
         n = limbs_of(bits)
-        t = self._copy(self._raw_limbs(e, 64 * n), n)
+        t = self._copied_limbs(self._raw_limbs(e, 64 * n), n)
         self.code.line(f"trw_mask({t}, {n}, {bits});")
         return t
 
@@ -364,6 +365,7 @@ class Values:
             suffix = "64" if bits <= 64 else "128"
             return f"tr_shl{suffix}({self._raw_word(e.args[0], bits)}, {amount})"
         if e.name == "&":
+            # an operand that is not negative limits the bits that are needed of both operands
             for side in (0, 1):
                 mask = self.bounds(e.args[side])
                 if mask[0] >= 0:
@@ -380,15 +382,16 @@ class Values:
     # ---- limbs ----
 
     def _limbs_for(self, b: Bounds) -> int:
+        """Number of limbs that can represent every value within the bounds."""
         return (width(b) + 63) // 64
 
-    def _fresh(self, n: int) -> str:
+    def _new_limbs(self, n: int) -> str:
         t = self.code.temp()
         self.code.line(f"uint64_t {t}[{n}];")
         return t
 
-    def _copy(self, source: str, n: int) -> str:
-        t = self._fresh(n)
+    def _copied_limbs(self, source: str, n: int) -> str:
+        t = self._new_limbs(n)
         self.code.line(f"memcpy({t}, {source}, sizeof {t});")
         return t
 
@@ -402,7 +405,7 @@ class Values:
         """An exact value as n limbs, sign extended."""
         if v.limbs == n:
             return v.code
-        t = self._fresh(n)
+        t = self._new_limbs(n)
         if v.limbs:
             self.code.line(f"trw_copy({t}, {n}, {v.code}, {v.limbs}, 1);")
         elif kind_of(v.bounds) in ("u64", "u128"):
@@ -419,7 +422,7 @@ class Values:
             return f"(d + {self.offsets[e.index]})"
         b = self.bounds(e)
         bits = b[1].bit_length()
-        t = self._fresh(limbs_of(bits))
+        t = self._new_limbs(limbs_of(bits))
         if isinstance(e, Lookahead):
             self.code.line(f"tr_get_limbs(pkt + pos, {e.offset}, {e.bits}, {t});")
         else:
@@ -440,9 +443,9 @@ class Values:
         leaf = self._leaf_limbs(e)
         leaf_limbs = self._limbs_of_leaf(e)
         f = self.model.field_type(e) if isinstance(e, FieldRef) else None
-        t = self._fresh(n)
+        t = self._new_limbs(n)
         if f is not None and f.signed:
-            extended = self._copy(leaf, leaf_limbs)
+            extended = self._copied_limbs(leaf, leaf_limbs)
             self.code.line(f"trw_sext({extended}, {leaf_limbs}, {f.bits});")
             self.code.line(f"trw_copy({t}, {n}, {extended}, {leaf_limbs}, 1);")
         else:
@@ -457,9 +460,9 @@ class Values:
     def _raw_limbs_op(self, e: Op, n: int) -> str:
         if e.name == "?":
             a, b = self._raw_limbs(e.args[1], 64 * n), self._raw_limbs(e.args[2], 64 * n)
-            return self._copy(f"({self.boolean(e.args[0])} ? {a} : {b})", n)
+            return self._copied_limbs(f"({self.boolean(e.args[0])} ? {a} : {b})", n)
         a = self._raw_limbs(e.args[0], 64 * n)
-        t = self._fresh(n)
+        t = self._new_limbs(n)
         if e.name == "~":
             self.code.line(f"trw_not({t}, {a}, {n});")
         elif e.name == "<<":
@@ -488,15 +491,15 @@ class Values:
         word = self.clean(e, f.bits)
         self.code.line(f"{self._field(target)} = {word};")
 
-    def store_limbs(self, e: Expr, bits: int, array: str, at: int) -> None:
-        """Emits the store of a value modulo 2^bits as limbs into ``array``, from index ``at`` on."""
+    def store_limbs(self, e: Expr, bits: int, array: str, first: int) -> None:
+        """Emits the store of a value modulo 2^bits as limbs into ``array``, from index ``first`` on."""
         if bits <= 64:
-            self.code.line(f"{array}[{at}] = {self.clean(e, max(bits, 1))};")
+            self.code.line(f"{array}[{first}] = {self.clean(e, max(bits, 1))};")
         elif bits <= 128:
             t = self.code.temp()
             self.code.line(f"tr_u128 {t} = {self.clean(e, bits)};")
-            self.code.line(f"{array}[{at}] = (uint64_t){t};")
-            self.code.line(f"{array}[{at + 1}] = (uint64_t)({t} >> 64);")
+            self.code.line(f"{array}[{first}] = (uint64_t){t};")
+            self.code.line(f"{array}[{first + 1}] = (uint64_t)({t} >> 64);")
         else:
             n = limbs_of(bits)
-            self.code.line(f"memcpy({array} + {at}, {self.clean_limbs(e, bits)}, {8 * n});")
+            self.code.line(f"memcpy({array} + {first}, {self.clean_limbs(e, bits)}, {8 * n});")

@@ -11,7 +11,7 @@ from tailrace.switch.compiler.expr import Const, Expr, FieldRef, Op
 from tailrace.switch.compiler.model import Action, Param, Primitive, Source
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, lookup
-from tailrace.switch.compiler.walk import locals_of
+from tailrace.switch.compiler.walk import params_of
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class ActionReader:
         self.param_count = 0
         field, truncated, num = self._field, self._truncated_field, exprs.number
         header, union, stack, expr = exprs.header, exprs.union, exprs.stack, exprs.expr
-        fields, offset = self._list, self._offset
+        fields, jump_target = self._field_list, self._jump_target
         register = self._object(names.registers, "register")
         counter, meter = self._object(names.counters, "counter"), self._object(names.meters, "meter")
         calculation = self._object(names.calculations, "calculation")
@@ -97,8 +97,8 @@ class ActionReader:
             "assert": (expr,),
             "assume": (expr,),
             "log_msg": (lambda node: node["value"].text(), self._logged),
-            "_jump": (offset,),
-            "_jump_if_zero": (expr, offset),
+            "_jump": (jump_target,),
+            "_jump_if_zero": (expr, jump_target),
         }
 
     def action(self, index: int, node: JsonNode) -> Action:
@@ -124,13 +124,13 @@ class ActionReader:
             if not body_length or not isinstance(target, int) or target > body_length:
                 node.fail("jump target outside the action")
         for operand in operands:
-            self._check_locals(node, operand)
+            self._check_params(node, operand)
         return Primitive(op, operands, source, text)
 
     def _operands(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[str, tuple[object, ...]]:
         op = _SYNONYMS.get(op, op)
         if op in _BINARY or op in _IN_PLACE:
-            return "assign", self._p4_14(node, op, args)
+            return "assign", self._arithmetic_operands(node, op, args)
         readers = self._simple.get(op)
         if readers is None:
             node["op"].fail(f'primitive "{op}" is not supported')
@@ -143,7 +143,7 @@ class ActionReader:
             args[0].fail("one stack is of headers, the other of unions: they cannot be assigned")
         return op, operands
 
-    def _p4_14(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[object, ...]:
+    def _arithmetic_operands(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[object, ...]:
         operator = _IN_PLACE.get(op)
         if len(args) != (3 if operator is None else 2):
             node["parameters"].fail(f'wrong number of parameters of "{op}"')
@@ -152,8 +152,8 @@ class ActionReader:
             return dst, Op(operator, (dst, self.exprs.number(args[1])))
         return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
 
-    def _check_locals(self, node: JsonNode, operand: object) -> None:
-        for index in locals_of(operand):
+    def _check_params(self, node: JsonNode, operand: object) -> None:
+        for index in params_of(operand):
             if index >= self.param_count:
                 node.fail(f"parameter {index} is used, but the action has only {self.param_count} parameters")
 
@@ -183,15 +183,16 @@ class ActionReader:
 
     @staticmethod
     def _object(table: dict[str, int], what: str) -> Callable[[JsonNode], int]:
+        """A function that reads the name of an object and returns the object's index."""
         return lambda node: lookup(table, node["value"], what)
 
-    def _offset(self, node: JsonNode) -> int:
+    def _jump_target(self, node: JsonNode) -> int:
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or e.value < 0:
             node.fail("expected a constant jump target")
         return e.value
 
-    def _list(self, node: JsonNode) -> int:
+    def _field_list(self, node: JsonNode) -> int:
         """A field list id; 0 and unknown ids, which p4c writes for empty lists, preserve no fields."""
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or not 0 <= e.value < 2**15:

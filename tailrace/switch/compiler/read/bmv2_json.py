@@ -49,7 +49,7 @@ _CORE_ERRORS = [
     "ParserTimeout",
     "ParserInvalidArgument",
 ]
-"""The parser errors of core.p4. BMv2 numbers those that a program does not list, in this order."""
+"""The parser errors of core.p4. BMv2 adds errors that a program does not list, in this order, at the end."""
 
 _IPV4_CHECKSUM_BITS = (80, 96)
 """First bit of a checksum of type "ipv4" in its header, and the bit after its last bit."""
@@ -76,7 +76,7 @@ ALGORITHMS = frozenset(
 )
 
 _IGNORED_KEYS = {
-    # ids and source lines are for people; the control plane reads the other keys from P4Info
+    # ids and source lines are for people; pi_omit and pragmas are for the control plane, which reads P4Info
     "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
     # values of enums for the control plane; an option of P4_14 compilers about arithmetic
     "": frozenset({"enums", "force_arith"}),
@@ -88,7 +88,7 @@ _IGNORED_KEYS = {
     # nothing refers to these
     "checksums": frozenset({"name"}),
     "field_lists": frozenset({"name"}),
-    # the sizes of direct counters and meters, which are those of their tables
+    # direct counters and meters have the sizes of their tables
     "counter_arrays": frozenset({"size"}),
     "meter_arrays": frozenset({"size"}),
     # the actions are in action_ids; whether clients may change the default entry is in P4Info
@@ -120,6 +120,7 @@ _BMV2_FIELDS = {
 """Fields that simple_switch accesses, by their headers in P4_14; P4_16 programs have aliases for them."""
 
 _REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
+"""Fields of standard_metadata without which a program is rejected."""
 
 
 def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
@@ -156,7 +157,7 @@ def _check_architecture(root: JsonNode) -> None:
 
 
 class _Bmv2Parser:
-    """Reads the parts of a program in the order in which they refer to each other."""
+    """Reads the parts of a program, each after the parts to which it refers."""
 
     def __init__(self, root: JsonNode) -> None:
         self.root = root
@@ -183,7 +184,7 @@ class _Bmv2Parser:
         parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
         parser = parser_reader.parser(_only(root, "parsers", _PARSER))
         deparser = _only(root, "deparsers", "deparser")
-        reader.param_count = 0
+        reader.param_count = 0  # none in the deparser
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
         calculations = self._calculations()
         checksums = self._checksums(calculations)
@@ -243,10 +244,10 @@ class _Bmv2Parser:
         for name in _REQUIRED:
             if name not in by_name:
                 self.root["headers"].fail(f'standard_metadata has no field "{name}"')
-        self._named_by_bmv2(by_name)
+        self._add_bmv2_fields(by_name)
         return by_name
 
-    def _named_by_bmv2(self, by_name: dict[str, FieldRef]) -> None:
+    def _add_bmv2_fields(self, by_name: dict[str, FieldRef]) -> None:
         """Adds the fields of `_BMV2_FIELDS`, which are aliases (P4_16) or fields of these headers (P4_14)."""
         for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
@@ -316,7 +317,7 @@ class _Bmv2Parser:
 
     def _checksums(self, calculations: list[Calculation]) -> tuple[Checksum, ...]:
         names = _names(self.root, "calculations")
-        sums: list[Checksum] = []
+        checksums: list[Checksum] = []
         for n in self.root.optional_elements("checksums"):
             target = self.headers.target(n["target"])
             node = n.get("if_cond")
@@ -331,8 +332,9 @@ class _Bmv2Parser:
                 cond = valid if cond is None else Op("and", (valid, cond))
             else:
                 n["type"].fail(f'checksum type "{kind}" is not supported')
-            sums.append(Checksum(target, index, cond, n.flag_at("verify", True), n.flag_at("update", True)))
-        return tuple(sums)
+            verify, update = n.flag_at("verify", True), n.flag_at("update", True)
+            checksums.append(Checksum(target, index, cond, verify, update))
+        return tuple(checksums)
 
     def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
         """BMv2's checksum of type "ipv4": over the whole header of `target`, which counts as zero."""
@@ -380,11 +382,11 @@ class _Bmv2Parser:
     def _digests(self) -> tuple[Digest, ...]:
         digests = []
         for i, n in enumerate(self.root.optional_elements("learn_lists")):
-            values = tuple(self._element(e) for e in n.optional_elements("elements"))
+            values = tuple(self._digest_value(e) for e in n.optional_elements("elements"))
             digests.append(Digest(i, n["name"].text(), n["id"].integer(), values))
         return tuple(digests)
 
-    def _element(self, node: JsonNode) -> tuple[Expr, int]:
+    def _digest_value(self, node: JsonNode) -> tuple[Expr, int]:
         e = self.exprs.number(node)
         if isinstance(e, FieldRef):
             ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads BMv2's type-value objects into expressions and references."""
+"""Reads BMv2's type-value objects into expressions and references.
+
+A type-value object is a JSON object with the keys "type" and "value".
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ from tailrace.switch.compiler.read.node import JsonNode, lookup
 
 _HEADER = (HeaderInst, StackElem, StackLast, UnionMember)
 _UNION = (UnionInst, UnionStackElem)
-Stack = tuple[int, bool]
-Any_ = Expr | HeaderRef | UnionRef | Stack
+Stack = tuple[int, bool]  # index, and whether it is a stack of unions
+Operand = Expr | HeaderRef | UnionRef | Stack
 
 
 class ExprReader:
@@ -69,9 +72,9 @@ class ExprReader:
 
     def expr(self, node: JsonNode) -> Expr:
         """An expression that yields a number or a boolean."""
-        return self._value(node, self.any(node))
+        return self._require_value(node, self.any(node))
 
-    def _value(self, node: JsonNode, e: Any_) -> Expr:
+    def _require_value(self, node: JsonNode, e: Operand) -> Expr:
         if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
             node.fail("expected a value, found a header or union")
         if isinstance(e, UnionStackLast | tuple):
@@ -99,7 +102,7 @@ class ExprReader:
             node.fail("expected a header stack")
         return e
 
-    def any(self, node: JsonNode) -> Any_:
+    def any(self, node: JsonNode) -> Operand:
         """The value, header, union or stack that a type-value object or an operator object denotes."""
         if node.get("op") is not None:
             return self._op(node)
@@ -117,7 +120,7 @@ class ExprReader:
             return ActionParam(value.integer())
         return self._named(node, kind, value)
 
-    def _named(self, node: JsonNode, kind: str, value: JsonNode) -> Any_:
+    def _named(self, node: JsonNode, kind: str, value: JsonNode) -> Operand:
         if kind == "header":
             return self.headers.header(value)
         if kind == "header_stack":
@@ -142,7 +145,7 @@ class ExprReader:
             return RegisterCell(lookup(self.registers, array, "register"), self.number(index_node))
         return node["type"].fail(f'type "{kind}" is not supported')
 
-    def _op(self, node: JsonNode) -> Any_:
+    def _op(self, node: JsonNode) -> Operand:
         op = node["op"].text()
         if op == "valid":
             return IsValid(self.header(node["right"]))
@@ -218,7 +221,7 @@ class ExprReader:
             e = SameUnion(left, right)
         else:
             # uses `left` and `right`: reading operands again would take 2^n time for n nested comparisons
-            pair = (self._value(node["left"], left), self._value(node["right"], right))
+            pair = (self._require_value(node["left"], left), self._require_value(node["right"], right))
             if is_boolean(pair[0]) != is_boolean(pair[1]):
                 node.fail("a number is compared with a boolean")
             return Op(op, pair)

@@ -21,6 +21,7 @@ from tailrace.switch.compiler.model import FieldType, Header, HeaderStack, Heade
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
 _MAX_WIDTH = 4096
+"""Maximum width of a field in bits."""
 
 _MAX_VARBIT_BYTES = 1024
 """Maximum length of a varbit field whose header type has no max_length."""
@@ -41,6 +42,7 @@ class Headers:
 
     positions: for each type, the position of each field by name
     lengths: for a type with a varbit field, the JSON expression of its length (P4_14)
+    union_members: the names of the members of each union type, by the type's name
     """
 
     types: list[HeaderType] = field(default_factory=list)
@@ -97,7 +99,7 @@ class Headers:
         return FieldRef(ref, self.position(self.type_of_inst(ref), name))
 
     def target(self, node: JsonNode) -> FieldRef:
-        """A field that can be written; ``$valid$`` is not, unless it is a hidden field of its header type."""
+        """A field that can be written; ``$valid$`` only if the header type has it as hidden field."""
         ref = self.field_ref(node)
         if isinstance(ref, ValidBit):
             node.fail("$valid$ is read-only here")
@@ -166,6 +168,7 @@ def read_headers(root: JsonNode) -> Headers:
         if not header.metadata and size > MAX_HEADER_BYTES:
             node.fail(f"the header has {size} bytes, but a frame has {MAX_HEADER_BYTES} at most")
         h.headers.append(header)
+    # upper bounds in bytes
     sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.types]
     phv = sum(sizes[header.type] for header in h.headers)
     if phv > MAX_PHV_BYTES:
@@ -225,10 +228,10 @@ def _read_type(h: Headers, node: JsonNode) -> None:
     if len(varbits) > 1:
         node.fail("a header can have only one varbit field")
     if varbits:
-        most = node.integer_at("max_length", fixed // 8 + _MAX_VARBIT_BYTES, 65535) * 8 - fixed
-        if most < 0:
+        max_bits = node.integer_at("max_length", fixed // 8 + _MAX_VARBIT_BYTES, 65535) * 8 - fixed
+        if max_bits < 0:
             node["max_length"].fail("smaller than the fixed-width fields together")
-        fields[varbits[0]] = replace(fields[varbits[0]], bits=most)
+        fields[varbits[0]] = replace(fields[varbits[0]], bits=max_bits)
         if length is not None:
             h.lengths[index] = length
     h.types.append(HeaderType(index, name, tuple(fields)))

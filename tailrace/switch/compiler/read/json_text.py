@@ -14,7 +14,7 @@ MAX_BYTES = 64 << 20
 """Maximum size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
 
 MAX_DIGITS = 20
-"""Maximum number of decimal digits: 64 bits. BMv2's format has hexadecimal strings for wider numbers."""
+"""Maximum number of decimal digits: enough for 64 bits. BMv2 has hexadecimal strings for wider numbers."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 

@@ -15,7 +15,10 @@ _MAX_HEX = 4096
 
 
 class JsonNode:
-    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; it records which keys are read."""
+    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; it records which keys are read.
+
+    `step` is the last step of the path: a key or an index.
+    """
 
     __slots__ = ("parent", "read_keys", "source", "step", "value")
 

@@ -32,7 +32,7 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.compiler.read.actions import ActionReader
 from tailrace.switch.compiler.read.headers import Headers
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
-from tailrace.switch.compiler.walk import with_locals
+from tailrace.switch.compiler.walk import with_params
 
 
 class ParserReader:
@@ -55,7 +55,7 @@ class ParserReader:
         for n in nodes:
             add_name(names, n, len(names), "parse state")
         states = tuple(self._state(n, names) for n in nodes)
-        return Parser(_next(node, "init_state", names), states)
+        return Parser(_next_state(node, "init_state", names), states)
 
     def _state(self, node: JsonNode, names: dict[str, int]) -> ParseState:
         ops = tuple(self._op(n) for n in node.optional_elements("parser_ops"))
@@ -63,7 +63,7 @@ class ParserReader:
         default: str | None = None
         cases: list[Transition] = []
         for t in node.optional_elements("transitions"):
-            next_state = _next(t, "next_state", names)
+            next_state = _next_state(t, "next_state", names)
             # before JSON 2.18, transitions had no type, and the value of the default was "default"
             kind = t.text_at("type", "hexstr")
             if kind == "hexstr" and t.text_at("value", "") == "default":
@@ -71,7 +71,7 @@ class ParserReader:
             if kind == "default":
                 default = next_state
             elif kind == "hexstr":
-                cases += self._case(t, key, next_state)
+                cases += self._cases(t, key, next_state)
             elif kind == "parse_vset":
                 cases.append(self._vset_case(t, key, next_state))
             else:
@@ -93,8 +93,11 @@ class ParserReader:
             node.fail("a varbit field cannot be a transition key")
         return KeyPart(e, ftype.bits)
 
-    def _case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
-        """A case, or none if no key can match: BMv2 compares whole bytes, a key part may have fewer bits."""
+    def _cases(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
+        """A list of the case; empty if no key matches it.
+
+        BMv2 compares whole bytes: a value with a bit above the width of a key part never matches.
+        """
         value = node["value"].hex_number()
         mask_node = node.get("mask")
         total = sum((k.bits + 7) // 8 for k in key) * 8
@@ -169,13 +172,13 @@ class ParserReader:
         node = self.headers.lengths.get(htype.index)
         if node is None:
             return None
-        offset, ahead = 0, []
+        offset, fields_before = 0, []
         for f in htype.wire[: htype.varbit]:
             e: Expr = Lookahead(offset, f.bits)
-            ahead.append(Op("two_comp_mod", (e, Const(f.bits))) if f.signed else e)
+            fields_before.append(Op("two_comp_mod", (e, Const(f.bits))) if f.signed else e)
             offset += f.bits
         try:
-            return with_locals(self.exprs.number(node), ahead)
+            return with_params(self.exprs.number(node), fields_before)
         except IndexError:
             return node.fail("the length may depend only on fields before the varbit field")
 
@@ -203,13 +206,13 @@ class ParserReader:
             length = self._length_of_type(htype)
         if (length is None) != (htype.varbit is None):
             node.fail(f'extract: a length is needed if and only if header "{htype.name}" has a varbit field')
-        most = htype.fixed_bits // 8
+        max_bytes = htype.fixed_bits // 8
         if htype.varbit is not None:
-            most += htype.fields[htype.varbit].bits // 8
-        return Extract(target, stack, union_stack, length, most)
+            max_bytes += htype.fields[htype.varbit].bits // 8
+        return Extract(target, stack, union_stack, length, max_bytes)
 
 
-def _next(node: JsonNode, key: str, names: dict[str, int]) -> str | None:
+def _next_state(node: JsonNode, key: str, names: dict[str, int]) -> str | None:
     """The name of the next state, under a key; None means the end of the parser."""
     name = node.name_at(key)
     if name is not None and name not in names:

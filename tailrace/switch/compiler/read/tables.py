@@ -37,7 +37,7 @@ _TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
     "indirect_ws": "indirect_ws",
 }
 
-# P4Runtime prefers larger priorities, BMv2 smaller ones: the sum of both is this constant (as in PI)
+# P4Runtime prefers larger priorities, BMv2 smaller priorities: as in PI, the sum of both is this constant
 BMV2_TOP_PRIORITY = 0xFFFFFF
 
 # maximum length of a table's key, each field in whole bytes: a hash slot contains the key, and offsets in a
@@ -47,7 +47,7 @@ _MAX_KEY_BYTES = 4096
 
 @dataclass(slots=True)
 class TableParser:
-    """Reads the tables of all pipelines; the tables of ingress have the first indexes, then those of egress.
+    """Reads the tables of all pipelines; ingress tables have the first indexes, egress tables the next.
 
     meters: index and target field of each direct meter, by name
     selectors: the JSON of the calculations of action profiles
@@ -159,7 +159,7 @@ class TableParser:
                     bits,
                     nbytes,
                     offset,
-                    self._kind(n, kind),
+                    self._match_kind(n, kind),
                     value,
                     header,
                     None if mask is None else mask.hex_number(),
@@ -170,7 +170,7 @@ class TableParser:
                 n.fail(f"the key has more than {_MAX_KEY_BYTES} bytes")
         return tuple(fields)
 
-    def _kind(self, node: JsonNode, kind: str) -> MatchKind:
+    def _match_kind(self, node: JsonNode, kind: str) -> MatchKind:
         match_kind = _MATCH_KINDS.get(kind)
         if match_kind is not None:
             return match_kind
@@ -183,13 +183,13 @@ class TableParser:
             node["type"].fail(f'table type "{node["type"].text()}" is not supported')
         profile = None if kind == "simple" else self._profile_of(node, kind == "indirect_ws")
         key = self._key(node)
-        match_kind = self._kind(node, node["match_type"].text())
+        match_kind = self._match_kind(node, node["match_type"].text())
         self._check_match(node, match_kind, key)
         actions = self._actions(node)
         action, data, const = self._default(node)
         if kind != "simple" and (const or node.has("entries")):
             node.fail("an indirect table cannot have a constant default action or initial entries")
-        by_hit, by_action, hit, miss = self._next(node, actions)
+        by_hit, by_action, hit, miss = self._next_nodes(node, actions)
         meter = node.get("direct_meters")
         meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
         entries = tuple(self._entry(n, key, match_kind) for n in node.optional_elements("entries"))
@@ -278,21 +278,21 @@ class TableParser:
         if len(values) != len(params):
             node.fail(f'action "{self.actions[action].name}" takes {len(params)} values, found {len(values)}')
 
-    def _next(
+    def _next_nodes(
         self, node: JsonNode, actions: tuple[int, ...]
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
         listed = node.get("next_tables")
-        nexts = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
-        if "__HIT__" in nexts or "__MISS__" in nexts:
-            if set(nexts) != {"__HIT__", "__MISS__"}:
+        next_by_name = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
+        if "__HIT__" in next_by_name or "__MISS__" in next_by_name:
+            if set(next_by_name) != {"__HIT__", "__MISS__"}:
                 node["next_tables"].fail("expected both __HIT__ and __MISS__, and nothing else")
-            return True, {}, nexts["__HIT__"], nexts["__MISS__"]
+            return True, {}, next_by_name["__HIT__"], next_by_name["__MISS__"]
         by_action: dict[int, str | None] = {}
         for action in actions:
             name = self.actions[action].name
-            if name not in nexts:
+            if name not in next_by_name:
                 node.fail(f'next_tables has no node for action "{name}"')
-            by_action[action] = nexts[name]
+            by_action[action] = next_by_name[name]
         return False, by_action, None, None
 
     def _entry(self, node: JsonNode, key: tuple[KeyField, ...], kind: MatchKind) -> ConstEntry:

@@ -187,10 +187,10 @@ TR_INLINE void tr_put64(uint8_t *p, unsigned off, unsigned bits, uint64_t v)
         return;
     }
     while (bits > 0) {
-        unsigned left = 8 - off % 8; /* number of bits from off to the end of
+        unsigned room = 8 - off % 8; /* number of bits from off to the end of
                                       * the byte */
-        unsigned n = bits < left ? bits : left;
-        unsigned shift = left - n;
+        unsigned n = bits < room ? bits : room;
+        unsigned shift = room - n;
         uint8_t m = (uint8_t)(((1u << n) - 1) << shift);
         uint8_t piece = (uint8_t)((v >> (bits - n)) << shift) & m;
         p[off / 8] = (uint8_t)((p[off / 8] & ~m) | piece);

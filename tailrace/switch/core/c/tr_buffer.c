@@ -124,9 +124,10 @@ static void discharge(tr_switch *s, tr_pkt *p)
     p->charge = TR_CHARGE_NONE;
 }
 
-/* Resumes the sender of a port and priority when its headroom is empty and its
- * shared bytes are at least xoff - xon below the threshold; or when it occupies
- * no bytes, since then no later departure could resume the sender. */
+/* Resumes the sender of a port and priority when none of the sender's bytes are
+ * in the headroom, and those in the shared part are at least xoff - xon below
+ * the threshold; or when the sender has no bytes in the buffer, since then no
+ * later departure could resume the sender. */
 static void resume(tr_switch *s, uint32_t port, uint32_t priority)
 {
     const tr_port *t = s->ports[port];

@@ -320,12 +320,12 @@ int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
            set_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
-/* Number of bytes of a cell that are copied to or from limbs. Cells are stored
- * little-endian in 1, 2, 4, 8, 16 or 8 n bytes. */
+/* Number of bytes of a cell that are copied to or from limbs (64-bit words).
+ * Cells are stored little-endian in 1, 2, 4, 8, 16 or 8 n bytes. */
 static uint32_t bytes_in_use(const tr_array_desc *d)
 {
-    uint32_t limbs = (d->bits + 63) / 64 * 8;
-    return d->cell_bytes < limbs ? d->cell_bytes : limbs;
+    uint32_t limb_bytes = (d->bits + 63) / 64 * 8;
+    return d->cell_bytes < limb_bytes ? d->cell_bytes : limb_bytes;
 }
 
 static int load_cells(const tr_array_desc *d, const uint8_t *cells,
@@ -397,8 +397,8 @@ static int has_rates(const tr_meter *m, const tr_meter_rates *rates)
 {
     if (!rates || m->mode == TR_METER_UNSET)
         return !rates && m->mode == TR_METER_UNSET;
-    tr_meter_rates has = tr_meter_rates_of(m);
-    return !memcmp(&has, rates, sizeof has);
+    tr_meter_rates current = tr_meter_rates_of(m);
+    return !memcmp(&current, rates, sizeof current);
 }
 
 static int store_meters(const tr_switch *s, tr_meter *m, uint64_t n,

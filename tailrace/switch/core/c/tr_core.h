@@ -23,9 +23,11 @@
 
 /* Maximum number of header bytes that a program may add to a packet. */
 #define TR_HEADROOM 512u
-/* Backward jumps an action may take before its packet is dropped. */
+/* Backward jumps that an action may take before its packet is dropped. A jump
+ * back over n primitives counts n / 64, rounded up. */
 #define TR_LOOP_LIMIT 1048576u
-/* Parser states that a packet may visit: far more than real packets need. */
+/* Parser states that a packet may visit: far more than real packets need. A
+ * state with n operations counts n / 64, rounded up, but at least 1. */
 #define TR_PARSER_LIMIT 16384u
 /* Bytes of a cache line. */
 #define TR_LINE 64u
@@ -87,7 +89,7 @@ typedef struct tr_pkt {
     uint16_t clone_session;  /* session id | TR_CLONE_VALID; 0: no clone */
     /* other requests of the program, each a field list or an id; 0: none */
     uint16_t clone_fields, digest, resubmit, recirculate;
-    uint32_t generation;     /* tr_switch.generation when it was allocated */
+    uint32_t generation;     /* tr_switch.generation at the allocation */
     uint32_t size;           /* bytes of the block with this struct */
     uint8_t charge;          /* enum tr_charge: where charged_bytes are */
     uint8_t pfc_class;       /* TR_CHARGE_LOSSLESS: the priority whose bytes
@@ -115,8 +117,9 @@ enum tr_meter_mode {
     TR_METER_ONE_RATE         /* one rate and an excess burst (RFC 2697) */
 };
 
-/* A meter occupies two cache lines. Without rates it uses only the first; for a
- * green packet the rates are read from the second. */
+/* A meter occupies two cache lines. A meter without rates uses only the first.
+ * A meter with rates reads these from the second, which also has the counts of
+ * yellow and red packets. */
 typedef struct tr_meter {
     uint8_t mode;             /* enum tr_meter_mode */
     uint64_t last_ps;
@@ -146,13 +149,14 @@ typedef struct tr_entry {
 typedef struct tr_entry_rest {
     alignas(64) uint64_t packets;
     uint64_t bytes, timeout_ps;
-    uint64_t notified_ps;     /* when it was last listed as expired; 0: never */
+    uint64_t notified_ps;     /* last time listed as expired; 0: never */
     tr_meter *meter;          /* NULL: the table has no direct meter */
     int handle;
     uint32_t size;            /* bytes of the block with entry and rest */
     /* Links of the index (tr_index.c). The best entry of a key and mask links
-     * to the next entry in its bucket and to a tree of the entries with lower
-     * priorities; each entry in such a tree links to its two children. */
+     * to the next entry in its bucket (chain) and to a tree of the entries with
+     * lower priorities (worse). Each entry in such a tree links to its two
+     * children (above, below). */
     union {
         struct { tr_entry *chain, *worse; };
         struct { tr_entry *above, *below; };
@@ -219,7 +223,7 @@ typedef struct tr_table_desc {
     uint32_t max_size;
     uint32_t data_limbs;
     uint8_t indirect;         /* entries refer to members or groups */
-    int32_t profile;          /* their action profile; -1: none */
+    int32_t profile;          /* action profile of the entries; -1: none */
     uint8_t entries;          /* slots have pointers to entries, not data */
     uint8_t metered;          /* entries have direct meters */
     uint16_t slot_bytes;
@@ -252,7 +256,7 @@ typedef struct tr_group {
     uint32_t n;
     int drawn;  /* a random draw selects the member, not the hash */
     int *members;
-    tr_entry *first;  /* its action runs before the member's; NULL: none */
+    tr_entry *first;  /* action to run before the member's; NULL: none */
 } tr_group;
 
 typedef struct tr_profile_desc {
@@ -375,10 +379,10 @@ typedef struct tr_port {
     uint8_t down;
     uint8_t blocked;          /* the caller takes no more frames of this port
                                * for now (tr_port_block) */
-    /* bit sets of priorities */
-    uint8_t waiting;          /* their queues are not empty */
-    uint8_t watched;          /* the watchdog must check their queues */
-    uint8_t dropping;         /* PFC storm: their queues drop all packets */
+    /* bit sets: the priorities whose queues ... */
+    uint8_t waiting;          /* are not empty */
+    uint8_t watched;          /* must be checked by the watchdog */
+    uint8_t dropping;         /* drop all packets, in a PFC storm */
     uint16_t heap_at;         /* index in tr_switch.heap, or TR_NO_PLACE */
     uint64_t rate_bps, delay_ps;
     uint64_t busy_until_ps;   /* end of the serialisation of the last frame */

@@ -4,7 +4,8 @@
  * A dry run uses the switch's program and state. State that the program writes
  * is saved in an undo log, which is rolled back at the end. The packets of a
  * dry run wait in a separate list, so the switch's queues and their departure
- * times do not change.
+ * times do not change. The caller may request the outcomes of choices: of what
+ * does not follow from the packet alone (tr_tracer.h).
  */
 #include "tr_tracer_internal.h"
 
@@ -75,10 +76,10 @@ uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
     if (!g || !p->mark || n < 2)
         return natural;
     uint64_t wanted = requested(s, p);
-    uint32_t taken = wanted < n ? (uint32_t)wanted : natural;
+    uint32_t outcome = wanted < n ? (uint32_t)wanted : natural;
     g->chosen++;
-    TR_TRACE_ALWAYS(s, p, TR_RECORD_CHOICE, what, n, taken);
-    return taken;
+    TR_TRACE_ALWAYS(s, p, TR_RECORD_CHOICE, what, n, outcome);
+    return outcome;
 }
 
 tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
@@ -89,9 +90,9 @@ tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
     tr_entry *member = tr_profile_resolve(s, profile, e, hash, first);
     uint64_t size = 0, position = 0, group = 0;
     if (e->kind == TR_TARGET_GROUP) {
-        const tr_profile *list = &s->profiles[profile];
+        const tr_profile *prof = &s->profiles[profile];
         const tr_group *g =
-            e->id < list->n_groups ? list->groups[e->id] : NULL;
+            e->id < prof->n_groups ? prof->groups[e->id] : NULL;
         group = e->id + 1ULL;
         size = g ? g->n : 0;
         if (size) {
@@ -103,8 +104,8 @@ tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
             position = tr_choose(s, p, TR_CHOICE_MEMBER, (uint32_t)size,
                                  (uint32_t)position);
             int handle = g->members[position];
-            member = (uint32_t)handle < list->n_members
-                         ? list->members[handle]
+            member = (uint32_t)handle < prof->n_members
+                         ? prof->members[handle]
                          : NULL;
         }
     }
@@ -136,8 +137,8 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
         value = lo + tr_choose(s, p, TR_CHOICE_RANDOM, (uint32_t)span + 1,
                                (uint32_t)(value - lo));
     else if (span) {
-        /* a wide range: the outcomes are evenly spaced values, and then the
-         * value that is drawn without a dry run */
+        /* a wide range: the outcomes are evenly spaced values, then the value
+         * that is drawn without a dry run, then each value from lo on */
         uint64_t wanted = requested(s, p);
         uint32_t i = tr_choose(s, p, TR_CHOICE_RANDOM, TR_DRY_RUN_SPAN + 1,
                                TR_DRY_RUN_SPAN);
@@ -238,6 +239,7 @@ static tr_pkt *dequeue(tr_tracer *g)
     return p;
 }
 
+/* Records that p is sent or dropped at its egress port, and frees p. */
 static void leave(tr_switch *s, tr_pkt *p)
 {
     const tr_port *t = s->ports[p->egress_port];
@@ -279,39 +281,40 @@ typedef struct saved_state {
     tr_clock_fn clock;
 } saved_state;
 
+/* Saves the state, then sets it for a dry run at now_ps. */
 static saved_state save_state(tr_switch *s, const tr_program *tracing,
                               uint64_t now_ps)
 {
-    saved_state a = {.prog = s->prog, .account = s->account,
-                     .now_ps = s->now_ps, .ticks_at_ps = s->ticks_at_ps,
-                     .ticks = s->ticks, .rng = s->rng,
-                     .digest_head = s->digest_head,
-                     .digest_count = s->digest_count, .log = s->log,
-                     .lost = s->lost, .clock = s->clock};
-    memcpy(a.drops, s->drops, sizeof a.drops);
+    saved_state saved = {.prog = s->prog, .account = s->account,
+                         .now_ps = s->now_ps, .ticks_at_ps = s->ticks_at_ps,
+                         .ticks = s->ticks, .rng = s->rng,
+                         .digest_head = s->digest_head,
+                         .digest_count = s->digest_count, .log = s->log,
+                         .lost = s->lost, .clock = s->clock};
+    memcpy(saved.drops, s->drops, sizeof saved.drops);
     s->prog = tracing;
     s->log = NULL;
     s->lost = NULL;
     s->clock = NULL; /* times are the same in each dry run */
     if (now_ps > s->now_ps)
         s->now_ps = now_ps;
-    return a;
+    return saved;
 }
 
-static void restore_state(tr_switch *s, const saved_state *a)
+static void restore_state(tr_switch *s, const saved_state *saved)
 {
-    s->prog = a->prog;
-    memcpy(s->drops, a->drops, sizeof s->drops);
-    s->account = a->account;
-    s->now_ps = a->now_ps;
-    s->ticks_at_ps = a->ticks_at_ps;
-    s->ticks = a->ticks;
-    s->rng = a->rng;
-    s->digest_head = a->digest_head;
-    s->digest_count = a->digest_count;
-    s->log = a->log;
-    s->lost = a->lost;
-    s->clock = a->clock;
+    s->prog = saved->prog;
+    memcpy(s->drops, saved->drops, sizeof s->drops);
+    s->account = saved->account;
+    s->now_ps = saved->now_ps;
+    s->ticks_at_ps = saved->ticks_at_ps;
+    s->ticks = saved->ticks;
+    s->rng = saved->rng;
+    s->digest_head = saved->digest_head;
+    s->digest_count = saved->digest_count;
+    s->log = saved->log;
+    s->lost = saved->lost;
+    s->clock = saved->clock;
 }
 
 static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
@@ -326,7 +329,7 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
     if (!p)
         return TR_ENOMEM;
     p->mark = g->packets = 1;
-    saved_state a = save_state(s, tracing, now_ps);
+    saved_state saved = save_state(s, tracing, now_ps);
     tr_tracer *other_tracer = s->tracer;
     uint64_t *counts = s->coverage;
     s->tracer = g;
@@ -338,7 +341,7 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
     s->tracer = other_tracer;
     s->coverage = counts;
     s->traced_pkt = NULL;
-    restore_state(s, &a);
+    restore_state(s, &saved);
     return TR_OK;
 }
 

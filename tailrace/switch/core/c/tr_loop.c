@@ -1,10 +1,10 @@
 /* The event loop of a switch: packets that re-enter ingress, and due ports.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A port is due after an event (a packet queued, a pause, a control call): its
- * bit in `due` is set until the port is served. Ports with a later event, such
- * as the next departure from their queues, are in `heap`. So idle ports cost no
- * time.
+ * A port is due after an event (a packet queued, a pause, a control call): the
+ * port's bit in `due` is set until the port is served. Ports with a later
+ * event, such as the next departure from their queues, are in `heap`. So idle
+ * ports cost no time.
  */
 #include "tr_tm.h"
 
@@ -106,25 +106,25 @@ static uint64_t reentry_next(const tr_switch *s)
 
 /* ---- ports with a later event: a binary heap ---- */
 
-static void heap_put(tr_switch *s, uint32_t at, tr_wait w)
+static void heap_put(tr_switch *s, uint32_t place, tr_wait w)
 {
-    s->heap[at] = w;
-    s->ports[w.port]->heap_at = (uint16_t)at;
+    s->heap[place] = w;
+    s->ports[w.port]->heap_at = (uint16_t)place;
 }
 
-static void sift_up(tr_switch *s, uint32_t at, tr_wait w)
+static void sift_up(tr_switch *s, uint32_t place, tr_wait w)
 {
-    while (at > 0 && s->heap[(at - 1) / 2].time_ps > w.time_ps) {
-        heap_put(s, at, s->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
+    while (place > 0 && s->heap[(place - 1) / 2].time_ps > w.time_ps) {
+        heap_put(s, place, s->heap[(place - 1) / 2]);
+        place = (place - 1) / 2;
     }
-    heap_put(s, at, w);
+    heap_put(s, place, w);
 }
 
-static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
+static void sift_down(tr_switch *s, uint32_t place, tr_wait w)
 {
     for (;;) {
-        uint32_t child = 2 * at + 1;
+        uint32_t child = 2 * place + 1;
         if (child >= s->n_heap)
             break;
         if (child + 1 < s->n_heap &&
@@ -132,32 +132,32 @@ static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
             child++;
         if (s->heap[child].time_ps >= w.time_ps)
             break;
-        heap_put(s, at, s->heap[child]);
-        at = child;
+        heap_put(s, place, s->heap[child]);
+        place = child;
     }
-    heap_put(s, at, w);
+    heap_put(s, place, w);
 }
 
 /* Sets the time of a port's next event; TR_NEVER: the port has none. */
 static void schedule(tr_switch *s, uint32_t port, uint64_t time_ps)
 {
-    uint32_t at = s->ports[port]->heap_at;
+    uint32_t place = s->ports[port]->heap_at;
     tr_wait w = {time_ps, port};
     if (time_ps == TR_NEVER) {
-        if (at == TR_NO_PLACE)
+        if (place == TR_NO_PLACE)
             return;
         s->ports[port]->heap_at = TR_NO_PLACE;
         w = s->heap[--s->n_heap];
         if (w.port == port)
             return;
-    } else if (at == TR_NO_PLACE) {
+    } else if (place == TR_NO_PLACE) {
         sift_up(s, s->n_heap++, w);
         return;
     }
-    if (at > 0 && s->heap[(at - 1) / 2].time_ps > w.time_ps)
-        sift_up(s, at, w);
+    if (place > 0 && s->heap[(place - 1) / 2].time_ps > w.time_ps)
+        sift_up(s, place, w);
     else
-        sift_down(s, at, w);
+        sift_down(s, place, w);
 }
 
 /* Marks the ports whose next event is at or before now as due. */
@@ -180,9 +180,9 @@ void tr_ports_clear(tr_switch *s)
 
 /* ---- the loop ---- */
 
-/* Drops the packets in queues with a PFC storm. They pass egress first, as at a
- * port that is down, so that a program that counted their bytes in ingress can
- * subtract them again. */
+/* Drops the packets in queues with a PFC storm (tr_watch.c). They pass egress
+ * first, as at a port that is down, so that a program that counted their bytes
+ * in ingress can subtract them again. */
 static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
     for (unsigned bits = t->dropping; bits; bits &= bits - 1) {
@@ -200,7 +200,8 @@ static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
 static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
-    uint64_t watch = t->watched ? tr_watch(s, port, now_ps) : TR_NEVER;
+    /* when the PFC watchdog must check again */
+    uint64_t check = t->watched ? tr_watch(s, port, now_ps) : TR_NEVER;
     if (t->dropping & t->waiting)
         discard(s, t, now_ps);
     tr_pkt *p;
@@ -217,8 +218,8 @@ static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     uint64_t leave = tr_port_next(t);
     if (leave < next)
         next = leave;
-    if (watch < next)
-        next = watch;
+    if (check < next)
+        next = check;
     if (next <= now_ps)
         tr_port_touch(s, port); /* the limit of steps was reached */
     else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)
@@ -229,10 +230,10 @@ static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
 static void ports_work(tr_switch *s, uint64_t now_ps)
 {
     for (uint32_t w = 0; s->due_words >> w; w++) {
-        uint64_t seen = 0;
-        for (uint64_t bits; (bits = s->due[w] & ~seen);) {
+        uint64_t passed = 0; /* bits up to the last served port */
+        for (uint64_t bits; (bits = s->due[w] & ~passed);) {
             uint32_t bit = (uint32_t)__builtin_ctzll(bits);
-            seen |= (2ULL << bit) - 1;
+            passed |= (2ULL << bit) - 1;
             s->due[w] &= ~(1ULL << bit);
             port_work(s, w * 64 + bit, now_ps);
         }
@@ -241,8 +242,8 @@ static void ports_work(tr_switch *s, uint64_t now_ps)
     }
 }
 
-/* Does all work that is due now. Returns 0 if it stopped earlier, because of a
- * limit of may_continue. */
+/* Does all work that is due now. Returns 0 if a limit of may_continue ended the
+ * work earlier. */
 static int work(tr_switch *s, uint64_t now_ps)
 {
     s->steps = 0;

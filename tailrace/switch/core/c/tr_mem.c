@@ -23,6 +23,7 @@ static size_t lines_of(size_t size)
 
 /* ---- simulated lack of memory, for tests ---- */
 
+/* allocations that still succeed; -1: no limit */
 static atomic_long blocks_left = -1;
 
 void tr_mem_limit(long n)
@@ -108,14 +109,14 @@ void tr_mem_array_free(void *array, size_t size)
         munmap(array, size);
 }
 
-typedef struct unused {
-    struct unused *next;
-} unused;
+typedef struct free_block {
+    struct free_block *next;
+} free_block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unused *free_blocks[LINES_MAX + 1];
+static free_block *free_blocks[LINES_MAX + 1];
 static uint8_t *chunk;        /* unused rest of the newest chunk */
-static size_t left;           /* size of the unused rest in bytes */
+static size_t chunk_bytes;    /* size of the unused rest */
 
 /* Maps a chunk, aligned to its size; returns 0 if there is no memory. */
 static int chunk_new(void)
@@ -131,7 +132,7 @@ static int chunk_new(void)
     munmap(aligned + HUGE, (size_t)(area + HUGE - aligned));
     madvise(aligned, HUGE, MADV_HUGEPAGE); /* may fail: then normal pages */
     chunk = aligned;
-    left = HUGE;
+    chunk_bytes = HUGE;
     return 1;
 }
 
@@ -143,14 +144,14 @@ void *tr_mem_new(size_t size)
     if (lines > LINES_MAX)
         return allocate_lines(lines);
     pthread_mutex_lock(&lock);
-    unused *block = free_blocks[lines];
+    free_block *block = free_blocks[lines];
     if (block) {
         free_blocks[lines] = block->next;
         memset(block, 0, lines * LINE);
-    } else if (left >= lines * LINE || chunk_new()) {
-        block = (unused *)(void *)chunk;
+    } else if (chunk_bytes >= lines * LINE || chunk_new()) {
+        block = (free_block *)(void *)chunk;
         chunk += lines * LINE;
-        left -= lines * LINE;
+        chunk_bytes -= lines * LINE;
     }
     pthread_mutex_unlock(&lock);
     return block;
@@ -159,7 +160,7 @@ void *tr_mem_new(size_t size)
 void tr_mem_free(void *block, size_t size)
 {
     size_t lines = lines_of(size);
-    unused *freed = block;
+    free_block *freed = block;
     if (!freed)
         return;
     if (lines > LINES_MAX) {

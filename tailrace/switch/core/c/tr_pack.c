@@ -22,20 +22,20 @@ typedef struct block {
 } block;
 
 /* Whether a block is not all zeros. */
-static int written(const block *b)
+static int nonzero(const block *b)
 {
     return (b->word[0] | b->word[1] | b->word[2] | b->word[3]) != 0;
 }
 
 /* Computes the bitmap of blocks that are not all zeros; returns their count. */
-static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
+static uint32_t find_nonzero(const block *b, uint32_t n, uint64_t *bits)
 {
     uint32_t count = 0;
     for (uint32_t first = 0; first < n; first += 64) {
         uint32_t in_word = n - first < 64 ? n - first : 64;
         uint64_t word = 0;
         for (uint32_t i = 0; i < in_word; i++)
-            word |= (uint64_t)written(&b[first + i]) << i;
+            word |= (uint64_t)nonzero(&b[first + i]) << i;
         bits[first / 64] = word;
         count += (uint32_t)__builtin_popcountll(word);
     }
@@ -66,18 +66,19 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p)
     if (words > MOST_WORDS)
         return p;
     const block *from = (const block *)p->phv;
-    uint32_t count = blocks_written(from, n, bits);
-    uint32_t head = words * (uint32_t)sizeof *bits;
-    uint32_t size = (uint32_t)sizeof *p + head + count * BLOCK + payload;
+    uint32_t count = find_nonzero(from, n, bits);
+    uint32_t bitmap_bytes = words * (uint32_t)sizeof *bits;
+    uint32_t size =
+        (uint32_t)sizeof *p + bitmap_bytes + count * BLOCK + payload;
     uint32_t lines = (size + TR_LINE - 1) / TR_LINE;
     tr_pkt *q = lines > TR_PACKED_LINES ? NULL : packed_new(s, lines);
     if (!q)
         return p;
-    memcpy(q->phv, bits, head);
-    uint8_t *to = q->phv + head;
+    memcpy(q->phv, bits, bitmap_bytes);
+    uint8_t *to = q->phv + bitmap_bytes;
     for (uint32_t w = 0; w < words; w++)
-        for (uint64_t left = bits[w]; left; left &= left - 1, to += BLOCK)
-            memcpy(to, &from[w * 64 + (uint32_t)__builtin_ctzll(left)], BLOCK);
+        for (uint64_t rest = bits[w]; rest; rest &= rest - 1, to += BLOCK)
+            memcpy(to, &from[w * 64 + (uint32_t)__builtin_ctzll(rest)], BLOCK);
     memcpy(to, p->buf + p->off + p->parsed, payload);
     /* the bookkeeping is copied last: its fields have just been written singly,
      * and wider loads stall until these stores are complete */
@@ -107,10 +108,10 @@ tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q)
     const uint8_t *from = q->phv + words * sizeof(uint64_t);
     memset(to, 0, TR_PHV_SIZE(s));
     for (uint32_t w = 0; w < words; w++) {
-        uint64_t left;
-        memcpy(&left, q->phv + w * sizeof left, sizeof left);
-        for (; left; left &= left - 1, from += BLOCK)
-            memcpy(&to[w * 64 + (uint32_t)__builtin_ctzll(left)], from, BLOCK);
+        uint64_t rest;
+        memcpy(&rest, q->phv + w * sizeof rest, sizeof rest);
+        for (; rest; rest &= rest - 1, from += BLOCK)
+            memcpy(&to[w * 64 + (uint32_t)__builtin_ctzll(rest)], from, BLOCK);
     }
     memcpy(p->buf + p->off + p->parsed, from, p->len - p->parsed);
     tr_pkt_free(s, q);

@@ -14,10 +14,11 @@
 #define PFC_FRAME_BYTES 60u
 /* Minimum interval of repeated pause frames, even if pauses are shorter. */
 #define MIN_REFRESH_PS 1000000u
-/* A sender that still sends after this time has not received the pause. */
+/* A sender that still sends this long after a pause frame has not received the
+ * frame. */
 #define OBEYED_PS 10000000u
-/* A quantum is 512 bit times, so it depends on the rate. For a port without a
- * rate it is computed from this rate, which Linux reports for a veth. */
+/* Rate from which the duration of a pause quantum (512 bit times) is computed
+ * for a port without a rate. Linux reports this rate for a veth. */
 #define UNLIMITED_BPS 10000000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};

@@ -135,10 +135,10 @@ typedef struct tr_buffer_state_t {
 typedef struct tr_paused_queue {
     uint32_t port, priority;  /* port and priority of the queue */
     uint32_t from_port;       /* port on which the bytes were received */
-    uint32_t from_priority;   /* priority with which they were sent */
+    uint32_t from_priority;   /* priority with which the bytes were sent */
     uint64_t bytes;
     uint64_t xon_bytes;       /* the sender is resumed when all queues together
-                               * have at most this many bytes from it */
+                               * have at most this many bytes of the sender */
     uint32_t pausing;         /* 1: the sender is paused */
 } tr_paused_queue;
 
@@ -146,7 +146,7 @@ typedef struct tr_paused_queue {
 typedef struct tr_pfc_stats {
     uint64_t bytes, most_bytes;           /* received here and waiting: now,
                                            * and maximum so far */
-    uint64_t headroom_bytes, headroom_most_bytes;  /* those in the headroom */
+    uint64_t headroom_bytes, headroom_most_bytes;  /* of these, in headroom */
     uint64_t xoff_sent, xon_sent;         /* repeated pauses included */
     uint64_t received;                    /* PFC frames for this priority */
     uint64_t pausing_ps;                  /* time the sender was paused */
@@ -231,7 +231,7 @@ typedef struct tr_port_state_t {
 } tr_port_state_t;
 
 /* What a table entry refers to. Limbs are 64-bit words, the least significant
- * first; each action parameter has as many as its width needs. */
+ * first; each action parameter has as many limbs as its width needs. */
 typedef struct tr_target {
     uint32_t kind;            /* TR_TARGET_* */
     uint32_t id;              /* action index, member handle, group handle */
@@ -293,7 +293,7 @@ int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
 void tr_origin(tr_switch *s, uint32_t origin);
 /* Processes all events up to now_ps in the order of time; at equal times first
  * packets that re-enter ingress, then ports by number. Returns the time of the
- * next event, or TR_NEVER. A returned time <= now_ps means that it stopped
+ * next event, or TR_NEVER. A returned time <= now_ps means that tr_run stopped
  * early, because packets loop without time passing or many sent frames wait for
  * tr_pop. */
 uint64_t tr_run(tr_switch *s, uint64_t now_ps);

@@ -100,7 +100,7 @@ void tr_table_clear(tr_table *t)
 
 /* ---- tuples ---- */
 
-/* Moves a tuple whose top priority has increased to its place in the order. */
+/* Restores the order of the tuples after the top priority of tuple i rose. */
 static void tuple_resort(tr_table *t, uint32_t i)
 {
     tr_tuple u = t->tuples[i];
@@ -167,7 +167,7 @@ static tr_slot *slot_at(const tr_table *t, const tr_tuple *u, uint32_t i)
 }
 
 /* Copies to a slot what lookups need: id, handle, key, and the entry's address
- * (if slots have it: desc->entries) or its action data. */
+ * (if desc->entries) or action data. */
 static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
 {
     const tr_table_desc *d = t->desc;
@@ -181,8 +181,9 @@ static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
                d->data_limbs * sizeof *e->data);
 }
 
-/* Frees a slot. Linear probing ends at a free slot. So later slots of the same
- * run move up, unless they would move in front of their hash's position. */
+/* Frees a slot. Linear probing ends at a free slot. So the taken slots after it
+ * move up, unless they would move in front of the slot that their hash selects.
+ */
 static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *freed)
 {
     uint32_t bytes = t->desc->slot_bytes, last = u->n_slots - 1;
@@ -337,7 +338,7 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-/* Adds e to its tuple. best: the entry that e replaces in the slot of this key;
+/* Adds e to its tuple. best: the entry that e replaces in the slot of e's key;
  * NULL: none. */
 static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
@@ -359,7 +360,7 @@ static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
     return TR_OK;
 }
 
-/* Removes e from its tuple. best: the entry that gets its slot, or NULL. */
+/* Removes e from its tuple. best: the entry that gets e's slot, or NULL. */
 static void tuple_take_out(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));

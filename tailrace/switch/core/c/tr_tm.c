@@ -54,10 +54,11 @@ void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
     tr_drop(s, p, reason);
 }
 
-/* Drops p because the buffer has no space or the queue has a PFC storm. A
- * lossless packet passes egress first, as at a port that is down: programs
- * count its bytes in ingress and rely on egress to subtract them. A packet that
- * egress recirculates is not dropped; it then uses no space of the buffer. */
+/* Drops p because the buffer has no space, or because the queue has a PFC storm
+ * (has been paused for too long). A lossless packet passes egress first, as at
+ * a port that is down: programs count its bytes in ingress and rely on egress
+ * to subtract them. A packet that egress recirculates is not dropped; it then
+ * uses no space of the buffer. */
 static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
 {
     const tr_port *from = s->ports[p->pfc_port];
@@ -95,7 +96,8 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         return;
     }
     /* A port that is down drops packets only when it sends them, as in
-     * simple_switch: after egress, where programs subtract their bytes. */
+     * simple_switch: after egress, where programs subtract the bytes of
+     * packets that they count. */
     tr_queue *q = &t->queue[priority];
     uint64_t bytes = tr_pkt_bytes(p);
     if (q->max_packets && q->packets >= q->max_packets) {
@@ -211,7 +213,7 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
 
 /* Occupies the port for `bytes`; returns the time at which the last bit leaves.
  * While the port is busy, the remainder of the division is added to the next
- * one, so that rounding errors do not accumulate. */
+ * dividend, so that rounding errors do not accumulate. */
 static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ps)
 {
     uint64_t start = t->busy_until_ps;

@@ -55,7 +55,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps);
 /* Drops all packets in the port's queues. */
 void tr_port_flush(tr_switch *s, tr_port *port);
 
-/* Packs a packet that will wait in a queue into less memory (tr_pack.c). Its
+/* Packs a packet that will wait in a queue into less memory (tr_pack.c). The
  * header bytes are not kept, since the deparser writes them again. Frees p and
  * returns the packed packet, or returns p itself if it cannot be packed. */
 tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
@@ -73,9 +73,9 @@ TR_INLINE uint32_t tr_pfc_class(const tr_port *from, uint32_t priority)
 }
 
 /* Charges p to the buffer, to be queued with this priority. A recirculated
- * packet is charged already: a lossless packet keeps its space, others are
- * charged again. Returns TR_DROP_COUNT if p is admitted, else the reason for
- * its drop. */
+ * packet is charged already: a lossless packet keeps its space, a packet that
+ * is not lossless is charged again. Returns TR_DROP_COUNT if p is admitted,
+ * else the reason for its drop. */
 enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
 /* Frees the space of p in the buffer; this may resume its sender. */
 void tr_buffer_release(tr_switch *s, tr_pkt *p);
@@ -109,7 +109,8 @@ enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
 void tr_pfc_pause_until(tr_port *t, uint32_t priority, uint64_t until_ps,
                         uint64_t now_ps);
 
-/* The PFC watchdog (tr_watch.c). */
+/* The PFC watchdog (tr_watch.c): a queue that is paused for too long has a
+ * storm. */
 
 /* Updates the leaky bucket of a queue up to now, before its pause or its
  * settings change. */

@@ -1,8 +1,9 @@
 /* Trace hooks of a program compiled with TR_TRACING; otherwise empty macros.
  * SPDX-License-Identifier: Apache-2.0
  *
- * tr_core.h includes this at its end. A marked packet is one that a tracer
- * records. A dry run processes a packet without changing the switch's state.
+ * tr_core.h includes this at its end. A tracer (tr_tracer.h, which also defines
+ * PHV and locals) records what happens to marked packets. A dry run processes a
+ * packet without changing the switch's state.
  */
 #ifndef TR_TRACE_HOOKS_H
 #define TR_TRACE_HOOKS_H
@@ -42,6 +43,8 @@ int tr_undo_save_entry(tr_switch *s, const tr_pkt *p, tr_entry *e);
  * `natural`, the outcome without a dry run. */
 uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
                    uint32_t n, uint32_t natural);
+/* Like tr_profile_resolve, tr_meter_execute and tr_random, but these record the
+ * result, which in a dry run is a choice (tr_choose). */
 tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
                            const tr_entry *e, uint64_t hash,
                            const tr_entry **first);
@@ -51,8 +54,9 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
                          uint64_t hi);
 /* Total time in ps that PFC has paused a queue so far. */
 uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority);
-/* Whether a dry run may make another copy of p; if not, it makes no more. */
+/* Whether a dry run may make another copy. After a 0, it makes none. */
 int tr_trace_may_copy(tr_switch *s, const tr_pkt *p);
+/* Marks q and records that it is a copy of p. */
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                    uint32_t instance);
 /* Records that p is queued, resubmitted or recirculated. Returns 1 if a dry run
@@ -80,12 +84,12 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind);
     ((p)->mark && tr_trace_queue((s), (p), (port), (priority)))
 #define TR_TRACE_REENTRY(s, p, kind)                                           \
     ((p)->mark && tr_trace_reentry((s), (p), (kind)))
-#define TR_TRACE_FRAME(s, p, kind, a)                                         \
+#define TR_TRACE_FRAME(s, p, kind, port)                                      \
     do {                                                                      \
         if ((p)->mark)                                                        \
             tr_trace_bytes(                                                   \
                 (s), (p),                                                     \
-                (const uint64_t[]){(kind), (a), (p)->len, (p)->virt},         \
+                (const uint64_t[]){(kind), (port), (p)->len, (p)->virt},      \
                 4, (p)->buf + (p)->off, (p)->len);                            \
     } while (0)
 #else
@@ -95,7 +99,7 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind);
 #define TR_TRACE_COPY(s, p, q, port, instance) ((void)0)
 #define TR_TRACE_QUEUE(s, p, port, priority) 0
 #define TR_TRACE_REENTRY(s, p, kind) 0
-#define TR_TRACE_FRAME(s, p, kind, a) ((void)0)
+#define TR_TRACE_FRAME(s, p, kind, port) ((void)0)
 #endif
 
 #endif

@@ -67,6 +67,7 @@ int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 
 /* ---- records ---- */
 
+/* Fields of a record's head: kind, packet number, time, count of the others. */
 #define HEAD_SIZE 4u
 
 /* Kinds of records of a packet that is traced in brief. */
@@ -149,7 +150,8 @@ int tr_trace_text(tr_switch *s, int level, const char *text)
     return 1;
 }
 
-/* Whether a packet that arrives now on this port is traced in full. */
+/* Whether a packet that arrives now on this port is traced in full; without a
+ * list of selected arrivals, each packet is. */
 static int is_selected(const tr_tracer *g, uint64_t now_ps, uint32_t port)
 {
     for (uint32_t i = 0; i < g->n_selected; i++)

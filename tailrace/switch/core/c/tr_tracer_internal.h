@@ -34,7 +34,7 @@ struct tr_tracer {
     uint32_t phv_size, locals_size, last_capacity;
     /* for dry runs: */
     int dry_run;              /* 1: a dry run is in progress */
-    tr_pkt *head, *tail;      /* its waiting packets */
+    tr_pkt *head, *tail;      /* waiting packets of the dry run */
     uint32_t pkt_bytes;       /* memory of the waiting packets */
     int full;                 /* 1: the dry run makes no more copies */
     undo_entry *undo;         /* undo log of the switch's state */

@@ -84,7 +84,7 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
     }
 }
 
-/* Removes the clone request from p and returns its session; NULL: unknown. */
+/* Removes the clone request from p; returns the session; NULL: unknown. */
 static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
                                             uint32_t *fields)
 {
@@ -125,7 +125,7 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
 }
 
 /* Clones p, with its bytes at the start of ingress, to egress (I2E), and parses
- * the clone. */
+ * the clone. entry_len: packet_length at the start of ingress. */
 static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
 {
     uint32_t fields;

@@ -141,7 +141,8 @@ static void set_bit(uint64_t *bits, uint32_t i, int on)
 
 /* Adds `by` to b->matches of nibble h: 1 for an added entry, -1 for a removed
  * entry. */
-static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
+static void add_matches(block *b, uint32_t h, unsigned key, unsigned mask,
+                        int by)
 {
     for (unsigned x = 0; x < VALUES; x++)
         if ((x & mask) == key)
@@ -166,11 +167,12 @@ static void sort_nibbles(block *b, const tr_table_desc *d)
             if (sum == (uint64_t)VALUES * b->count)
                 continue;     /* no entry's mask covers this nibble */
             b->expected[h] = (uint32_t)(squares / sum);
-            uint32_t rank = b->n_order++;
-            for (; rank > 0 && b->expected[b->order[rank - 1]] > b->expected[h];
-                 rank--)
-                b->order[rank] = b->order[rank - 1];
-            b->order[rank] = h;
+            uint32_t place = b->n_order++;
+            for (; place > 0 &&
+                   b->expected[b->order[place - 1]] > b->expected[h];
+                 place--)
+                b->order[place] = b->order[place - 1];
+            b->order[place] = h;
         }
     }
 }
@@ -201,7 +203,7 @@ int tr_vectors_add(const tr_table *t, const tr_entry *e)
                 set_bit(rows[RANGE_HIGH * VALUES + x], bit, x == m);
             }
             if (!f->range)
-                count(b, h, k, m, 1);
+                add_matches(b, h, k, m, 1);
         }
     }
     set_bit(b->taken, bit, 1);
@@ -223,7 +225,7 @@ void tr_vectors_remove(const tr_table *t, const tr_entry *e)
         const tr_key_field *f = &d->fields[i];
         for (uint32_t h = 2u * f->offset;
              !f->range && h < 2u * (f->offset + f->nbytes); h++)
-            count(b, h, nibble(key, h), nibble(mask, h), -1);
+            add_matches(b, h, nibble(key, h), nibble(mask, h), -1);
     }
     set_bit(b->taken, handle % BLOCK, 0);
     if (--b->count == 0)

@@ -5,7 +5,8 @@
  * leaky bucket measures the paused time:
  *
  *   paused_ps  grows by the time for which the queue is paused, and shrinks by
- *              the time for which it is not, times share / (1 - share)
+ *              the time for which it is not paused, times
+ *              share / (1 - share)
  *
  * A storm begins when paused_ps reaches detect_ps. A pause without end is
  * detected after exactly this time. Pauses with breaks are detected if they
@@ -120,8 +121,8 @@ static uint64_t check(tr_switch *s, uint32_t port, uint32_t priority,
         t->watched &= (uint8_t)~(1u << priority);
     if (!st->blocked || !w->detect_ps)
         return TR_NEVER;
-    uint64_t left = w->detect_ps - st->paused_ps;
-    return left > TR_NEVER - now_ps ? TR_NEVER : now_ps + left;
+    uint64_t until_storm = w->detect_ps - st->paused_ps;
+    return until_storm > TR_NEVER - now_ps ? TR_NEVER : now_ps + until_storm;
 }
 
 uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)

@@ -32,7 +32,7 @@ static tri_box_frame take_oldest(tri_box *b)
     return f;
 }
 
-void tri_box_empty(tri_box *b)
+void tri_box_drop_all(tri_box *b)
 {
     pthread_mutex_lock(&b->lock);
     while (b->count > 0)
@@ -42,7 +42,7 @@ void tri_box_empty(tri_box *b)
 
 void tri_box_free(tri_box *b)
 {
-    tri_box_empty(b);
+    tri_box_drop_all(b);
     pthread_mutex_destroy(&b->lock);
     if (b->fd >= 0)
         close(b->fd);
@@ -58,7 +58,7 @@ void tri_box_signal(tri_box *b)
     (void)n;
 }
 
-void tri_box_clear(tri_box *b)
+void tri_box_unsignal(tri_box *b)
 {
     uint64_t count;
     ssize_t n;

@@ -1,5 +1,8 @@
-/* Ports without interfaces: a client sends and receives their frames.
+/* Ports without interfaces: hands their frames to and from a client (gRPC).
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames from the client have an origin (tr_origin): an id that all frames have
+ * that result from the frame.
  *
  * Such a port sends a frame at the time that the core computes. While the
  * client does not take the frames, the port is blocked and its queues build up,
@@ -36,7 +39,7 @@ int tri_add_client_ports(tri_loop *l, char *err)
 void tri_client_listen(tri_loop *l, int on)
 {
     atomic_store(&l->client_listens, on != 0);
-    tri_box_empty(&l->client_box);
+    tri_box_drop_all(&l->client_box);
 }
 
 int tri_client_fd(const tri_loop *l)
@@ -46,7 +49,7 @@ int tri_client_fd(const tri_loop *l)
 
 void tri_client_clear(tri_loop *l)
 {
-    tri_box_clear(&l->client_box);
+    tri_box_unsignal(&l->client_box);
 }
 
 int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,

@@ -87,7 +87,7 @@ typedef struct tri_rx_frame {
     bool lost, too_long;      /* incomplete and to be dropped, because bytes
                                * were lost or the frame is too long */
     bool skip;                /* to be ignored: the complete copy was lost */
-    bool super_frame;         /* to be cut into segments */
+    bool super_frame;         /* has several segments (GSO): to be cut */
 } tri_rx_frame;
 
 /* Receive ring shared with the kernel; memory NULL: no ring, frames are read by
@@ -123,7 +123,8 @@ typedef struct tri_port {
 /* Ring buffer ("box") of frames that Python will take. */
 typedef struct tri_box_frame {
     uint8_t *data;
-    uint32_t len, port, origin;
+    uint32_t len, port;
+    uint32_t origin;          /* as in tr_out */
 } tri_box_frame;
 
 typedef struct tri_box {
@@ -174,7 +175,7 @@ struct tri_loop {
     tri_counter cpu_drops;    /* packet-ins dropped as the box was full */
     tri_box client_box;       /* frames sent by ports without interfaces */
     atomic_bool client_listens; /* a client takes the frames of client_box */
-    atomic_uint client_frames;  /* frames in the rings of such ports */
+    atomic_uint client_frames;  /* frames in tri_port.fifo of these ports */
 };
 
 /* The data of an epoll event has its kind in the upper 32 bits, and the port
@@ -250,7 +251,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
 int tri_box_init(tri_box *b);
 void tri_box_free(tri_box *b);
 /* Drops all frames of the box. */
-void tri_box_empty(tri_box *b);
+void tri_box_drop_all(tri_box *b);
 /* Adds a copy of a frame; false: the box is full or there is no memory. */
 bool tri_box_put(tri_box *b, const tr_out *o);
 /* The number of frames in the box. */
@@ -260,7 +261,7 @@ int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
                      uint32_t *origin);
 /* Make the box's descriptor readable, or unreadable. */
 void tri_box_signal(tri_box *b);
-void tri_box_clear(tri_box *b);
+void tri_box_unsignal(tri_box *b);
 
 /* tri_loop.c */
 

@@ -85,7 +85,7 @@ void tri_link_query(tri_loop *l, tri_port *p)
 }
 
 /* Opens a new interface for the port whose deleted interface had the same name.
- * If that fails, it is called again at the next report about the interface. */
+ * If that fails, the next report about the interface calls this again. */
 static void attach(tri_loop *l, tri_port *p, int ifindex)
 {
     struct epoll_event e = {
@@ -119,9 +119,9 @@ static void update(tri_loop *l, int ifindex, const char *name, unsigned flags,
 static const char *name_in(const struct nlmsghdr *h)
 {
     const struct rtattr *a = IFLA_RTA(NLMSG_DATA(h));
-    unsigned left = IFLA_PAYLOAD(h);
+    unsigned bytes_left = IFLA_PAYLOAD(h);
 
-    for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+    for (; RTA_OK(a, bytes_left); a = RTA_NEXT(a, bytes_left))
         if (a->rta_type == IFLA_IFNAME && RTA_PAYLOAD(a) > 0
             && memchr(RTA_DATA(a), 0, RTA_PAYLOAD(a)))
             return RTA_DATA(a);
@@ -169,8 +169,8 @@ void tri_link_read(tri_loop *l)
         }
         if (n < 0)
             return;
-        for (size_t left = (size_t)n; NLMSG_OK(h, left);
-             h = NLMSG_NEXT(h, left))
+        for (size_t bytes_left = (size_t)n; NLMSG_OK(h, bytes_left);
+             h = NLMSG_NEXT(h, bytes_left))
             handle(l, h);
     }
 }

@@ -186,7 +186,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int watch(tri_loop *l, int fd, uint64_t data)
+static int add_to_epoll(tri_loop *l, int fd, uint64_t data)
 {
     struct epoll_event e = { .events = EPOLLIN, .data.u64 = data };
 
@@ -204,9 +204,9 @@ static int open_descriptors(tri_loop *l)
     if (l->epoll_fd < 0 || l->timer_fd < 0 || l->wake_fd < 0
         || l->link_fd < 0)
         return -1;
-    if (watch(l, l->timer_fd, TRI_EV(TRI_EV_TIMER, 0)) != 0
-        || watch(l, l->wake_fd, TRI_EV(TRI_EV_WAKE, 0)) != 0
-        || watch(l, l->link_fd, TRI_EV(TRI_EV_LINK, 0)) != 0)
+    if (add_to_epoll(l, l->timer_fd, TRI_EV(TRI_EV_TIMER, 0)) != 0
+        || add_to_epoll(l, l->wake_fd, TRI_EV(TRI_EV_WAKE, 0)) != 0
+        || add_to_epoll(l, l->link_fd, TRI_EV(TRI_EV_LINK, 0)) != 0)
         return -1;
     return 0;
 }
@@ -284,7 +284,7 @@ static int attach_ports(tri_loop *l)
         TRI_PUT(p, up, 1);
         if (p->for_client)
             continue;
-        if (watch(l, p->rx_fd, TRI_EV(TRI_EV_RX, p->number)) != 0)
+        if (add_to_epoll(l, p->rx_fd, TRI_EV(TRI_EV_RX, p->number)) != 0)
             return -1;
         tri_link_query(l, p);
     }
@@ -388,7 +388,7 @@ int tri_events_fd(const tri_loop *l)
 
 void tri_events_clear(tri_loop *l)
 {
-    tri_box_clear(&l->cpu);
+    tri_box_unsignal(&l->cpu);
 }
 
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)

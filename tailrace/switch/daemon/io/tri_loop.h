@@ -5,7 +5,7 @@
  * to a tr_switch, and sends the frames of the switch at the times that the
  * switch computes. The switch receives frames exactly as they are on the wire:
  * VLAN tags that the kernel has removed are inserted again, checksums left to
- * hardware are completed, offloaded super-frames are cut into segments.
+ * hardware are completed, super-frames (of several segments, GSO) are cut.
  * Interfaces without a link header work, too.
  *
  * Sending never drops a frame because a buffer is full: the port is blocked in
@@ -30,8 +30,8 @@
 
 #define TRI_ERROR_BYTES 256u
 #define TRI_NO_CPU_PORT 0xffffffffu
-/* Maximum number of frames, and of their bytes, that wait for tri_packet_in;
- * the same limits apply to tri_client_take. */
+/* Maximum numbers of frames and of bytes that wait for tri_packet_in; the same
+ * limits apply to tri_client_take. */
 #define TRI_BOX_FRAMES 4096u
 #define TRI_BOX_BYTES 33554432u
 

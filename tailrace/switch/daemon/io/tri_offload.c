@@ -86,42 +86,42 @@ int tri_checksum(uint8_t *frame, uint32_t len, uint32_t start, uint32_t offset)
 /* Offset of the IP header, or -1. */
 static int64_t find_ip(const uint8_t *f, uint32_t len, tri_link link)
 {
-    uint32_t at = MAC_PAIR_BYTES;
+    uint32_t offset = MAC_PAIR_BYTES;
 
     if (link == TRI_LINK_NONE)
         return 0;
     if (link != TRI_LINK_ETHERNET)
         return -1;
-    while (at + 2 <= len) {
-        uint16_t type = get16(f + at);
+    while (offset + 2 <= len) {
+        uint16_t type = get16(f + offset);
 
         if (type == 0x0800 || type == 0x86dd)
-            return at + 2;
+            return offset + 2;
         if (type != 0x8100 && type != 0x88a8 && type != 0x9100)
             return -1;
-        at += TAG_BYTES;
+        offset += TAG_BYTES;
     }
     return -1;
 }
 
 /* Sets c->l4 to the offset of the transport header after the IPv6 header at
- * c->l3; returns its protocol or -1. Does not skip fragment headers, since
- * fragments are never super-frames. */
+ * c->l3; returns the transport protocol or -1. Does not skip fragment headers,
+ * since fragments are never super-frames. */
 static int skip_ipv6(tri_cut *c)
 {
-    uint32_t at = c->l3 + 40;
+    uint32_t offset = c->l3 + 40;
     int next;
 
-    if (at > c->len)
+    if (offset > c->len)
         return -1;
     next = c->frame[c->l3 + 6];
     while (next == 0 || next == 43 || next == 60) {
-        if (at + 8 > c->len)
+        if (offset + 8 > c->len)
             return -1;
-        next = c->frame[at];
-        at += 8u + 8u * c->frame[at + 1];
+        next = c->frame[offset];
+        offset += 8u + 8u * c->frame[offset + 1];
     }
-    c->l4 = at;
+    c->l4 = offset;
     return next;
 }
 

@@ -19,7 +19,7 @@ typedef enum tri_link {
     TRI_LINK_OTHER            /* unknown: super-frames cannot be segmented */
 } tri_link;
 
-/* State of cutting a super-frame into segments. */
+/* State of cutting a super-frame (a frame of several segments, GSO). */
 typedef struct tri_cut {
     const uint8_t *frame;
     uint32_t len;             /* bytes of the super-frame */

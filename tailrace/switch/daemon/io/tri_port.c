@@ -82,9 +82,10 @@ static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
             (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
         tri_ring_open(ring, fd, slots);
     }
+    /* bind also succeeds while the interface is down; then the first read
+     * fails. */
     if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
-    /* bind also succeeds while the interface is down; the first read fails. */
 fail:
     {
         int error = errno;
@@ -97,8 +98,9 @@ fail:
     return -1;
 }
 
-/* Kind of link header of the interface, from its ARP hardware type. */
-static int find_link(int fd, const char *ifname, tri_link *link)
+/* Stores the kind of the interface's link header, by its ARP hardware type.
+ * Returns 0, or -1 with errno set. */
+static int read_link_type(int fd, const char *ifname, tri_link *link)
 {
     struct ifreq r;
 
@@ -164,7 +166,7 @@ tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
     p->rx_fd = open_bound(p->ifindex, ETH_P_ALL, &p->ring, l->ring_slots);
     if (p->rx_fd >= 0)
         p->tx_fd = open_bound(p->ifindex, 0, NULL, 0);
-    if (p->tx_fd < 0 || find_link(p->tx_fd, ifname, &p->link) != 0) {
+    if (p->tx_fd < 0 || read_link_type(p->tx_fd, ifname, &p->link) != 0) {
         tri_fail(err, what, ifname, errno);
         goto fail;
     }
@@ -188,7 +190,7 @@ int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
     int rx_fd = open_bound(ifindex, ETH_P_ALL, &ring, l->ring_slots);
     int tx_fd = rx_fd < 0 ? -1 : open_bound(ifindex, 0, NULL, 0);
 
-    if (tx_fd < 0 || find_link(tx_fd, p->name, &link) != 0
+    if (tx_fd < 0 || read_link_type(tx_fd, p->name, &link) != 0
         || link != p->link) {
         tri_ring_close(&ring);
         if (rx_fd >= 0)

@@ -2,9 +2,10 @@
  * that they need no system call and no copy (packet_mmap, TPACKET_V2).
  * SPDX-License-Identifier: Apache-2.0
  *
- * A slot has space for an ordinary Ethernet frame. A longer frame (super-frame
- * or jumbo frame) is truncated in its slot; the socket's queue has the complete
- * frame (PACKET_COPY_THRESH). Ring and queue have the same order.
+ * A slot has space for an ordinary Ethernet frame. A longer frame (jumbo frame,
+ * or super-frame of several segments, GSO) is truncated in its slot; the socket's
+ * queue has the complete frame (PACKET_COPY_THRESH). Frames have the same order
+ * in ring and queue.
  * TPACKET_V3 delivers whole blocks, and partly filled blocks only after a
  * millisecond, so it would delay the frames of a quiet port.
  */
@@ -22,6 +23,7 @@
 #define SLOT_BYTES 2048u
 #define BLOCK_BYTES (1u << 16)
 
+/* The i-th slot after that with the oldest frame. */
 static struct tpacket2_hdr *slot(const tri_ring *r, uint32_t i)
 {
     return (void *)(r->memory + (size_t)((r->at + i) % r->slots) * SLOT_BYTES);
@@ -86,6 +88,7 @@ uint32_t tri_ring_look(const tri_ring *r, tri_rx_frame *frames, uint32_t most)
             .len = h->tp_snaplen,
             .outgoing = from->sll_pkttype == PACKET_OUTGOING,
             .queued = (status & TP_STATUS_COPY) != 0,
+            /* unless receive_queued (tri_rx.c) gets the complete frame */
             .lost = h->tp_len > h->tp_snaplen,
         };
         memcpy(&f->vnet, f->data - sizeof f->vnet, sizeof f->vnet);

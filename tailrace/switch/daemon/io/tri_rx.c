@@ -1,5 +1,6 @@
-/* Receiving: reads a batch of frames from ring or socket, completes their
- * offloads and delivers them to the core.
+/* Receiving: reads a batch of frames from ring or socket, does the work that
+ * the kernel has left to offloads (checksums, VLAN tags, cutting super-frames
+ * (GSO) into segments), and delivers the frames to the core.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -219,6 +220,7 @@ static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
                                uint32_t queued)
 {
     int taken = receive(l, p, queued), next = 0;
+    /* EINVAL: recvmmsg has discarded a frame; EAGAIN: the queue is empty */
     bool first_lost = taken < 0 && (errno == EINVAL || errno == EAGAIN);
 
     for (uint32_t i = 0; i < n; i++) {
@@ -247,8 +249,9 @@ static uint32_t from_ring(tri_loop *l, tri_port *p)
 
     if (n == 0) {
         /* Clears the error that a socket has while its interface is down; the
-         * netlink socket reports the state. A frame in the socket's queue whose
-         * slot is not ready yet stays there. */
+         * netlink socket reports the state. recvmmsg would clear the
+         * error, too, but could take a frame from the queue before the frame's
+         * slot is ready. */
         int error;
         socklen_t size = sizeof error;
 

@@ -31,7 +31,8 @@ enum {
     RETRY_NS = 100 * 1000,    /* first wait after ENOBUFS */
     RETRIES = 6,              /* number of waits, each twice as long as the one
                                * before: 6.3 ms in total */
-    RETRY_MAX_SHIFT = 3       /* limits the wait while the kernel has frames */
+    RETRY_MAX_SHIFT = 3       /* while the kernel has frames, a wait is at most
+                               * RETRY_NS << 3 */
 };
 /* Time for which a refused length is remembered. */
 #define REFUSED_MEMORY_NS UINT64_C(1000000000)
@@ -193,7 +194,7 @@ static void handle_enobufs(tri_loop *l, tri_port *p)
     uint32_t shift = p->retries;
     int unsent = 0;
 
-    /* a port without an interface waits until the client takes frames */
+    /* a port without an interface always waits until the client takes frames */
     if (!p->for_client
         && (ioctl(p->tx_fd, SIOCOUTQ, &unsent) != 0 || unsent <= 0)) {
         uint32_t len = head_of(p)->len;
@@ -247,8 +248,9 @@ static void handle_error(tri_loop *l, tri_port *p, int error)
     pop(l, p, 1);
 }
 
-/* Sends n frames of a port without an interface to the client that takes them.
- * Returns the number of sent frames, or -1 with errno set, like sendmmsg. */
+/* Sends n frames of a port without an interface to the client, which receives
+ * the frames of such ports by gRPC. Returns the number of sent frames, or -1
+ * with errno set, like sendmmsg. */
 static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
     uint32_t sent = 0;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2)."""
+"""Converts Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2).
+
+A plan (schema.py) is an object of P4Info with its index in the program; for group_action see group_action.py.
+"""
 
 from __future__ import annotations
 

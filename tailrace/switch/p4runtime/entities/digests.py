@@ -3,8 +3,9 @@
 
 A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
 message is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
-lists. In a lenient context `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see
-`_Enabled.expiry`. Times are on the context's clock.
+lists. With `Context.lenient`, `ack_timeout_ns` is the period of sweeps, which remove old lists from the
+cache, as in simple_switch_grpc: see `_Enabled.expiry`. Times are on the context's clock. A plan (schema.py)
+is an object of P4Info with its index in the program.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ DEFAULT_HANDLE = -1
 MOST_BYTES = 512
 """Longest message that is interned, in octets."""
 MOST_INTERNED = 1 << 15
-"""Most interned entries of a pipeline; one more removes them all."""
+"""Most interned entries of a pipeline; a further entry empties the cache."""
 
 TargetSpec = ActionSpec | IndirectSpec
 
@@ -62,8 +62,8 @@ class StoredEntry:
     """A table entry; `handle` identifies it in the switch core.
 
     `interned`: the parsed entry as it was inserted; the target may have been modified since. `keys`: the
-    tuples by which other entries can refer to it. `needs`: its references to other entries
-    (pins/references.py).
+    tuples by which other entries can refer to this entry (@refers_to); `needs`: its references to other
+    entries (pins/references.py).
     """
 
     packed: PackedKey

@@ -98,7 +98,7 @@ class _Arrays(Generic[_P]):
         return self._context.switch
 
     def _write_cells(self, cells: range, write: Callable[[int, int], None]) -> Work:
-        """Writes cells in quanta, each atomic for packets; with `strict` all cells in one atomic step."""
+        """Writes cells in quanta, each atomic for packets; if `strict`, all cells in one atomic step."""
         if not self._context.strict:
             for first, count in parts(cells):
                 write(first, count)
@@ -232,7 +232,7 @@ class Meters(_Arrays[MeterPlan]):
         """Copies the rates of another pipeline's meters, and the counts of the cells that both have.
 
         Raises:
-            P4RtError: a meter cell with rates no longer exists, or has another type.
+            P4RtError: the new pipeline lacks a cell that has rates, or its meter has another type.
         """
         for old_plan in old._plans.values():
             plan = self._plans.get(old_plan.id)
@@ -329,7 +329,7 @@ class _ValueSetMembers(NamedTuple):
     masked: Sequence[tuple[bytes, bytes]] = ()
 
 
-_NONE = _ValueSetMembers()
+_NO_MEMBERS = _ValueSetMembers()
 
 
 class ValueSets:
@@ -364,24 +364,25 @@ class ValueSets:
             )
         new = _ValueSetMembers(members, masked)
         if undo is not None:
-            old = self._members.get(plan.id, _NONE)
+            old = self._members.get(plan.id, _NO_MEMBERS)
             undo.append(lambda: self._set(plan, old))
         self._set(plan, new)
 
     def _set(self, plan: ValueSetPlan, members: _ValueSetMembers) -> None:
-        more = memory.SET_MEMBER * (len(members.masked) - len(self._members.get(plan.id, _NONE).masked))
-        self._context.memory.reserve(more, f"value set '{plan.name}'")
+        before = self._members.get(plan.id, _NO_MEMBERS)
+        more_bytes = memory.SET_MEMBER * (len(members.masked) - len(before.masked))
+        self._context.memory.reserve(more_bytes, f"value set '{plan.name}'")
         try:
             self._context.switch.vset_set(plan.index, members.masked)
         except StateError:
-            self._context.memory.release(more)
+            self._context.memory.release(more_bytes)
             raise
         self._members[plan.id] = members
 
     def demand(self, message: p4r.ValueSetEntry) -> int:
         """The number of entities that a read request may return, plus their members."""
         if message.value_set_id:
-            return 1 + len(self._members.get(message.value_set_id, _NONE).given)
+            return 1 + len(self._members.get(message.value_set_id, _NO_MEMBERS).given)
         return sum(1 + len(members.given) for members in self._members.values()) + len(self._plans)
 
     def read(self, message: p4r.ValueSetEntry, out: Responses) -> Work:
@@ -389,6 +390,6 @@ class ValueSets:
         for plan in chosen(self._plans, message.value_set_id, "value set"):
             entry = out.add().value_set_entry
             entry.value_set_id = plan.id
-            for packed in self._members.get(plan.id, _NONE).given:
+            for packed in self._members.get(plan.id, _NO_MEMBERS).given:
                 plan.key.unpack(packed, entry.members.add().match)
             yield ENTITY * (1 + len(entry.members))

@@ -63,7 +63,8 @@ class MatchField(Width):
     """One field of a key, at byte `offset` of the packed key.
 
     `bits`: width of values in messages. `wire_bits`: width in the data plane, which may be larger if P4Info
-    translates the type; the `above` additional high bits are zero and part of every lpm prefix.
+    translates the type; the `above` additional high bits are zero and part of every lpm prefix. `full` and
+    `highest`: the packed values with all bits of the data plane, and with all bits of messages.
     """
 
     __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
@@ -92,7 +93,7 @@ class MatchField(Width):
 
 
 class NamedField(MatchField):
-    """A field whose values are strings in messages (sdn_string)."""
+    """A field whose values are strings in messages (sdn_string) and numbers in the data plane."""
 
     __slots__ = ("names",)
 
@@ -118,7 +119,7 @@ class NamedField(MatchField):
 
 
 class _UnknownError(Exception):
-    """A string without a number."""
+    """A string (sdn_string) that has no number in the data plane."""
 
 
 @dataclass(slots=True)
@@ -202,27 +203,27 @@ class KeyPlan:
         key, mask, _ = packed
         for field in self.fields:
             end = field.offset + field.nbytes
-            value, bits = key[field.offset : end], mask[field.offset : end]
+            value, field_mask = key[field.offset : end], mask[field.offset : end]
             kind = field.kind
             if kind is _EXACT:
                 match = out.add()
                 match.exact.value = field.sdn(value)
             elif kind is _RANGE:
-                if value == field.zero and bits == field.full:
+                if value == field.zero and field_mask == field.full:
                     continue
                 match = out.add()
                 match.range.low = shortest(value)
-                match.range.high = shortest(bits)
-            elif bits == field.zero:
+                match.range.high = shortest(field_mask)
+            elif field_mask == field.zero:
                 continue
             else:
                 match = out.add()
                 if kind is _LPM:
                     match.lpm.value = shortest(value)
-                    match.lpm.prefix_len = int.from_bytes(bits, "big").bit_count() - field.above
+                    match.lpm.prefix_len = int.from_bytes(field_mask, "big").bit_count() - field.above
                 elif kind is _TERNARY:
                     match.ternary.value = shortest(value)
-                    match.ternary.mask = shortest(bits)
+                    match.ternary.mask = shortest(field_mask)
                 else:
                     match.optional.value = field.sdn(value)
             match.field_id = field.id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups and one-shot action sets: the targets of entries of tables with an action profile."""
+"""Members, groups and one-shot action sets: targets of entries of indirect tables (with action profile)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 @dataclass(frozen=True, slots=True)
 class WatchPort:
-    """The watch port of a member: its number, and the value of `watch` or `watch_port` in the message."""
+    """The watch port of a member; `in_message`: the value of `watch` or `watch_port` in the message."""
 
     port: int | None = None
-    written: int | bytes | None = None
+    in_message: int | bytes | None = None
 
     def fill(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
         """Writes the watch port into a message."""
-        if isinstance(self.written, bytes):
-            message.watch_port = self.written
-        elif self.written is not None:
-            message.watch = self.written
+        if isinstance(self.in_message, bytes):
+            message.watch_port = self.in_message
+        elif self.in_message is not None:
+            message.watch = self.in_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,22 @@ class StoredMember:
     """A member.
 
     handles: its copies in the core
-    groups_by_copies: for each number of copies, how many groups contain so many copies of the member
+    group_counts: for each number of copies, how many groups contain so many copies of the member
     references: number of table entries that refer to it
     """
 
     action: ActionSpec
     handles: list[int]
-    groups_by_copies: Counter[int] = field(default_factory=Counter)
+    group_counts: Counter[int] = field(default_factory=Counter)
     references: int = 0
 
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group; `members` by id in ascending order, as in p4lang/PI; `order`: handles of those that are up."""
+    """A group; `members` by id in ascending order, as in p4lang/PI.
+
+    `order`: handles of the copies of members whose watch port is up, as the selector indexes them.
+    """
 
     handle: int
     max_size: int
@@ -110,7 +113,11 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """The weighted actions of one entry, and their group in the core; `size`: by size_semantics."""
+    """The weighted actions of one entry, and their group in the core.
+
+    `size`: number of actions or sum of weights, by size_semantics.
+    `handles`: the copies of each action in the core.
+    """
 
     def __init__(
         self,

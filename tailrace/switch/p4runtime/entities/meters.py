@@ -14,6 +14,7 @@ from tailrace.switch.p4runtime.entities.counts import fill_counter
 from tailrace.switch.p4runtime.entities.schema import MeterPlan
 
 NOTHING_COUNTED: ColourCounts = (0,) * 6
+"""Bytes and packets of green, of yellow and of red."""
 
 
 def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:

@@ -152,29 +152,31 @@ class _Header(TypePlan):
         return [decode(value, bits, what) for value, bits in fields]
 
 
-def plan_of(spec: p4t.P4DataTypeSpec, types: Translations, program: Sequence[int], what: str) -> TypePlan:
+def plan_of(
+    spec: p4t.P4DataTypeSpec, types: Translations, program_widths: Sequence[int], what: str
+) -> TypePlan:
     """The plan of a type in P4Info.
 
     Args:
         spec: the type.
         types: P4Info's types and their translations.
-        program: the widths of the scalars in the program; P4Info lacks those of translated types.
+        program_widths: the scalars' widths in the program; P4Info lacks those of translated types.
         what: the name of the type's owner in errors.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: P4Info contradicts itself, or the type is not supported.
     """
-    return _Planner(types, list(program), what).plan(spec, 0)
+    return _Planner(types, list(program_widths), what).plan(spec, 0)
 
 
 class _Planner:
     """Makes one plan, scalar by scalar."""
 
-    def __init__(self, types: Translations, program: list[int], what: str) -> None:
+    def __init__(self, types: Translations, program_widths: list[int], what: str) -> None:
         self._types = types
-        self._program = program
+        self._program_widths = program_widths
         self._what = what
-        self._scalars = 0
+        self._scalar_count = 0  # scalars that have plans
 
     def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
         """The plan of a type that is nested in `depth` others."""
@@ -192,9 +194,9 @@ class _Planner:
             new_type = info.new_types[spec.new_type.name]
             if new_type.WhichOneof("representation") == "original_type":
                 return self.plan(new_type.original_type, depth + 1)
-        scalar = self._scalar(spec, kind)
-        self._scalars += len(scalar.widths)
-        return scalar
+        leaf = self._leaf(spec, kind)
+        self._scalar_count += len(leaf.widths)
+        return leaf
 
     def _count(self, parts: int) -> None:
         """Counts types within types, before their plans are made."""
@@ -205,7 +207,8 @@ class _Planner:
                 f"the limit is {MOST_PARTS}"
             )
 
-    def _scalar(self, spec: p4t.P4DataTypeSpec, kind: str | None) -> TypePlan:
+    def _leaf(self, spec: p4t.P4DataTypeSpec, kind: str | None) -> TypePlan:
+        """The plan of a scalar or a header."""
         info, what = self._types.types, self._what
         if kind == "bitstring":
             return _bitstring(spec.bitstring, what)
@@ -219,8 +222,8 @@ class _Planner:
             return _SerializableEnum(
                 info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
             )
-        if kind == "new_type" and self._scalars < len(self._program):
-            bits = self._program[self._scalars]
+        if kind == "new_type" and self._scalar_count < len(self._program_widths):
+            bits = self._program_widths[self._scalar_count]
             sdn = self._types.sdn(spec.new_type.name, bits)
             if sdn is not None:
                 return _Translated(sdn, bits)

@@ -36,12 +36,12 @@ MAX_CLASS_OF_SERVICE = 7
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """A replica and its backups, (port, instance): the first with a port that is up gets the packet."""
+    """A replica, then its backups, as (port, instance): the first whose port is up gets the packet."""
 
     ports: tuple[tuple[int, int], ...]
 
     def effective(self, context: Context) -> Replica:
-        """The port and instance to which packets are replicated now."""
+        """Port and instance to which packets are replicated now; if no port is up, those of the replica."""
         for port, instance in self.ports:
             if context.ports.is_up(port):
                 return Replica(port, instance)
@@ -71,7 +71,8 @@ class ReplicationState:
         self._context = context
         self._groups: dict[int, _Stored] = {}
         self._sessions: dict[int, _Stored] = {}
-        self._in_groups = self._in_sessions = 0  # number of entities plus their replicas
+        # numbers of groups plus their replicas, and of sessions plus their replicas
+        self._in_groups = self._in_sessions = 0
 
     def write(self, kind: int, message: p4r.PacketReplicationEngineEntry, undo: Undo | None) -> None:
         """Applies one update.
@@ -161,26 +162,26 @@ class ReplicationState:
     def _store(self, stored: dict[int, _Stored], key: int, value: _Stored | None) -> None:
         groups = stored is self._groups
         before = stored.get(key)
-        more = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
-        self._context.memory.reserve(more, "multicast group" if groups else "clone session")
-        sizes = [0 if state is None else 1 + len(state.replicas) for state in (before, value)]
+        more_bytes = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
+        self._context.memory.reserve(more_bytes, "multicast group" if groups else "clone session")
+        size_before, size = (0 if state is None else 1 + len(state.replicas) for state in (before, value))
         if value is None:
             del stored[key]
             self._update_references(before, None)
-            self._count(groups, -sizes[0])
+            self._count(groups, -size_before)
             if groups:
                 self._context.switch.mcast_delete(key)
             else:
                 self._context.switch.clone_delete(key)
             return
         try:
-            self._program(key, value)
+            self._install(key, value)
         except StateError:
-            self._context.memory.release(more)
+            self._context.memory.release(more_bytes)
             raise
         stored[key] = value
         self._update_references(before, value)
-        self._count(groups, sizes[1] - sizes[0])
+        self._count(groups, size - size_before)
 
     def _update_references(self, before: _Stored | None, after: _Stored | None) -> None:
         references = self._context.references
@@ -196,7 +197,7 @@ class ReplicationState:
         else:
             self._in_sessions += more
 
-    def _program(self, key: int, value: _Stored) -> None:
+    def _install(self, key: int, value: _Stored) -> None:
         replicas: Sequence[Replica] = [plan.effective(self._context) for plan in value.replicas]
         if value.message.WhichOneof("type") == "multicast_group_entry":
             self._context.switch.mcast_set(key, replicas)
@@ -214,7 +215,7 @@ class ReplicationState:
         for stored in (self._groups, self._sessions):
             for key, value in stored.items():
                 if any(len(plan.ports) > 1 and port in dict(plan.ports) for plan in value.replicas):
-                    self._program(key, value)
+                    self._install(key, value)
 
     def in_force(self, request: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
         """A group or session with only the replicas and backups now in use; None: it does not exist."""
@@ -273,7 +274,7 @@ class ReplicationState:
 
 
 def _replica(context: Context, replica: p4r.Replica, what: str) -> ReplicaPlan:
-    """Checks a replica and makes its bytestrings canonical."""
+    """The plan of a replica; checks `replica` and makes its bytestrings canonical in place."""
     if replica.WhichOneof("port_kind") == "port":
         port, replica.port = context.port(replica.port, f"{what}: port")
     else:

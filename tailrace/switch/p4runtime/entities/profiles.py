@@ -6,6 +6,8 @@ For the same decisions as simple_switch_grpc, members are sorted by their handle
 handle is the smallest free number, and a member of weight w is w copies with a handle each. Copies are made
 when a group first needs them and removed when no group needs them (p4lang/PI, action_prof_mgr.cpp;
 behavioral-model, ras.h). Members whose watch port is down are left out.
+
+A plan (schema.py) is an object of P4Info with its index in the program.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class ProfileState:
         """Parses a TableAction of an indirect table.
 
         Args:
-            actions: the table's actions, for a group_action.
+            actions: the table's actions, for a one-shot's group_action (group_action.py).
             replaced: the entry's present target, if an entry is modified.
 
         Raises:
@@ -74,18 +76,18 @@ class ProfileState:
         """
         kind = action.WhichOneof("type")
         if kind == "action_profile_member_id":
-            self._check_style(one_shot=False)
+            self._check_not_mixed(one_shot=False)
             if action.action_profile_member_id not in self.members:
                 raise not_found(f"{self._what} has no member {action.action_profile_member_id}")
             return MemberSpec(action.action_profile_member_id)
         if not self.plan.with_selector or kind == "action":
             raise invalid(f"{table} has an action profile: its entries cannot have an '{kind}'")
         if kind == "action_profile_group_id":
-            self._check_style(one_shot=False)
+            self._check_not_mixed(one_shot=False)
             if action.action_profile_group_id not in self.groups:
                 raise not_found(f"{self._what} has no group {action.action_profile_group_id}")
             return GroupSpec(action.action_profile_group_id)
-        self._check_style(one_shot=True)
+        self._check_not_mixed(one_shot=True)
         action_set = action.action_profile_action_set
         message, group_action = read_group_action(action_set, table), None
         if message is not None:
@@ -94,7 +96,7 @@ class ProfileState:
         self._check_size(target.size - (replaced.size if isinstance(replaced, OneShotSpec) else 0))
         return target
 
-    def _check_style(self, *, one_shot: bool) -> None:
+    def _check_not_mixed(self, *, one_shot: bool) -> None:
         """Rejects a one-shot beside members or groups, and members and groups beside a one-shot."""
         if self.one_shots if not one_shot else (self.members or self.groups):
             raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
@@ -113,7 +115,7 @@ class ProfileState:
             if value not in values.values():
                 raise invalid(f"{self._what}: {what} is {value}; expected one of {', '.join(values.keys())}")
         actions = []
-        self._check_copies(len(message.action_profile_actions))
+        self._check_copies(len(message.action_profile_actions))  # each has at least one copy
         for item in message.action_profile_actions:
             spec = parse_action(item.action, self.plan.actions, self._what)
             actions.append((spec, self._weighted(item)))
@@ -151,20 +153,20 @@ class ProfileState:
         try:
             for spec, weighted in target.actions:
                 target.handles.append(self._new_copies(spec, weighted.copies))
-            drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
-            target.handle = self._new_group(drawn=drawn, first=target.group_action)
-            self._set_one_shot(target)
+            at_random = target.mode == p4r.ActionProfileActionSet.RANDOM
+            target.handle = self._new_group(at_random=at_random, group_action=target.group_action)
+            self._update_core_one_shot(target)
         except (P4RtError, StateError) as error:
-            self._drop_one_shot(target)
+            self._delete_one_shot(target)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
         self.one_shots[target.handle] = target
         self._size += target.size
 
-    def _drop_one_shot(self, target: OneShotSpec) -> None:
+    def _delete_one_shot(self, target: OneShotSpec) -> None:
         if target.handle >= 0:
             self._switch.group_delete(self.plan.index, target.handle)
         for handles in target.handles:
-            self._drop_copies(handles)
+            self._delete_copies(handles)
         self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
@@ -176,7 +178,7 @@ class ProfileState:
         elif isinstance(target, OneShotSpec):
             del self.one_shots[target.handle]
             self._size -= target.size
-            self._drop_one_shot(target)
+            self._delete_one_shot(target)
 
     # ---- members ----
 
@@ -191,7 +193,7 @@ class ProfileState:
             raise invalid(f"{self._what}: member_id 0 is not allowed")
         member = self.members.get(member_id)
         if kind == INSERT:
-            self._check_style(one_shot=False)
+            self._check_not_mixed(one_shot=False)
             if member is not None:
                 raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has member {member_id} already")
             action = self._member_action(message)
@@ -205,7 +207,7 @@ class ProfileState:
             raise not_found(f"{self._what} has no member {member_id}")
         before = member.action
         if kind == DELETE:
-            if member.references or member.groups_by_copies:
+            if member.references or member.group_counts:
                 raise P4RtError(Code.FAILED_PRECONDITION, f"{self._what}: member {member_id} is in use")
             self._remove_member(member_id)
             if undo is not None:
@@ -232,6 +234,7 @@ class ProfileState:
     def _update_references(self, before: References, after: References) -> None:
         """Replaces the references of a member (@refers_to) in the index, as its action changes."""
         if self._context.references is not None:
+            # (): no entry refers to a member
             self._context.references.remove((), before)
             self._context.references.add((), after)
 
@@ -248,7 +251,7 @@ class ProfileState:
 
     def _remove_member(self, member_id: int) -> None:
         member = self.members.pop(member_id)
-        self._drop_copies(member.handles)
+        self._delete_copies(member.handles)
         refers_to = self._references_of(member.action)
         self._update_references(refers_to, ())
         self._context.memory.release(memory.MEMBER + memory.reference_bytes(refers_to))
@@ -273,17 +276,17 @@ class ProfileState:
             self._context.memory.release(memory.COPY * count)
             raise from_state_error(error) from error
 
-    def _drop_copies(self, handles: Sequence[int]) -> None:
+    def _delete_copies(self, handles: Sequence[int]) -> None:
         for handle in handles:
             self._switch.member_delete(self.plan.index, handle)
         self._context.copy_changes += len(handles)
         self._context.memory.release(memory.COPY * len(handles))
 
-    def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
-        """Makes an empty group in the core. `drawn`: selects at random; `first`: its group_action."""
-        call = None if first is None else first.call
+    def _new_group(self, *, at_random: bool = False, group_action: ActionSpec | None = None) -> int:
+        """Makes an empty group in the core; returns its handle. `at_random`: selects members at random."""
+        call = None if group_action is None else group_action.call
         try:
-            return self._switch.group_add(self.plan.index, drawn=drawn, first=call)
+            return self._switch.group_add(self.plan.index, drawn=at_random, first=call)
         except StateError as error:
             raise from_state_error(error) from error
 
@@ -302,7 +305,7 @@ class ProfileState:
             raise invalid(f"{self._what}: group_id 0 is not allowed")
         group = self.groups.get(group_id)
         if kind == INSERT:
-            self._check_style(one_shot=False)
+            self._check_not_mixed(one_shot=False)
             if group is not None:
                 raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has group {group_id} already")
             self._check_max_size(message.max_size)
@@ -343,15 +346,15 @@ class ProfileState:
         return sum(member.copies for member in members.values())
 
     def _check_size(self, more: int) -> None:
-        """Checks that the sizes of all groups and one-shots, plus `more`, fit P4Info's selector size."""
+        """Checks that the sizes of groups and one-shots, plus `more`, are within P4Info's selector size."""
         size = self._size + more
-        if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
+        if self._context.limits_selector_size and 0 < self.plan.size < size and more > 0:
             raise exhausted(
                 f"{self._what}: all groups together have size {size}; P4Info's limit is {self.plan.size}"
             )
 
     def _group_members(
-        self, message: p4r.ActionProfileGroup, max_size: int, before: int
+        self, message: p4r.ActionProfileGroup, max_size: int, size_before: int
     ) -> dict[int, WeightedMember]:
         members: dict[int, WeightedMember] = {}
         self._check_copies(len(message.members))
@@ -367,7 +370,7 @@ class ProfileState:
         if most and size > most:
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what}: size {size} of the group exceeds {most}")
         self._check_copies(total)
-        self._check_size(size - before)
+        self._check_size(size - size_before)
         return members
 
     def _check_copies(self, total: int) -> None:
@@ -417,8 +420,8 @@ class ProfileState:
     def _remove_group(self, group_id: int) -> None:
         group = self.groups.pop(group_id)
         self._switch.group_delete(self.plan.index, group.handle)
-        self._drop_uses(group.members)
-        self._purge(group.members)
+        self._remove_uses(group.members)
+        self._delete_unused_copies(group.members)
         self._size -= self._size_of(group.members)
         self._context.memory.release(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
         self.groups_and_members -= 1 + len(group.members)
@@ -429,45 +432,45 @@ class ProfileState:
         Raises:
             P4RtError: RESOURCE_EXHAUSTED; nothing has changed.
         """
-        before, more = group.members, len(members) - len(group.members)
+        before, more_members = group.members, len(members) - len(group.members)
         used: dict[int, WeightedMember] = {}
-        self._context.memory.reserve(memory.GROUP_MEMBER * more, self._what)
+        self._context.memory.reserve(memory.GROUP_MEMBER * more_members, self._what)
         try:
             for member_id, weighted in members.items():
                 member = self.members[member_id]
                 missing = weighted.copies - len(member.handles)
                 if missing > 0:
                     member.handles += self._new_copies(member.action, missing)
-                member.groups_by_copies[weighted.copies] += 1
+                member.group_counts[weighted.copies] += 1
                 used[member_id] = weighted
             group.members = members
-            self._apply(group)
+            self._update_core_group(group)
         except (P4RtError, StateError) as error:
             group.members = before
-            self._drop_uses(used)
-            self._purge(members)
-            self._context.memory.release(memory.GROUP_MEMBER * more)
+            self._remove_uses(used)
+            self._delete_unused_copies(members)
+            self._context.memory.release(memory.GROUP_MEMBER * more_members)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
-        self.groups_and_members += more
+        self.groups_and_members += more_members
         self._size += self._size_of(members) - self._size_of(before)
-        self._drop_uses(before)
-        self._purge(sorted({*before, *members}))
+        self._remove_uses(before)
+        self._delete_unused_copies(sorted({*before, *members}))
 
-    def _drop_uses(self, members: dict[int, WeightedMember]) -> None:
-        """Counts one group less that uses these members."""
-        self._context.copy_changes += len(members)
+    def _remove_uses(self, members: dict[int, WeightedMember]) -> None:
+        """Subtracts a group that contained these members from the members' `group_counts`."""
+        self._context.copy_changes += len(members)  # packets may wait for this loop, too
         for member_id, weighted in members.items():
-            uses = self.members[member_id].groups_by_copies
-            uses[weighted.copies] -= 1
-            if not uses[weighted.copies]:
-                del uses[weighted.copies]
+            counts = self.members[member_id].group_counts
+            counts[weighted.copies] -= 1
+            if not counts[weighted.copies]:
+                del counts[weighted.copies]
 
-    def _purge(self, member_ids: Iterable[int]) -> None:
-        """Deletes those copies of the members that no group needs."""
+    def _delete_unused_copies(self, member_ids: Iterable[int]) -> None:
+        """Deletes those copies of the members that no group needs, except each member's first copy."""
         for member_id in member_ids:
             member = self.members[member_id]
-            needed = max(member.groups_by_copies, default=1)
-            self._drop_copies(member.handles[: needed - 1 : -1])
+            needed = max(member.group_counts, default=1)
+            self._delete_copies(member.handles[: needed - 1 : -1])
             del member.handles[needed:]
 
     # ---- watch ports ----
@@ -475,26 +478,28 @@ class ProfileState:
     def _is_up(self, watch: WatchPort) -> bool:
         return watch.port is None or self._context.ports.is_up(watch.port)
 
-    def _alive(self, group: StoredGroup) -> Iterator[int]:
+    def _live_copies(self, group: StoredGroup) -> Iterator[int]:
         """Handles of the copies of members that watch no port or a port that is up."""
         for member_id, weighted in group.members.items():
             if self._is_up(weighted.watch):
                 yield from self.members[member_id].handles[: weighted.copies]
 
-    def _apply(self, group: StoredGroup) -> None:
-        order = tuple(sorted(self._alive(group)))
+    def _update_core_group(self, group: StoredGroup) -> None:
+        """Sets the members of a group in the core."""
+        order = tuple(sorted(self._live_copies(group)))
         self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)
         group.order = order
 
-    def _set_one_shot(self, target: OneShotSpec) -> None:
-        alive = (
+    def _update_core_one_shot(self, target: OneShotSpec) -> None:
+        """Sets the members of a one-shot's group in the core."""
+        live = (
             handle
             for (_, weighted), handles in zip(target.actions, target.handles, strict=True)
             if self._is_up(weighted.watch)
             for handle in handles
         )
-        order = sorted(alive)
+        order = sorted(live)
         self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, target.handle, order)
 
@@ -502,10 +507,10 @@ class ProfileState:
         """Adds the members that watch a port to their groups, or removes them."""
         for group in self.groups.values():
             if any(weighted.watch.port == port for weighted in group.members.values()):
-                self._apply(group)
+                self._update_core_group(group)
         for target in self.one_shots.values():
             if any(weighted.watch.port == port for _, weighted in target.actions):
-                self._set_one_shot(target)
+                self._update_core_one_shot(target)
 
     # ---- reads ----
 

@@ -92,7 +92,7 @@ class TableReader:
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
 
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
-        """Writes key, target and metadata of an entry into an empty message, cached for interned entries."""
+        """Writes key, target and metadata of an entry into an empty message; interned entries cache them."""
         interned = entry.unchanged_interned()
         if interned is not None and interned.read_entity is not None:
             out.CopyFrom(interned.read_entity)
@@ -121,13 +121,15 @@ class TableReader:
     def _fill_counter(self, table: TableState, entry: StoredEntry, data: p4r.CounterData) -> None:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
-    def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
+    def _direct(
+        self, message: p4r.TableEntry, has_resource: Callable[[TableState], bool]
+    ) -> Iterator[_TableEntry]:
         """The entries of a direct resource request; None in place of an entry that does not match.
 
-        `has`: whether a table has the resource. A key in `message` must exist.
+        `has_resource`: whether a table has the resource. If `message` has a key, its entry must exist.
         """
         for table in list(self._chosen(message)):
-            if not has(table):
+            if not has_resource(table):
                 if message.table_id:
                     raise invalid(f"table '{table.plan.name}' has no such direct resource")
             elif message.is_default_action or message.match:
@@ -202,10 +204,10 @@ def demand_of_members(profiles: dict[int, ProfileState], message: p4r.ActionProf
 
 def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup) -> int:
     """The number of groups that a read request may return, plus their members."""
-    named = _known(profiles, message.action_profile_id)
+    requested = _known(profiles, message.action_profile_id)
     if not message.group_id:
-        return sum(profile.groups_and_members for profile in named)
-    groups = (profile.groups.get(message.group_id) for profile in named)
+        return sum(profile.groups_and_members for profile in requested)
+    groups = (profile.groups.get(message.group_id) for profile in requested)
     return sum(1 + len(group.members) for group in groups if group is not None)
 
 

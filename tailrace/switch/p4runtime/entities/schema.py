@@ -196,7 +196,7 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     Args:
         info: the client's P4Info.
         model: the program.
-        lenient: like simple_switch_grpc, accepts P4Info that seems to be another program's, ignores roles.
+        lenient: as simple_switch_grpc, accepts P4Info that seems to be another program's, and ignores roles.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: they differ; the message has the first difference.
@@ -211,31 +211,33 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         _check_tables(info, model)
     actions = {action.preamble.id: action for action in info.actions}
     used = [profile for profile in info.action_profiles if profile.table_ids]
-    for profile in _present(schema, used, model.profiles, "action profile"):
+    for profile in _present_noting_absent(schema, used, model.profiles, "action profile"):
         schema.profiles[profile.preamble.id] = _profile(profile, schema, actions)
     direct = {c.preamble.id: c.direct_table_id for c in info.direct_counters}
     meters = {m.preamble.id: m for m in info.direct_meters}
-    for table in _present(schema, info.tables, model.tables, "table"):
+    for table in _present_noting_absent(schema, info.tables, model.tables, "table"):
         schema.tables[table.preamble.id] = _table(table, schema, actions, direct, meters)
-    for counter in _present(schema, info.counters, model.counters, "counter"):
+    for counter in _present_noting_absent(schema, info.counters, model.counters, "counter"):
         name = counter.preamble.name
         cells = _find(model.counters, name, "counter")
         _check_same(f"counter '{name}'", "size", counter.size, cells.size)
         schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, cells.index, cells.size)
-    for meter in _present(schema, info.meters, model.meters, "meter"):
+    for meter in _present_noting_absent(schema, info.meters, model.meters, "meter"):
         name = meter.preamble.name
         array = _find(model.meters, name, "meter")
         _check_same(f"meter '{name}'", "size", meter.size, array.size)
         schema.meters[meter.preamble.id] = MeterPlan(
             meter.preamble.id, name, array.index, array.size, meter.spec.type
         )
-    for register in _present(schema, info.registers, model.registers, "register"):
+    for register in _present_noting_absent(schema, info.registers, model.registers, "register"):
         schema.registers[register.preamble.id] = _register(register, schema.types, model)
     # p4c gives a digest of a tuple different names in P4Info and BMv2 JSON, but the same order
     same_count = len(model.digests) == len(info.digests)
-    for digest in info.digests if same_count else _present(schema, info.digests, model.digests, "digest"):
+    for digest in (
+        info.digests if same_count else _present_noting_absent(schema, info.digests, model.digests, "digest")
+    ):
         schema.digests[digest.preamble.id] = _digest(digest, schema)
-    for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
+    for value_set in _present_noting_absent(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
     return _with_references(schema) if annotated else schema
 
@@ -268,7 +270,9 @@ def _check_tables(info: p4i.P4Info, model: Model) -> None:
         )
 
 
-def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:
+def _present_noting_absent(
+    schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str
+) -> Iterator[_E]:
     """The objects of one kind that are both in P4Info and the program; adds the others to `schema.absent`."""
     names = {item.name for item in items}
     for entity in declared:
@@ -314,7 +318,7 @@ def _mismatch(what: str, message: str) -> P4RtError:
 
 def _check_ids(info: p4i.P4Info) -> None:
     seen: dict[int, str] = {}
-    groups: tuple[Iterable[_P4InfoObject], ...] = (
+    kinds: tuple[Iterable[_P4InfoObject], ...] = (
         info.tables,
         info.actions,
         info.action_profiles,
@@ -327,8 +331,8 @@ def _check_ids(info: p4i.P4Info) -> None:
         info.registers,
         info.digests,
     )
-    for group in groups:
-        for entity in group:
+    for objects in kinds:
+        for entity in objects:
             preamble = entity.preamble
             if preamble.id == 0:
                 raise invalid(f"P4Info: '{preamble.name}' has no id")
@@ -342,7 +346,7 @@ def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: in
     sdn = types.sdn(type_name, bits)
     if sdn is not None:
         return sdn
-    # P4Info gives no width for the type `error`
+    # P4Info gives 0 for the type `error`, and may give more bits than the program for another named type
     if bitwidth and not (type_name and bitwidth > bits):
         _check_same(what, "width", bitwidth, bits)
     return Sdn(bits)
@@ -395,6 +399,7 @@ _KINDS = {
     p4i.MatchField.RANGE: MatchKind.RANGE,
     p4i.MatchField.OPTIONAL: MatchKind.OPTIONAL,
 }
+# p4c compiles optional fields to ternary ones
 _PROGRAM_KINDS = {
     MatchKind.EXACT: "exact",
     MatchKind.LPM: "lpm",

@@ -64,7 +64,7 @@ class TableState(EntryStore):
     ) -> None:
         self.profile = profile
         super().__init__(plan, context)
-        self._next_expired = 0
+        self._next_expired = 0  # handle at which the search for expired entries continues
         self._model = schema.model
         reference_plan = schema.references
         self._references = (
@@ -249,12 +249,12 @@ class TableState(EntryStore):
             parsed.packed,
             parsed.priority,
             parsed.target,
-            0,
+            0,  # the handle, which `_add` sets
             parsed.metadata,
             parsed.controller_metadata,
             parsed.timeout_ns,
             parsed.rates,
-            False,
+            False,  # not constant
             parsed if isinstance(parsed.target, ActionSpec) else None,
             keys,
             needs,
@@ -351,7 +351,7 @@ class TableState(EntryStore):
     # ---- helpers ----
 
     def _check_keyless(self) -> None:
-        """Rejects entries of a table without a key; simple_switch_grpc accepts one, which all packets hit."""
+        """Rejects an entry of a table without a key; simple_switch_grpc accepts it: all packets hit it."""
         if not self._context.lenient:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
@@ -411,7 +411,7 @@ class TableState(EntryStore):
         return parse_action(message.action.action, self.plan.actions, self._what)
 
     def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
-        """The tuples by which others refer to an entry, and the entry's references (pins/references.py).
+        """The tuples by which other entries refer to an entry, and its references (pins/references.py).
 
         Raises:
             P4RtError: INVALID_ARGUMENT: a reference has no target.
@@ -500,15 +500,15 @@ class TableState(EntryStore):
             self.set_colours(entry, colours, None)
 
     def _retarget(self, entry: StoredEntry, values: _Values) -> None:
-        """Like `_assign`, and counts the use of the new and the old target in an action profile."""
+        """Like `_assign`, but also counts the references to both targets in the action profile."""
         new, old = values[0], entry.target
-        used = self.profile is not None and new is not old and new is not None
-        if self.profile is not None and used:
+        uses_new = self.profile is not None and new is not old and new is not None
+        if self.profile is not None and uses_new:
             self.profile.use(cast(IndirectSpec, new))
         try:
             self._assign(entry, values)
         except (P4RtError, StateError):
-            if used:
+            if uses_new:
                 self._release(new)
             raise
         if new is not old:
@@ -516,12 +516,11 @@ class TableState(EntryStore):
 
     def _assign(self, entry: StoredEntry, values: _Values) -> None:
         """Sets the parts of an entry that MODIFY changes, also in the switch core."""
-        target, timeout_ns = values[0], values[3]
-        more = len(values[1]) - len(entry.metadata)
-        needs = values[4]
+        target, metadata, _, timeout_ns, needs = values
+        more_bytes = len(metadata) - len(entry.metadata)
         if needs is not entry.needs:
-            more += reference_bytes(needs) - reference_bytes(entry.needs)
-        self._context.memory.reserve(more, self._what)
+            more_bytes += reference_bytes(needs) - reference_bytes(entry.needs)
+        self._context.memory.reserve(more_bytes, self._what)
         try:
             if entry.handle == DEFAULT_HANDLE:
                 call = target.call if isinstance(target, ActionSpec) else None
@@ -529,9 +528,10 @@ class TableState(EntryStore):
             elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
                 self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
         except StateError:
-            self._context.memory.release(more)
+            self._context.memory.release(more_bytes)
             raise
         if needs is not entry.needs and self._references is not None:
+            # (): the tuples by which other entries refer to this entry do not change
             self._references.remove((), entry.needs)
             self._references.add((), needs)
         entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs = values

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of types with @p4runtime_translation (P4Runtime specification 8.4.6 and 18).
 
-A number (sdn_bitwidth) has the same value in messages and data plane, and must fit both widths. For strings
-(sdn_string) see pins/strings.py.
+A number (sdn_bitwidth) has the same value in messages and data plane, and must fit both widths. A string
+(sdn_string) has a number in the data plane (pins/strings.py). A sweep frees the numbers of strings that no
+entity uses.
 """
 
 from __future__ import annotations

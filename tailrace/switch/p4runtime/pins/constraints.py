@@ -213,7 +213,8 @@ class _ConstraintParser:
             begin = bisect_left(self._named, (part.first, ""))
             end = bisect_left(self._named, (part.last, ""))
             names = dict.fromkeys(name for _, name in self._named[begin:end])
-            yield Conjunct(self._shown(part), tuple(names), part.value, part.last - part.first + 1)
+            tokens = part.last - part.first + 1  # with the operator after the conjunct, or the end
+            yield Conjunct(self._shown(part), tuple(names), part.value, tokens)
 
     def _shown(self, node: _Expression) -> str:
         """An expression as in the source, without comments."""
@@ -378,16 +379,16 @@ class _ConstraintParser:
         compare = _COMPARISONS[sign.text]
         if left.type.kind in _STRINGS or right.type.kind in _STRINGS:
             return self._compare_string(left, sign, right)
-        common = _common(left.type, right.type)
-        if common is None:
+        common_type = _common_type(left.type, right.type)
+        if common_type is None:
             raise self._error(
                 sign.offset, f"'{sign.text}' between different types, {left.type} and {right.type}"
             )
-        if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
+        if sign.text not in ("==", "!=") and common_type.kind not in _ORDERED:
             raise self._error(
-                sign.offset, f"'{sign.text}' between values of type {common}, which have no order"
+                sign.offset, f"'{sign.text}' between values of type {common_type}, which have no order"
             )
-        left_value, right_value = _cast(left, common), _cast(right, common)
+        left_value, right_value = _cast(left, common_type), _cast(right, common_type)
         return _Expression(BOOL, lambda v: compare(left_value(v), right_value(v)), left.first, right.last)
 
     def _compare_string(self, left: _Expression, sign: _ConstraintToken, right: _Expression) -> _Expression:
@@ -397,6 +398,7 @@ class _ConstraintParser:
                 sign.offset, "a string (sdn_string) can only be compared by == or != with 0, the empty string"
             )
         value, kind, equal = string.value, string.type.kind, sign.text == "=="
+        # a match is a pair of string and mask; an omitted field has mask 0 and is not the empty string
         if kind == "string":
             return _Expression(BOOL, lambda v: (value(v) == b"") is equal, left.first, right.last)
         return _Expression(
@@ -408,7 +410,7 @@ def _part(match: Callable[[Values], Value], index: int) -> Callable[[Values], Va
     return lambda v: match(v)[index]
 
 
-def _common(left: Type, right: Type) -> Type | None:
+def _common_type(left: Type, right: Type) -> Type | None:
     """The type to compare in: int converts to any type with bits, bit<W> to a match of W bits."""
     if left == right:
         return left
@@ -430,8 +432,8 @@ def _cast(node: _Expression, target: Type) -> Callable[[Values], Value]:
         return lambda v: value(v) & full
     if kind == "range":
         return lambda v: (value(v) & full,) * 2
-    second = target.bits if kind == "lpm" else full
-    return lambda v: (value(v) & full, second)
+    length_or_mask = target.bits if kind == "lpm" else full
+    return lambda v: (value(v) & full, length_or_mask)
 
 
 def _conjuncts_of(node: _Expression) -> Iterator[_Expression]:

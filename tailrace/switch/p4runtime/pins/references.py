@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """@refers_to and @referenced_by: referential integrity between entries.
 
-P4Runtime's specification does not have them; the rules are those of sonic-pins (p4_pdpi/references.cc). All
-values of an entry's key and of one action that refer to the same table must be in one entry of that table,
-the target. A second value for the same field starts another reference. Omitted optional fields refer to
-nothing. The program's initial entries can be targets, and refer to nothing.
+P4Runtime's specification does not have these annotations; the rules are those of sonic-pins
+(p4_pdpi/references.cc). All values of an entry's key and of one action that refer to the same table must be
+in one entry of that table, the target. A second value for the same field starts another reference. Omitted
+optional fields refer to nothing. The program's initial entries can be targets, and refer to nothing.
 
 An index counts, for each tuple of values, the entries that contain it and the entries that refer to it. So
 neither inserts nor deletions scan a table.
@@ -53,7 +53,7 @@ References = tuple[Reference, ...]
 
 
 class _ReferencePart(NamedTuple):
-    """A field at `position` of a key (or a parameter of an action), and the field that it refers to."""
+    """A key's field, or an action's parameter, at `position`: refers to field `field` of table `target`."""
 
     position: int
     target: int
@@ -89,7 +89,11 @@ def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
 
 @dataclass(slots=True)
 class ReferencePlan:
-    """The annotations of one pipeline, by P4Info id of table and action."""
+    """The annotations of one pipeline, by P4Info id of table and action.
+
+    `keys`, `actions`, `replicas`: what keys, actions and multicast replicas refer to. `targets`: the tables
+    that are referred to. `fields`: the key fields of all tables.
+    """
 
     keys: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
     actions: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
@@ -138,8 +142,8 @@ class ReferencePlan:
             return ()
         pairs = []
         for replica in group.replicas:
-            with_bytes = replica.WhichOneof("port_kind") == "port"
-            port = shortest(replica.port) if with_bytes else encode(replica.egress_port)
+            is_bytestring = replica.WhichOneof("port_kind") == "port"
+            port = shortest(replica.port) if is_bytestring else encode(replica.egress_port)
             pairs.append((port, encode(replica.instance)))
             pairs += [(shortest(backup.port), encode(backup.instance)) for backup in replica.backup_replicas]
         references = (
@@ -220,6 +224,7 @@ class ReferenceIndex:
         self._count(needs, 1, -1)
 
     def _count(self, references: References, column: int, change: int) -> None:
+        """Adds `change` to the numbers of entries with the values (column 0) or of references (1)."""
         for reference in references:
             counts = self._counts.setdefault(reference, [0, 0])
             counts[column] += change
@@ -280,6 +285,7 @@ class _AnnotationReader:
                 plan.fields[table_plan.id] = table_plan.key.fields
                 self._read_key(table, table_plan)
         for action in schema.info.actions:
+            # empty if no table of the program has the action
             given = zip(action.params, params.get(action.preamble.id, ()), strict=False)
             what = f"action '{action.preamble.name}'"
             parts = [
@@ -400,8 +406,8 @@ class _AnnotationReader:
         parts, fields = self._plan.keys.get(table.id, ()), table.key.fields
         optional = sorted({p.position for p in parts if fields[p.position].kind is MatchKind.OPTIONAL})
         for count in range(len(optional) + 1):
-            for left_out in combinations(optional, count):
-                yield tuple(part for part in parts if part.position not in left_out)
+            for omitted in combinations(optional, count):
+                yield tuple(part for part in parts if part.position not in omitted)
 
     def _add_shapes(self, parts: Iterable[_ReferencePart]) -> None:
         for reference in _grouped((part, b"") for part in parts):

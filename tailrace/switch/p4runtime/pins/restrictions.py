@@ -150,7 +150,7 @@ class EntryRestriction:
     def _violated(self, conjunct: Conjunct, values: Sequence[Value]) -> P4RtError:
         shown = []
         for name in conjunct.names:
-            position = self.positions.get(name)
+            position = self.positions.get(name)  # None: `::priority`, the last value
             shown.append(
                 f"{name} is {values[-1]}"
                 if position is None

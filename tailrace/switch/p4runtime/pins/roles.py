@@ -79,7 +79,7 @@ def roles_of(info: p4i.P4Info) -> Roles | None:
     owners = {preamble.id: roles for preamble in preambles if (roles := _named(preamble))}
     if not owners:
         return None
-    default: frozenset[str] = frozenset()
+    default: frozenset[str] = frozenset()  # the default role, which has access to everything, is not listed
     for table in info.tables:
         owners.setdefault(table.preamble.id, default)
     for profile in info.action_profiles:

@@ -48,7 +48,7 @@ class SdnStrings:
         self.bits = bits
         self._numbers: dict[bytes, int] = {}
         self._names: dict[int, bytes] = {}
-        self._free = 1
+        self._free = 1  # no number from 1 to below this one is free
         self._marked: set[int] | None = None
 
     def mark(self) -> None:
@@ -56,7 +56,7 @@ class SdnStrings:
         self._marked = set()
 
     def sweep(self, *, cancel: bool = False) -> None:
-        """Finishes marking, and frees the numbers not used since `mark`; with `cancel` it frees none."""
+        """Finishes marking, and frees the numbers not used since `mark`, or none if `cancel` is set."""
         marked, self._marked = self._marked, None
         if marked is not None and not cancel:
             for name, number in tuple(self._numbers.items()):
@@ -115,7 +115,7 @@ class SdnStrings:
 
     @property
     def nearly_full(self) -> bool:
-        """Whether 7/8 of the numbers, or of the quota, are used."""
+        """Whether fewer strings can be added than 1/8 of the numbers, or of MAX_NAMES if that is less."""
         limit = min(1 << self.bits, MAX_NAMES)
         return 8 * min(limit - len(self._names), self._quota.remaining) < limit
 
