@@ -143,7 +143,7 @@ class Controller:
         self._timing = timing or Timing()
         self._monitor = LinkMonitor(topology, self._timing.missed)
         self._liveness = Liveness(self._timing.silent)
-        self._late: dict[str, float] = {}  # since when a switch does not respond in time
+        self._late_since_s: dict[str, float] = {}  # switches that do not respond in time
         self._relay = None
         if relay is not None:
             self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left, registers)
@@ -430,9 +430,9 @@ class Controller:
     def _report_late(self, late: Mapping[str, int], now_s: float) -> None:
         """Reports how long a switch did not respond in time, once it responds again."""
         for name in late:
-            self._late.setdefault(name, now_s - self._timing.interval_s * late[name])
-        for name in [name for name in self._late if name not in late]:
-            late_s = now_s - self._late.pop(name)
+            self._late_since_s.setdefault(name, now_s - self._timing.interval_s * late[name])
+        for name in [name for name in self._late_since_s if name not in late]:
+            late_s = now_s - self._late_since_s.pop(name)
             if late_s >= self._timing.late_s:
                 text = (
                     f"{name} did not answer in time for {late_s:.1f} s; its links were not judged meanwhile"

@@ -3,9 +3,10 @@
 
 In every round a probe leaves each end of each link, and should arrive at the other end before the next round.
 A direction is dead after `missed` rounds without a probe, and alive again when a probe arrives; a link is
-down while one of its directions is dead. Rounds count after both switches have had entries for the first
-time. If the connection to a switch is lost, no probe can be sent or received there, and its links count as
-down after the same number of rounds. A switch whose server does not answer has most likely ended; if it still
+down while one of its directions is dead. A switch is connected while its P4Runtime session is up and it has
+its table entries. Rounds count for a link from the first time that both its switches have been connected. If
+a switch is disconnected later, no probe can be sent or received there, and its links count as down after the
+same number of rounds. A switch whose server does not answer has most likely ended; if it still
 runs, packets take paths around it.
 
 A late probe is not a lost probe. After its probes, each switch gets a query over the same stream, which its
@@ -45,7 +46,8 @@ MOST_LATE = 20
 """The largest delay of a probe in rounds; later ones are ignored."""
 
 INDICES = 256
-"""Number of query indices, which identify the round of a response; every program has this many ports."""
+"""Number of query indices, which identify the round of a response; the index is a port number, and every
+program accepts at least 256."""
 
 _End = tuple[str, int]
 """One end of a link: switch and port."""
@@ -93,12 +95,14 @@ class LinkMonitor:
         self._seen: set[str] = set()  # switches that have been connected
         self._rounds = 0
         self._number = 0
-        self._late: deque[int] = deque([0], maxlen=DELAY_ROUNDS)  # greatest delay, by round
+        self._delays: deque[int] = deque(
+            [0], maxlen=DELAY_ROUNDS
+        )  # greatest delay of a probe in each of the last rounds
 
     @property
     def limit(self) -> int:
         """The number of rounds without a probe after which a direction is dead."""
-        return self._missed + max(self._late)
+        return self._missed + max(self._delays)
 
     def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
         """Completes a round and starts the next; returns the probes to send now.
@@ -111,7 +115,7 @@ class LinkMonitor:
         self._seen |= connected
         self._rounds += bool(connected)
         limit = self.limit
-        self._late.append(0)
+        self._delays.append(0)
         self._number = (self._number + 1) & 0xFFFF_FFFF
         probes = []
         for sender, direction in self._directions.items():
@@ -146,7 +150,7 @@ class LinkMonitor:
             rounds = (self._number - number) & 0xFFFF_FFFF
             # a probe sent before both switches were connected may have waited for one of them
             if rounds < min(direction.expected, MOST_LATE + 1):
-                self._late[-1] = max(self._late[-1], rounds)
+                self._delays[-1] = max(self._delays[-1], rounds)
         return None
 
     @property
@@ -157,8 +161,8 @@ class LinkMonitor:
 
     @property
     def discovered(self) -> bool:
-        """Whether each direction was judged. Also true after `missed` + 2 rounds: the others then wait for
-        switches that are not connected.
+        """Whether each direction was judged. Also true after `missed` + 2 rounds: directions that are not
+        judged by then wait for a switch that is not connected.
         """
         known = all(direction.known for direction in self._directions.values())
         return known or self._rounds > self._missed + 2

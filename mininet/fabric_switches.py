@@ -58,6 +58,6 @@ def compile_ahead(program: Path) -> None:
 
     try:
         V1ModelSwitch(load_program(program.read_bytes(), source=str(program)), SwitchConfig()).close()
-        io_library()
+        io_library()  # compiles the functions that send and receive on Linux interfaces
     except (BuildError, CompilerError, OSError) as error:
         raise FabricError(f"cannot compile {program.name}: {error}") from error

@@ -5,9 +5,10 @@
 
 Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
 standard error, RESULT.json and logs/ into the folder of the job. With --prompt, Mininet's prompt is shown
-instead of progress; each time its command `traffic` has written RESULT.json, the prompt sends a byte over the
-socket FD and waits for a byte. Exit codes: 0 done, 1 the run failed, 2 bad job or something is missing on
-this machine, 130 interrupted. No process or interface remains after the end (see fabric_sandbox.py).
+instead of progress. After each command `traffic`, the prompt sends a byte over the socket FD to the process
+that started this script (tailrace.emulation.mininet), which then reads RESULT.json, prints it and sends a
+byte back. Exit codes: 0 done, 1 the run failed, 2 bad job or something is missing on this machine,
+130 interrupted. No process or interface remains after the end (see fabric_sandbox.py).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Bot
 line for each table, parser state, primitive and so on, and the same bytes on every machine.
 `BUILD_DIR/SHA256SUMS` contains the digest of every source and of every output, so that a change of either is
 detected on machines without a compiler. A warning of p4c is an error. If a warning cannot be avoided in the
-source, the program declares it after the reason: `// p4c-warns: START OF THE WARNING`.
+source, the program has a comment line with the reason, then a line `// p4c-warns: START OF THE WARNING`.
 
 Exit codes: 0 done or up to date, 1 a program does not compile or the output is stale, 2 bad usage.
 """

@@ -5,7 +5,7 @@
 # switch is started once: it must answer over P4Runtime. Without such a switch, `make run` uses the native one.
 # Run as root; running it again brings everything up to date. The Vagrantfile runs it in the virtual machine.
 # Environment: P4LANG_PREFIX    your build of BMv2: a folder with bin/simple_switch_grpc, used instead of packages
-#              P4LANG_PACKAGES  .deb files, or folders that hold some, installed instead of a repository's packages
+#              P4LANG_PACKAGES  .deb files, or folders that contain some, installed instead of a repository's packages
 #              P4LANG_PROJECTS  projects on build.opensuse.org (default: home:p4lang:latest p4lang home:p4lang)
 #              P4LANG_URLS      package repositories instead of these projects, such as a mirror
 # Lists are separated by spaces.
@@ -125,7 +125,7 @@ check_named() {
     mapfile -t files < <(packages)
     [ ${#files[@]} -gt 0 ] || die "P4LANG_PACKAGES: no .deb file in $P4LANG_PACKAGES"
     for file in "${files[@]}"; do
-        [ -f "$file" ] || die "P4LANG_PACKAGES: $file is no file; expected .deb files or folders that hold some"
+        [ -f "$file" ] || die "P4LANG_PACKAGES: $file is no file; expected .deb files or folders that contain some"
     done
 }
 

@@ -1,4 +1,5 @@
-/* Load generator of the closed-loop benchmark: keeps W packets in flight.
+/* Load generator of the closed-loop benchmark: keeps a fixed number of
+ * packets in flight (load->window).
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sends stamped IPv4/UDP frames on one interface and receives them on another;
@@ -40,9 +41,9 @@ typedef struct loader {
     uint8_t *frames;          /* BATCH frames being sent */
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH];
-    uint32_t run;             /* in each frame; changes after a loss */
-    uint64_t sequence, in_flight;
-    bool counting;
+    uint32_t run;             /* id in each frame; a loss changes it */
+    uint64_t sequence, in_flight; /* frames sent so far; not yet received */
+    bool counting;            /* the warm-up is over */
     bench_result *result;
 } loader;
 

@@ -3,8 +3,8 @@
 
 Both simulators run alternately, with the same permutation on the same fat tree, with equal rate, delay and
 packet size, over lossless Ethernet with RoCE and go-back-N; htsim gets our pairs of hosts as its connection
-matrix.
-Figures are CPU times of the whole command. Set-up is the CPU time of the same command with one-packet flows.
+matrix. Figures are CPU times of the whole command. Set-up is the CPU time of the same command with one-packet
+flows.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ RATE_MBPS = 200_000
 TIMEOUT_S = 1800.0
 END_US = 5_000
 """Simulated time of htsim, which does not stop after the last flow: ten times the duration of the flows."""
-TICK_S = 1e-3
-"""Smallest divisor of a ratio: the time of the traffic (total less set-up) may be 0."""
+LEAST_CPU_S = 1e-3
+"""Smallest divisor of a ratio: the difference of two CPU times (total less set-up) may be 0."""
 OPTIONS = (
     *("-queue_type", "lossless_input", "-pfc_thresholds", "12", "15", "-q", "100"),
     *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),
@@ -171,12 +171,12 @@ def results(
 ) -> list[BenchResult]:
     """The rows of one scheme: whole run, set-up and traffic, each compared with htsim's if there is one."""
     ours, theirs = _parts(rounds, scheme), _parts(rounds, HTSIM) if HTSIM in rounds else None
-    noise = tuple(each.noise for each in rounds[scheme])
+    noise = tuple(each.noise for each in rounds[scheme])  # load by other processes
     rows = []
     for part, runs in ours.items():
         note = f"{statistics.median(each.value.wall_s for each in rounds[scheme]):.1f} s of wall time"
         if theirs is None:
-            rival = Rival(f"{HTSIM} is not on PATH")
+            rival = Rival(f"{HTSIM} is not on PATH")  # no figure; the name is the reason
         else:
             rival = Rival(HTSIM, statistics.median(theirs[part]))
         group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
@@ -187,7 +187,7 @@ def results(
             )
         )
         if theirs is not None and part != ", set-up":
-            times = tuple(b / max(a, TICK_S) for a, b in zip(runs, theirs[part], strict=True))
+            times = tuple(b / max(a, LEAST_CPU_S) for a, b in zip(runs, theirs[part], strict=True))
             goal = GOAL_TIMES if size == FULL_SIZE and not part else None
             middle = statistics.median(times)
             rows.append(

@@ -1,6 +1,6 @@
-/* The target "limit" of the closed-loop benchmark: each frame that one
- * interface receives is sent unchanged by another interface, through the same
- * kinds of sockets as in the switch.
+/* The target "limit" of the closed-loop benchmark, a bound for every switch:
+ * each frame that one interface receives is sent unchanged by another
+ * interface, through the same kinds of sockets as in the switch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1

@@ -68,6 +68,7 @@ class NativeSwitch(SwitchUnderTest):
         return [entity for response in responses for entity in response.entities]
 
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:
+        """Sends a batch of packets one after the other; returns the outputs of each."""
         return [self._send(packet) for packet in packets]
 
     def _send(self, packet: Packet) -> Outputs:

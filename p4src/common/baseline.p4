@@ -41,7 +41,7 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         bit<32> hash_value;
         bit<32> queue_bytes = 0;
         bool handled;
-        bool clones_pause;
+        bool clones_pause;  // output of pfc_ask, not used: this ingress makes no other clone
         pfc_enter.apply(meta, standard_metadata);
         count_in.apply(standard_metadata.ingress_port);
         pfc_receive.apply(hdr, meta, standard_metadata);

@@ -9,7 +9,7 @@
 // has passed. The first switch sets it to first_ttl, since a host could choose another channel by its TTL.
 //
 //   links passed     0 (from a host)     1     2     ...    last
-//   priority               0             1     2            last, to hosts only     7: control packets
+//   priority               0             1     2     ...    last: only to a host    (7: control packets)
 //
 // A packet that has passed more links is dropped with the reason TTL_EXPIRED. Programs with KNOWS_CHANNELS apply this
 // block at the end of ingress, before the queue accounts, since all earlier blocks expect data at PRIORITY_DATA.

@@ -6,9 +6,9 @@
 #include "common/queues.p4"
 
 // Mixes the port of each hop between switches into six bits that the invariant CRC of RoCEv2 does not cover, so that
-// a receiver can see when a flow changes its path. 13 is odd, so no information of earlier hops is lost, and two
-// consecutive choices, among up to 4 and 13 adjoining ports, give different tags. A change between two
-// paths with the same tag is not seen; a change that did not happen is never seen.
+// a receiver can see when a flow changes its path. 13 is odd, so no information of earlier hops is lost. All paths over
+// two switches have different tags if the first chooses among up to 4 adjoining ports, the second among up to 13. A
+// change between two paths with the same tag is not seen; without a change of path, no change is seen.
 control PathTag(in port_t port, inout bth_t bth) {
     apply {
         bth.path_tag = bth.path_tag * 13 + (bit<6>)(bit<9>)port;

@@ -5,8 +5,8 @@
 #define COMMON_HEADERS_P4
 #include "common/types.p4"
 
-// Stamps that a packet can carry: in Flowcut's full-switch variant, each switch before the egress switch adds one. Data
-// centre networks have a diameter below ten (Flowcut §II-B); up/down and Dragonfly paths here need five at most.
+// Maximum number of stamps (stamp_t) in a packet: in Flowcut's full-switch variant, each switch before the egress
+// switch adds a stamp. Data centre networks have a diameter below ten (Flowcut §II-B); paths here need five at most.
 #define STAMPS 7
 
 const bit<16> ETHERTYPE_IPV4     = 0x0800;
@@ -80,7 +80,7 @@ header stamp_t {
     bit<32> ticks;      // arrival at the switch that added the stamp, by that switch's clock
     bit<1>  moved;      // the flow has left a withdrawn path here; its earlier packets may still be on that path
     bit<1>  untracked;  // the flow has no entry in this switch's table
-    bit<1>  drained;    // a new flowcut; the last one that left by the same port was drained for congestion
+    bit<1>  drained;    // a new flowcut; the flow's last flowcut by the same port was drained for congestion
     bit<4>  reserved;
     bit<9>  in_port;    // the packet's ingress port, to which its ACK is sent
 }
@@ -89,7 +89,7 @@ header stamp_t {
 //  +----------------+----------------+---------+---------+----------+
 //  |  src (32)      |   dst (32)     |sport(16)|dport(16)|protocol 8|
 //  +----------------+--+------+------+---------+---------+----------+
-//  | bytes (24)        | hops |stamps|0|hb|c 8 |  then `stamps` stamps
+//  | bytes (24)        | hops |stamps|0 hb c 8 |  hb, c: hops_back, congested; then `stamps` stamps
 //  +-------------------+------+------+---------+
 header flowcut_ack_t {
     ipv4_addr_t  src;       // the 5-tuple is that of the data packet
@@ -301,8 +301,8 @@ enum bit<8> FlowState_t {
 }
 header bucket_t {
     ticks_t now_ticks;
-    bit<32> untracked_bytes;
-    ticks_t untracked_last_ticks;
+    bit<32> untracked_bytes;       // in flight, of flows for which the bucket had no free entry
+    ticks_t untracked_last_ticks;  // when the last of them was sent
 }
 header flow_entry_t {
     ipv4_addr_t      src;

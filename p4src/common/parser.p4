@@ -8,7 +8,7 @@
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
 //                    -> pfc
-// The parser makes no decisions about the packet. It sets the flow key, as no later block distinguishes these cases.
+// The parser drops nothing. It sets the flow key (5-tuple), so later blocks need not distinguish UDP, TCP and ACKs.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
 #include "common/headers.p4"

@@ -92,7 +92,7 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
 // The egress queue's limit for data. Packets trimmed here may fill the queue up to twice the limit; above that, data is
 // dropped. The traffic manager needs space for twice the limit, as the queue accounts do not see its drops. (In htsim,
-// the paper's simulator, the queue of headers alone has that size.) Other control packets are not limited.
+// the paper's simulator, the queue of headers alone may have twice the limit.) Other control packets are not limited.
 // DEVIATION: the accounts are for ports, not for queues, so waiting control packets take space from data.
 // `wire_bytes`: see Finish (common/transmit.p4). `queue_bytes`: bytes that wait for the port, without this packet.
 control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,

@@ -49,7 +49,7 @@ const bit<3> PRIORITY_CONTROL = QUEUES - 1;
 //
 //      0   1   2   3   4   5       D: demoted: a control packet in the queue of data (common/control_limits.p4)
 //    +---+---+---+---+---+---+     T: trimmed (common/trim.p4)
-//    | 0 | D | T | S | 1 | 1 |     S: steered: its entropy value selects the path in every mode (spritz)
+//    | 0 | D | T | S | 1 | 1 |     S: steered: its entropy value selects the path (spritz/steer.p4)
 //    +---+---+---+---+---+---+
 enum bit<6> Dscp_t {
     DEFAULT         = 0,

@@ -69,7 +69,7 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
 // Detects that a flow's packets arrive from another switch or detour than before while bytes are counted as in flight.
 // Then the source's switch has moved the flow, either with nothing in flight or from a withdrawn path. In the first
 // case, the counted bytes were lost, or their ACKs passed other switches. In both cases they must no longer be counted
-// (flowcut/moved.p4). If the flow is untracked here, its stored port no longer applies.
+// (flowcut/moved.p4). The fingerprint contains the origin, so that an untracked flow's stored port no longer applies.
 control SamePath(in metadata_t meta, inout lookup_t lookup) {
     apply {
         group_t stored_origin;

@@ -33,9 +33,9 @@ struct decision_t {
 }
 
 // A flow with packets in flight keeps its port. If the controller has withdrawn that next hop, the flow moves at once,
-// and the last switch restores the order by the times at which packets were sent (moved.p4). So a packet in the same
-// tick as the flow's last one (`last_ticks`) is dropped. If the age is too long for stamps to show the order, all
-// packets are dropped until the flow has exceeded its age; then no packet can be left on the old path.
+// and the last switch keeps the order by the stamps: when packets were sent (moved.p4). So a packet in the same tick as
+// the flow's last packet (`last_ticks`) is dropped. If age_ticks (the age) is too long for stamps to show the order,
+// all packets are dropped until the flow has sent nothing for the age; then no packet can be left on the old path.
 control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, in ticks_t now_ticks,
                in ticks_t age_ticks, inout decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata, out bool moves) {

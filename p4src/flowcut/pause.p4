@@ -8,8 +8,8 @@
 //
 // A source disobeys if more than obey_bytes of the flow have arrived since the XOFF. obey_bytes exceeds the source's
 // credit plus the bytes in the link and the NIC at the XOFF, so a source that obeys never exceeds obey_bytes.
-// Every further ACK of such a flow sends a PFC frame again. So pauses are not counted: without further ACKs, a pause
-// ends when its quanta are over. PFC frames leave by the port by which the flow's data came in, to a host.
+// Every further ACK of such a flow sends a PFC frame again. So the switch need not count a host's draining flows:
+// without further ACKs, a pause ends with its quanta. PFC frames leave by the port by which the flow's data came in.
 #ifndef FLOWCUT_PAUSE_P4
 #define FLOWCUT_PAUSE_P4
 #include "flowcut/table.p4"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalised round-trip time (Flowcut §II-B): the measured RTT divided by the RTT of the same packet on an idle path
-// with the same number of hops, r / (r_min(h) + p*h*t).
+// with the same number h of hops: r / (r_min(h) + p*h*t). r_min: without transmission time; p: bytes; t: time per byte.
 #ifndef FLOWCUT_RTT_P4
 #define FLOWCUT_RTT_P4
 #include "flowcut/table.p4"

@@ -39,7 +39,7 @@ typedef bit<105> entry_key_t;
 @name("flow_rtt_growth") register<bit<16>>(ENTRIES) flow_rtt_growth;            // two's complement, 8.8
 @name("flow_samples") register<bit<8>>(ENTRIES) flow_samples;                   // ACKs so far, saturates
 @name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // 1: its stamps have `moved` set
-@name("flow_since_ticks") register<ticks_t>(ENTRIES) flow_since_ticks;          // packets sent before are not counted
+@name("flow_since_ticks") register<ticks_t>(ENTRIES) flow_since_ticks;          // packets sent before it are not counted
 
 // By bucket.
 @name("untracked_bytes") register<bit<32>>(BUCKETS) untracked_bytes;

@@ -7,13 +7,13 @@
 
 control LosslessEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PfcGate() pfc_gate;
-    PfcReview() pfc_review;
+    PfcReview() pfc_review;  // ends or renews the pause of the sender at the ingress port (pfc/ask.p4)
     CommonEgress() common_egress;
 
     apply {
-        bool not_sent;
-        bool clones_pause;
-        bool charged = meta.charge.bytes != 0;
+        bool not_sent;      // the packet does not leave now: it waits, becomes a pause frame, or was dropped
+        bool clones_pause;  // output of pfc_review, not used: this egress makes no other clone
+        bool charged = meta.charge.bytes != 0;  // the queue accounts contain its bytes; common_egress subtracts them
         pfc_gate.apply(hdr, meta, standard_metadata, not_sent);
         if (!not_sent) {
             common_egress.apply(hdr, meta, standard_metadata);

@@ -92,7 +92,7 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
         pfc_closed_until_ticks.read(closed_until_ticks, (bit<32>)port);
         pfc_turn.read(turn, (bit<32>)port);
         is_stuck.apply(port, closed_until_ticks, now_ticks, patience_ticks, stuck);
-        bool late = turn - number < (bit<32>)(1 << 31) && turn != number;
+        bool late = turn - number < (bit<32>)(1 << 31) && turn != number;  // its number was skipped before
         has_turn = now_ticks >= closed_until_ticks && (number == turn || late || stuck);
         if (has_turn && !late) {
             pfc_turn.write((bit<32>)port, number + 1);

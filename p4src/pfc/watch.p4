@@ -41,8 +41,8 @@ struct pfc_restored_t {
 control UpdateHeldTime(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
                    out ticks_t held_ticks) {
     apply {
-        ticks_t at_ticks;
-        ticks_t from_ticks;
+        ticks_t at_ticks;              // the last update
+        ticks_t from_ticks;            // begin and end of the time in which data was held since then
         ticks_t to_ticks = now_ticks;
         bit<32> issued;
         bit<32> turn;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the words of terms.toml, which terms of the field replace, in the product, and class names that are
-defined in two modules or more.
+"""Counts private words in the product, which terms of the field should replace (terms.toml lists both), and
+class names that are defined in two modules or more. The product is all source files outside the tests.
 
 .venv/bin/python -m scripts.measure.terms [WORD]     with WORD: prints the places of this word
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from scripts.measure.rooms import product, text_of
+from scripts.measure.rooms import product, text_of  # the paths of the product, and a file's text
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -209,5 +209,5 @@ def icrc_mask() -> tuple[int, ...]:
     def changed(i: int) -> bytes:
         return zeros[:i] + b"\xff" + zeros[i + 1 :]
 
-    same = icrc_of_headers(zeros)
-    return tuple(i for i in range(len(zeros)) if icrc_of_headers(changed(i)) == same)
+    crc_of_zeros = icrc_of_headers(zeros)
+    return tuple(i for i in range(len(zeros)) if icrc_of_headers(changed(i)) == crc_of_zeros)

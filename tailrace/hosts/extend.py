@@ -63,7 +63,7 @@ def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
 
 
 def _check_methods(what: str, made: type) -> None:
-    """Refuses methods that compiled NICs could not call."""
+    """Refuses methods with a wrong number of arguments, which compiled NICs could not call."""
     for part in made.__mro__:
         for name, count in _ABSTRACT.get(part, {}).items():
             try:
@@ -83,6 +83,7 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
     """
     if not (isinstance(made, type) and issubclass(made, base)):
         raise SpecError(f"{what}: expected a subclass of {base.__name__}")
+    # abstract methods that no class between `made` and the base class overrides
     lacking = [
         name
         for part in made.__mro__
@@ -98,7 +99,7 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
     _check_methods(what, made)
     for part in made.__mro__[: made.__mro__.index(base)]:
         for name in _RETURNS.keys() & vars(part).keys():
-            if plugins.place_of(part):
+            if plugins.place_of(part):  # defined by a plug-in
                 setattr(part, name, _typed(vars(part)[name], _RETURNS[name]))
     return made
 

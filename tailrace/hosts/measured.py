@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of NICs: gaps between a flow's packets (HF2T Table 1), and the thresholds that HF2T learnt.
+"""Measurements of NICs: gaps between a flow's packets (HF2T Table 1), and the thresholds above which NICs
+learnt to stretch gaps (HF2T §4).
 
 This module is not compiled, since its objects are sent between processes.
 """

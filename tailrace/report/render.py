@@ -59,7 +59,9 @@ def inline(value: object) -> Markup:
 
 
 def _prose(text: str) -> Markup:
-    """Sentences of a paper's file, escaped except for line breaks and names in backticks."""
+    """Sentences of the TOML file of a paper's figure (papers/files), escaped except for line breaks and names
+    in backticks.
+    """
     # parts with odd numbers are names in backticks
     lines = [
         "".join(

@@ -27,8 +27,8 @@ class FlowRow:
     packets: data packets sent, including retransmissions
     received: data packets that arrived, including duplicates
     first_received: first transmissions that arrived
-    out_of_order: first transmissions that arrived when another PSN was expected, except after gaps that
-        losses left
+    out_of_order: first transmissions that arrived when another PSN was expected; PSNs of lost packets are
+        not expected (hosts.nic.order)
     ood_max: largest distance between an arriving PSN and the expected PSN
     out_of_order_raw: arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2)
     path_changes: changes of path between consecutive packets, in the order of sending
@@ -37,8 +37,8 @@ class FlowRow:
     timeouts: retransmission timeouts
     ce_marked, trimmed: data packets that arrived with an ECN mark, and without their payload
     nacks: NACKs that report trimmed packets to the sender
-    explored, reused, blocked: packets on a random path, packets on a path known to be good, and paths blocked
-        after a timeout (Spritz §IV)
+    explored, reused, blocked: packets on a path drawn at random, packets on a path known to be good or on the
+        flow's current path, and paths blocked after a timeout (Spritz §IV)
     cnps_sent, cnps_received: DCQCN's CNPs that the receiver sent, and that reached the sender
     stretched, stretched_ns: gaps between packets that the NIC stretched, and by how much in total (HF2T §4)
     natural: gaps that exceeded the flowlet threshold without being stretched
@@ -140,6 +140,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
         FileError: the file cannot be read, has other columns, or contains a flow of 0 bytes.
     """
     table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
+    # columns of later versions may be absent; a column that is present has a value for each flow
     refuse_missing(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
     values = values_of(table)
     if min(values["bytes"], default=1) < 1:

@@ -142,6 +142,7 @@ def throughput(series: Series, topology: Topology) -> list[float]:
     """The total rate at which switches send to hosts, in bit/s, in each interval."""
     to_hosts = [port for port in series.ports if topology.ports_of(port.switch)[port.number].kind == HOST]
     return [
+        # bytes * NS_BITS / ns is a rate in bit/s
         sum(port.sent[k] for port in to_hosts) * NS_BITS / interval_ns
         for k, interval_ns in enumerate(series.intervals, start=1)
     ]

@@ -50,7 +50,7 @@ def red_up_to(size_bytes: int) -> RedConfig:
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of every scheme, besides those of HF2T."""
+    """The keys of every scheme, besides those of HF2T (NICs stretch gaps between packets)."""
 
     queue: Annotated[
         int | None, keys.size("queue", "limit of each egress queue, above which data is dropped; 0: no limit")
@@ -82,7 +82,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
             "limit of control packets from a host, as a share of its link's rate; 0: no limit",
             least=0,
             most=1,
-            absent="0.07, or more with more ACKs",
+            absent="0.07; more with small packets or two ACKs per packet",
         ),
     ] = None
 

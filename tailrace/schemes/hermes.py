@@ -85,7 +85,7 @@ class TagTable:
 
 
 def with_hermes(config: NicConfig, topology: Topology, scheme: Resolved, scale: float) -> NicConfig:
-    """The settings of NICs that choose paths by Hermes, in a network at its time scale.
+    """The settings of NICs that choose paths by Hermes, in a network slowed down by its time scale.
 
     Hermes' delay of one hop is the time in which the fastest link sends a queue at which RED marks every
     packet, or one BDP without RED. (Assumption: its authors use DCTCP, whose threshold marks every packet.)

@@ -60,7 +60,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         str,
         keys.choice(
             "variant",
-            f"LetFlow alone, or with HF2T in the NICs, as with {HF2T}=on",
+            f"LetFlow alone, or NICs also stretch gaps between packets (HF2T), as with {HF2T}=on",
             LETFLOW_VARIANTS,
             section="HF2T §4",
         ),

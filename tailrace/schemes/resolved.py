@@ -52,7 +52,7 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     transport: name of the transport; empty: unknown
     fastest_bps: rate of the fastest link, before time scaling
     pause_bytes: threshold of the PFC spec: length of an ingress queue at which a switch pauses the sender
-    marks: whether hosts mark packets of some flows; switches forward these by their entropy value (EV)
+    marks: whether packets of some flows have the DSCP with which switches forward by entropy value (EV)
     lossless: whether queues pause their senders (PFC)
     held_bytes: the most bytes that can wait in a switch before it has paused all its senders (PFC)
     steady: whether RTTs depend on queues only; False: also on the CPU load, as with switches in real time

@@ -22,7 +22,9 @@ REACTION_RTTS = 10
 
 
 def reaction_ns(topology: Topology, frame_bytes: int) -> int:
-    """The reaction time of the ideal controller; `topology` is already scaled to the run's time scale."""
+    """The reaction time of the ideal controller; rates and times of `topology` include the time scale, the
+    factor by which the run is slower than specified.
+    """
     return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
 
 

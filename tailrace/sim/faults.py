@@ -21,7 +21,7 @@ class VirtualFaults:
     ) -> None:
         """Args:
         network: the network, which must not run yet.
-        topology: already scaled to the run's time scale.
+        topology: at the run's time scale, the factor by which the run is slower than specified.
         flows: all flows of the run; a blackhole may drop packets of both directions of a flow.
         control: the controller, which is notified of link and switch failures.
         """

@@ -48,7 +48,7 @@ class Ideal:
 
     def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
         """Args:
-        topology: already scaled to the run's time scale.
+        topology: at the run's time scale, the factor by which the run is slower than specified.
         mtu_bytes: payload of a full packet.
         delays: False if the target emulates neither propagation delays of switches' links nor switch latency,
             but only the delay of the sending host's link.
@@ -84,6 +84,7 @@ class Ideal:
         if self._delays:
             # there is a switch between every two consecutive links
             delay_ns += (len(path) - 1) * self._topology.latency_ns
+        # bytes * NS_BITS / (bits/s) is a time in ns
         exact = NS_BITS * (Fraction(total, slowest) + forwarding) + delay_ns
         return max(1, round(exact))
 

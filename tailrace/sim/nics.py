@@ -51,7 +51,7 @@ def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
 
 
 def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
-    """The HF2T results of each NIC that learns a threshold (hosts/gaps/hf2t.py), by host id."""
+    """What each NIC has learnt about gaps between packets (HF2T, hosts/gaps/hf2t.py), sorted by host id."""
     learners = {host.id: nic.learner for host, nic in zip(network.hosts, nics, strict=True)}
     local = {
         host: Learned(learner.t_ns, learner.trainings)

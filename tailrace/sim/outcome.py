@@ -110,7 +110,7 @@ class Outcome:
     `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`: whether
     the target emulated the propagation delays of links. `not_applied`: settings that the target did not
     apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
-    thresholds that NICs with HF2T have learnt. `nics`: how the NICs' code ran, `compiled` or `interpreted`.
+    thresholds above which NICs stretch gaps (HF2T). `nics`: how NICs ran: `compiled` or `interpreted`.
     `deadlock`: the queues of a PFC deadlock that ended the run: each waits for the next, and the last for the
     first. `traffic_s`: the part of the real time `wall_s` during which packets were sent. `by_rank`: the work
     of each rank during that time, if there were several ranks.

@@ -131,7 +131,9 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
 
 
 def serve_part(paused: PausedRun) -> None:
-    """In a rank other than the first: serves its switches at a breakpoint until the first rank resumes."""
+    """Serves the switches of this rank (a process that simulates a part of the network), which is not the
+    first rank, at a breakpoint until the first rank resumes.
+    """
     network = paused.network
 
     def wait() -> None:

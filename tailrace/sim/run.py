@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in virtual time, with compiled switches, NICs and wires. Several processes (ranks, ranks.py) can
+"""Runs jobs in virtual time, with compiled switches, NICs and links. Several processes (ranks, ranks.py) can
 run one network together; each runs a part of it. The seed determines the run.
 """
 
@@ -111,7 +111,7 @@ class VirtualBackend:
         afterwards: Callable[[Network], None] | None = None,
     ) -> None:
         """Args:
-        observe: called with each network before its traffic begins, for example to tap wires.
+        observe: called with each network before its traffic begins, for example to tap links.
         breakpoints: virtual times of pauses; `on_pause` is called in this process.
         control: makes the controller, instead of the one that the job names.
         afterwards: called with each network after its traffic; it may advance virtual time.

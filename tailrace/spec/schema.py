@@ -171,11 +171,11 @@ def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(value, Mapping) and _is_record(kind):
         fields = _fields(kind)
         for name, part in value.items():
-            inner = f"{key}.{name}" if key else str(name)
+            full_key = f"{key}.{name}" if key else str(name)
             if name in fields:
-                yield inner, part, fields[name].hint
+                yield full_key, part, fields[name].hint
             elif name != _tag(kind)[0]:
-                raise KeyProblemError(inner, f"unknown key; {expected(name, fields)}")
+                raise KeyProblemError(full_key, f"unknown key; {expected(name, fields)}")
         for name, field in fields.items():
             if field.required and name not in value:
                 problem = f"missing; expected {_expected(field.hint)}"

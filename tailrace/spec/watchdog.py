@@ -7,9 +7,10 @@
 A port to a trusted neighbour (another switch, or an unknown one) has `Watchdog()`, which detects queues that
 send nothing: a deadlock, or a broken NIC. Hosts are not trusted; `of_host` gives:
 
-    detect   the time in which packets for the host, at the rate of the host's port, reach `xoff`, the bytes
-             from one port at which that port is paused: until then the host causes no pause of another port.
-             At most MOST_PAUSES times the longest pause, at least the time of a jumbo frame
+    detect   the time to send `xoff` bytes at the rate of the host's port. `xoff` is the number of bytes from
+             one ingress port at which the switch pauses that port's neighbour. So a pause by the host that is
+             shorter than `detect` makes the switch pause nobody else. At most MOST_PAUSES times the longest
+             pause, at least the time of a jumbo frame
     share    HOST_SHARE: even if the host often sends pause frames, packets to it leave at 95 % of the port's
              rate, or are dropped
     restore  the longest pause of 802.1Qbb, at the rate of the port
@@ -35,7 +36,9 @@ WATCHDOG_NS = 200_000_000
 """Detection and restoration time if nothing is known of a port: a common default of real switches."""
 
 HOST_SHARE = 0.05
-"""The share of time for which a host may pause its port. Other hosts may lose twice this share by it."""
+"""The share of time for which a host may pause its port: half of the throughput, 10 %, that other hosts whose
+packets wait behind its packets may lose.
+"""
 
 MOST_PAUSES = 64
 
@@ -99,6 +102,7 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
         action: see Watchdog.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
+    # bytes * NS_BITS / (bits/s) is a time in ns
     fill_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
     max_ns = -(-MAX_PAUSE_BITS * NS_PER_S // rate_bps)
     return Watchdog(min(fill_ns, MOST_PAUSES * max_ns), max_ns, HOST_SHARE, action)

@@ -100,16 +100,16 @@ def key_of(experiment: Experiment) -> str:
         SpecError: a file named in the specs cannot be read, or the scheme cannot run on the network.
         ControllerError: the scheme's compiled P4 program does not exist.
     """
-    # code_of contains a constant in place of the hash of the sources (code_hash.FROZEN), so that stored runs
-    # stay valid when sources change; a result in a folder is valid only with the present sources
+    # code_of identifies runs that are stored in the repository; it has a constant (code_hash.FROZEN) in place
+    # of the hash of the sources. A result in a user's folder is reused only if the sources are the same, too
     parts = run_id_of(experiment), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def code_of(experiment: Experiment) -> str:
-    """The hash of the code that runs an experiment, the compiled program of its switches, and the plug-ins.
+    """A hash of the code of an experiment: the code hash of stored runs (code_hash.py), the compiled program
+    of its switches, and the plug-ins. It has 16 hexadecimal digits.
 
-    It has 16 hexadecimal digits.
 
     Raises:
         SpecError: the scheme cannot run on the network.

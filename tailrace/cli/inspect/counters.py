@@ -29,10 +29,10 @@ def counters(args: Namespace) -> None:
 
     read = partial(read_counters, zeros=args.all)
 
-    def every(network: InspectedNetwork) -> Listing:
+    def read_all(network: InspectedNetwork) -> Listing:
         nothing = "all counters are 0; --all shows them"
         return merge(
             "counters", COLUMNS, read_named(network, args.switches, "counter", read), nothing=nothing
         )
 
-    show(args, every)
+    show(args, read_all)

@@ -188,12 +188,12 @@ class DryRunPaths:
         return f"port {sent.port} leads nowhere"
 
     def _row(self, place: FrameArrival, step: _DryRunNode) -> Row:
-        every = [sent for outcome in step.outcomes for sent in outcome]
+        all_sent = [sent for outcome in step.outcomes for sent in outcome]
         notes = [] if step.problem is None else [step.problem]
-        notes += [self._end(place.switch, sent) for sent in every if sent.place is None]
+        notes += [self._end(place.switch, sent) for sent in all_sent if sent.place is None]
         if not all(step.outcomes):
             notes.append(_dropped(step))
-        ports = {SwitchPort(sent.port, None if sent.peer is None else sent.peer.name) for sent in every}
+        ports = {SwitchPort(sent.port, None if sent.peer is None else sent.peer.name) for sent in all_sent}
         return {
             "src": self._src.name,
             "dst": self._dst.name,

@@ -33,7 +33,11 @@ class DryRuns(contextlib.ExitStack):
         self._copies: dict[str, SwitchCopy] = {}
 
     def traces(self, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
-        """What a switch would do with a frame received on a port; with `every`, traces of all outcomes."""
+        """What a switch would do with a frame received on a port.
+
+        Outcomes differ in random numbers, meter colours and selected group members. `every`: traces of all
+        outcomes, not only of the one that would happen now.
+        """
         from tailrace.p4rt.requests import TraceRequest
         from tailrace.switch.trace.events import Trace
 

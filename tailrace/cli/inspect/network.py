@@ -222,20 +222,20 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
     nodes = {
         name: InspectedSwitch(
             name,
-            GrpcConnection(name, place.address, place.device_id, tls=tls, p4info=info),
+            GrpcConnection(name, switch.address, switch.device_id, tls=tls, p4info=info),
             *_neighbours(topology, name),
         )
-        for name, place in addresses.items()
+        for name, switch in addresses.items()
     }
     return InspectedNetwork(nodes, addresses, topology, None, tls)
 
 
 def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> InspectedNetwork:
-    run, place = runfile.read(args.run), args.run or runfile.default_path()
+    run, run_path = runfile.read(args.run), args.run or runfile.default_path()
     if args.topology is not None:
         topology = parse_topology(args.topology)
     else:
-        with _errors_name_run_file(place), plugins.expected(run.plugins):
+        with _errors_name_run_file(run_path), plugins.expected(run.plugins):
             topology = parse_topology(run.topology)
     info = None if p4info is None else load_p4info(p4info)
     addresses = {
@@ -252,17 +252,17 @@ def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> Inspecte
         for name, switch in run.switches.items()
     }
     if not nodes:
-        raise SpecError(f"run file {place}: switches: expected at least one")
-    return InspectedNetwork(nodes, addresses, topology, run, tls, place)
+        raise SpecError(f"run file {run_path}: switches: expected at least one")
+    return InspectedNetwork(nodes, addresses, topology, run, tls, run_path)
 
 
 @contextlib.contextmanager
-def _errors_name_run_file(place: Path | None) -> Iterator[None]:
+def _errors_name_run_file(run_path: Path | None) -> Iterator[None]:
     """Within the block, errors in specs are reported with the path of the run file."""
     try:
         yield
     except SpecError as error:
-        raise SpecError(f"run file {place}: {error}") from error
+        raise SpecError(f"run file {run_path}: {error}") from error
 
 
 def _parse_addresses(args: Namespace, topology: Topology | None) -> dict[str, SwitchAddress]:

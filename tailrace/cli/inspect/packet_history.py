@@ -91,7 +91,11 @@ def _unwrapped(history: PacketHistory, full: bool) -> Iterator[Line]:
         ago = history.transmissions[0].first.sent_ps - before.sent_ps
         yield 0, "step", f"the flow's packet before it, PSN {before.psn}, was sent {_us(ago)} earlier"
     for pause in history.pauses:
-        yield 0, "choice", f"{_at(pause.arrived_ps)}  a pause of the flow comes to {history.src}: {pause.op}"
+        yield (
+            0,
+            "choice",
+            f"{_when(pause.arrived_ps)}  a pause of the flow comes to {history.src}: {pause.op}",
+        )
     for number, each in enumerate(history.transmissions, 1):
         if len(history.transmissions) > 1:
             yield 0, "stage", f"transmission {number} of {len(history.transmissions)}"
@@ -104,7 +108,7 @@ def _unwrapped(history: PacketHistory, full: bool) -> Iterator[Line]:
             0,
             "sent",
             (
-                f"{_at(ack.arrived_ps)}  {history.src} gets the ACK of all packets up to PSN {ack.psn}, "
+                f"{_when(ack.arrived_ps)}  {history.src} gets the ACK of all packets up to PSN {ack.psn}, "
                 f"which {history.dst} sent at {_us(ack.sent_ps)}"
             ),
         )
@@ -119,8 +123,8 @@ def _transmission(history: PacketHistory, sent: Transmission, full: bool) -> Ite
         0,
         "packet",
         (
-            f"{_at(sent.first.sent_ps)}  {history.src} sends it: {sent.first.length} bytes, UDP source port "
-            f"{sent.sport}{again}"
+            f"{_when(sent.first.sent_ps)}  {history.src} sends it: {sent.first.length} bytes, UDP source "
+            f"port {sent.sport}{again}"
         ),
     )
     ecn = sent.first.ecn
@@ -131,7 +135,7 @@ def _transmission(history: PacketHistory, sent: Transmission, full: bool) -> Ite
             ecn = hop.out.ecn or ecn
     last = sent.hops[-1].out if sent.hops else sent.first
     if last is not None and last.arrived_ps is not None:
-        yield 0, "sent", f"{_at(last.arrived_ps)}  {last.to} has it: {sent.end}"
+        yield 0, "sent", f"{_when(last.arrived_ps)}  {last.to} has it: {sent.end}"
     elif last is not None:
         yield 0, "drop", f"{' ' * _TIME_COLUMNS}  it ends on its way to {last.to}: {sent.end}"
     yield _INSIDE, "step", f"path {' > '.join(sent.path)}{_compared(history, sent)}"
@@ -209,7 +213,7 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
 
 
 def _hop(hop: Hop, full: bool) -> Iterator[Line]:
-    yield 0, "stage", f"{_at(hop.arrived_ps)}  {hop.switch}, in by port {hop.port} from {hop.from_}"
+    yield 0, "stage", f"{_when(hop.arrived_ps)}  {hop.switch}, in by port {hop.port} from {hop.from_}"
     if hop.trace is not None:
         shown = lines(hop.trace, full=False) if full else _brief(hop.trace.steps)
         yield from ((depth + _INSIDE, style, line) for depth, style, line in shown)
@@ -218,8 +222,8 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
     if hop.rounds:
         yield (_INSIDE, "choice", f"recirculated {hop.rounds} times, which took {_us(hop.round_ps)}")
     if hop.dropped is not None:
-        at = _at(hop.dropped_ps) if hop.dropped_ps is not None else " " * (_TIME_COLUMNS - 2)
-        yield 0, "drop", f"{at}  it ends in {hop.switch}: {hop.dropped}"
+        when = _when(hop.dropped_ps) if hop.dropped_ps is not None else " " * (_TIME_COLUMNS - 2)
+        yield 0, "drop", f"{when}  it ends in {hop.switch}: {hop.dropped}"
 
 
 def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
@@ -290,7 +294,7 @@ def _us(time_ps: int) -> str:
     return f"{text} µs"
 
 
-def _at(time_ps: int) -> str:
+def _when(time_ps: int) -> str:
     """A point in time, in microseconds, padded to a common width."""
     text = f"{time_ps // _PS_PER_US:,}.{time_ps % _PS_PER_US:06}"
     return f"{text:>{_TIME_COLUMNS - 3}} µs"

@@ -28,10 +28,10 @@ def registers(args: Namespace) -> None:
 
     read = partial(read_registers, zeros=args.all)
 
-    def every(network: InspectedNetwork) -> Listing:
+    def read_all(network: InspectedNetwork) -> Listing:
         nothing = "all registers are 0; --all shows them"
         return merge(
             "registers", COLUMNS, read_named(network, args.switches, "register", read), nothing=nothing
         )
 
-    show(args, every)
+    show(args, read_all)

@@ -15,7 +15,7 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     uint32_t bare = l->udp_end + l->bth_bytes; /* headers without shim */
     int data = kind == l->kind_data || kind == l->kind_payload;
     int shimmed = data && head_bytes == bare + l->shim_bytes;
@@ -37,7 +37,7 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
 
 uint32_t tc_payload_bytes(const tc_codec *c, uint64_t data_fields)
 {
-    return (uint32_t)(data_fields & ((1ull << c->at.opcode_shift) - 1));
+    return (uint32_t)(data_fields & ((1ull << c->layout.opcode_shift) - 1));
 }
 
 static void put_icrc(uint8_t *p, uint32_t reg)
@@ -63,7 +63,7 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
                          uint64_t psn_fields, uint64_t data_fields,
                          uint32_t ticks, uint32_t payload_bytes, uint8_t *f)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     uint32_t opcode = (uint32_t)(data_fields >> l->opcode_shift & 0xff);
     int reth = c->opcodes[opcode] == TC_OP_DATA_RETH;
     uint32_t len = t->head_bytes + (reth ? t->body_bytes : 0);
@@ -106,10 +106,10 @@ static uint32_t put_vlan(const tc_layout *l, uint64_t data_fields, uint8_t *f,
     uint32_t vlan = (uint32_t)(data_fields >> l->vlan_shift) & l->vlan_mask;
     if (!vlan)
         return len;
-    uint8_t *at = f + l->ether_type;
-    memmove(at + TC_VLAN_BYTES, at, len - l->ether_type);
-    tc_put16(at, l->type_vlan);
-    tc_put16(at + 2, vlan);
+    uint8_t *tag = f + l->ether_type;
+    memmove(tag + TC_VLAN_BYTES, tag, len - l->ether_type);
+    tc_put16(tag, l->type_vlan);
+    tc_put16(tag + 2, vlan);
     return len + TC_VLAN_BYTES;
 }
 
@@ -123,11 +123,11 @@ uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
         put_data(c, t, psn_fields, data_fields, ticks, payload, frame);
     if (len == 0)
         return 0;
-    *virt = payload + (-payload & c->at.bth_pad_mask);
+    *virt = payload + (-payload & c->layout.bth_pad_mask);
     uint32_t reg = tc_icrc_headers(c, frame, (int)t->shimmed);
     reg = tc_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, *virt);
     put_icrc(frame + len, reg);
-    return put_vlan(&c->at, data_fields, frame, len + TC_ICRC_BYTES);
+    return put_vlan(&c->layout, data_fields, frame, len + TC_ICRC_BYTES);
 }
 
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
@@ -136,7 +136,7 @@ uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint8_t *frame, uint8_t *tail, uint32_t *tail_bytes)
 {
     uint32_t bytes = tc_payload_bytes(c, data_fields);
-    uint32_t padding = -bytes & c->at.bth_pad_mask;
+    uint32_t padding = -bytes & c->layout.bth_pad_mask;
     uint32_t len =
         put_data(c, t, psn_fields, data_fields, ticks, bytes, frame);
     if (len == 0)
@@ -147,13 +147,13 @@ uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
     memset(tail, 0, padding);
     put_icrc(tail + padding, reg);
     *tail_bytes = padding + TC_ICRC_BYTES;
-    return put_vlan(&c->at, data_fields, frame, len);
+    return put_vlan(&c->layout, data_fields, frame, len);
 }
 
 uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
                       uint64_t psn_fields, uint32_t aeth, uint8_t *frame)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     uint8_t *bth = frame + l->udp_end, *body = bth + l->bth_bytes;
     memcpy(frame, t->bytes, sizeof t->bytes);
     tc_put16(frame + l->udp_sport, sport_of(l, psn_fields));
@@ -170,7 +170,7 @@ uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
 uint32_t tc_build_nic_ack(const tc_codec *c, const tc_template *t,
                           uint32_t count, uint32_t ticks, uint8_t *frame)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     memcpy(frame, t->bytes, sizeof t->bytes);
     tc_put32(frame + l->nic_ack_count, count);
     tc_put32(frame + l->nic_ack_ticks, ticks);

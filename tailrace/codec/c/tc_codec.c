@@ -37,8 +37,8 @@ int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
     if (count != LAYOUT_FIELDS)
         return -1;
     memset(c, 0, sizeof *c);
-    memcpy(&c->at, values, sizeof c->at);
-    const tc_layout *l = &c->at;
+    memcpy(&c->layout, values, sizeof c->layout);
+    const tc_layout *l = &c->layout;
     if (!fits_buffers(l))
         return -1;
     c->headers_bytes = l->udp_end - l->ip + l->bth_bytes;
@@ -66,7 +66,7 @@ static inline uint32_t saturating_sub(uint32_t length, uint32_t by)
 
 uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     const uint8_t *headers = frame + l->ip;
     uint8_t restored[TC_TEMPLATE_MAX];
     if (shimmed) {
@@ -99,7 +99,7 @@ static uint32_t discard(tc_packet *p, uint32_t reason)
 static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
                               tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (end != (int64_t)l->nic_ack_bytes)
         return discard(p, l->discard_malformed);
     p->sport = tc_get16(f + l->nic_ack_sport);
@@ -112,7 +112,7 @@ static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
 static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
                              int64_t body_bytes, uint32_t opcode, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (opcode == TC_OP_OTHER)
         return discard(p, l->discard_other);
     p->becn = tc_get32(bth + l->bth_qpn) >> l->bth_becn_shift & 1;
@@ -128,7 +128,7 @@ static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
 static void read_bth(const tc_codec *c, const uint8_t *f, const uint8_t *bth,
                      tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     p->qpn = tc_get32(bth + l->bth_qpn) & l->bth_qpn_mask;
     p->psn = tc_get32(bth + l->bth_psn) & l->bth_psn_mask;
     p->wire_sport = tc_get16(f + l->udp_sport);
@@ -137,7 +137,7 @@ static void read_bth(const tc_codec *c, const uint8_t *f, const uint8_t *bth,
 static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
                            const uint8_t *bth, uint32_t payload, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     uint32_t ttl = f[l->ip_ttl], tos = f[l->ip_tos];
     uint32_t hops = ttl <= l->initial_ttl ? l->initial_ttl - ttl : 0;
     uint32_t tag = tc_get32(bth + l->bth_qpn) >> l->bth_tag_shift;
@@ -160,7 +160,7 @@ static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
 static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
                               uint32_t virt, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     const uint8_t *bth = f + l->udp_end;
     if (virt || end != (int64_t)(l->udp_end + l->bth_bytes))
         return discard(p, l->discard_malformed);
@@ -177,7 +177,7 @@ static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
 static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
                            uint32_t virt, int shimmed, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     uint32_t start = l->udp_end + (shimmed ? l->shim_bytes : 0);
     uint32_t body = start + l->bth_bytes;
     int64_t real = end - TC_ICRC_BYTES - body; /* stored bytes of the body */
@@ -213,7 +213,7 @@ static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
 static uint32_t parse_ipv4(const tc_codec *c, const uint8_t *f, uint32_t len,
                            uint32_t virt, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (len < l->udp_end)
         return discard(p, l->discard_malformed);
     uint32_t port = tc_get16(f + l->udp_dport);
@@ -243,7 +243,7 @@ static uint32_t parse_ipv4(const tc_codec *c, const uint8_t *f, uint32_t len,
 static uint32_t parse_local(const tc_codec *c, const uint8_t *f, uint32_t len,
                             tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (len < l->pause_bytes)
         return discard(p, l->discard_malformed);
     if (f[l->pause_subtype] != l->subtype_flow_pause)
@@ -263,7 +263,7 @@ static uint32_t parse_local(const tc_codec *c, const uint8_t *f, uint32_t len,
 static uint32_t parse_pfc(const tc_codec *c, const uint8_t *f, uint32_t len,
                           tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (len < l->pfc_bytes)
         return discard(p, l->discard_malformed);
     if (tc_get16(f + l->pfc_op) != l->pfc_op_code)
@@ -279,7 +279,7 @@ static uint32_t parse_pfc(const tc_codec *c, const uint8_t *f, uint32_t len,
 uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
                   uint32_t virt, tc_packet *p)
 {
-    const tc_layout *l = &c->at;
+    const tc_layout *l = &c->layout;
     if (len < l->ip)
         return discard(p, l->discard_malformed);
     uint32_t type = tc_get16(frame + l->ether_type);

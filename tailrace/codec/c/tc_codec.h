@@ -67,7 +67,7 @@ typedef struct tc_layout {
 #define TC_BUILD_MAX (TC_TEMPLATE_MAX + TC_ICRC_BYTES + TC_VLAN_BYTES)
 
 typedef struct tc_codec {
-    tc_layout at;
+    tc_layout layout;
     uint32_t headers_bytes;          /* length of IPv4, UDP and BTH headers */
     uint32_t icrc_start;             /* the CRC register before these headers */
     uint8_t icrc_mask[TC_HEADERS_MAX]; /* 255: byte is 255 in ICRC */

@@ -1,4 +1,4 @@
-/* CRC-32 by tables: eight bytes per step, and runs of zero bytes by powers of 2.
+/* CRC-32 by tables: eight bytes per step; runs of zero bytes by powers of two.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_crc.h"

@@ -16,12 +16,14 @@
 /* A frame that has arrived. */
 typedef struct tc_frame {
     uint64_t time_ps;    /* when its last bit arrived */
-    uint32_t len, virt;  /* bytes at data; virtual payload bytes, not stored */
+    uint32_t len;        /* number of bytes at data */
+    uint32_t virt;       /* virtual payload bytes: counted, not stored */
     const uint8_t *data; /* valid until the wire is used again */
 } tc_frame;
 
-/* A frame to be sent: head, tail, and virt virtual payload bytes. Its parts are
- * valid until the next call of its NIC. */
+/* A frame to be sent. Its bytes are in two parts, `head` and then `tail`, which
+ * are valid until the next call of the NIC. It also has virt virtual payload
+ * bytes, which count for its length but are not stored. */
 typedef struct tc_departure {
     const uint8_t *head, *tail;
     uint32_t head_len, tail_len, virt;

@@ -1,8 +1,12 @@
 /* Calls of a NIC in Python: looks its methods up, and calls them for arrivals.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The methods of a NIC are looked up once. For each packet only the numbers
- * that are arguments of a call are allocated.
+ * The methods of a NIC are looked up once; tailrace.codec.calls describes them.
+ * on_ack is called for RoCE's ACK, on_nic_ack for the ACK of a Flowcut NIC
+ * (Flowcut §II-D); `template` returns the constant bytes of a flow's packets.
+ * Several fields of a packet are packed into one argument, because for each
+ * packet only the arguments are allocated. virt: payload bytes that are counted
+ * but not stored.
  */
 #include "tc_nic_port.h"
 
@@ -54,7 +58,7 @@ void tc_nic_free(tc_nic *n)
     for (uint64_t i = 0; i < n->template_count; i++)
         PyMem_Free(n->templates[i]);
     PyMem_Free(n->templates);
-    PyMem_Free(n->long_tail);
+    PyMem_Free(n->payload_and_icrc);
 }
 
 int tc_nic_clear(tc_nic *n)
@@ -141,9 +145,12 @@ static PyObject *number(uint64_t value)
 
 /* ---- arrivals ---- */
 
+/* wire_sport is the UDP source port in the frame; sport is that of the flow,
+ * which the sending NIC may have replaced in the frame. */
+
 static int notify_data(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
-    const tc_layout *l = &n->codec->at;
+    const tc_layout *l = &n->codec->layout;
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
@@ -153,7 +160,7 @@ static int notify_data(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 
 static int notify_trimmed(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
-    const tc_layout *l = &n->codec->at;
+    const tc_layout *l = &n->codec->layout;
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
@@ -163,7 +170,7 @@ static int notify_trimmed(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 
 static int notify_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
-    const tc_layout *l = &n->codec->at;
+    const tc_layout *l = &n->codec->layout;
     uint64_t psn_fields = (uint64_t)p->wire_sport << l->sport_shift |
                           (uint64_t)p->becn << l->becn_shift | p->psn;
     PyObject *given[] = {number((uint64_t)p->src << l->qpn_bits | p->qpn),
@@ -173,7 +180,7 @@ static int notify_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 
 static int notify_nic_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
-    const tc_layout *l = &n->codec->at;
+    const tc_layout *l = &n->codec->layout;
     PyObject *given[] = {number((uint64_t)p->src << l->port_bits | p->sport),
                          number(p->count), number((uint64_t)p->ticks)};
     return notify(n, ON_NIC_ACK, now_ns, given, 3);
@@ -220,7 +227,7 @@ static int arrive_packet(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
         return notify_pfc(n, now_ns, &p);
     }
     if (p.dst != n->address)
-        return notify_discard(n, now_ns, n->codec->at.discard_not_ours);
+        return notify_discard(n, now_ns, n->codec->layout.discard_not_ours);
     switch (p.kind) {
     case TC_DATA:
         return notify_data(n, now_ns, &p);
@@ -232,7 +239,7 @@ static int arrive_packet(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
         return notify_nic_ack(n, now_ns, &p);
     default: {
         PyObject *peer =
-            number((uint64_t)p.src << n->codec->at.qpn_bits | p.qpn);
+            number((uint64_t)p.src << n->codec->layout.qpn_bits | p.qpn);
         return notify(n, ON_CNP, now_ns, &peer, 1);
     }
     }

@@ -47,8 +47,8 @@ struct tc_nic {
     PyObject *sent;                /* owns the bytes that were sent last */
     Py_buffer buffer;              /* of `sent`, if buffer.obj */
     uint8_t frame[TC_BUILD_MAX], tail[TC_TAIL_MAX];
-    uint8_t *long_tail;            /* real payload, padding and ICRC */
-    uint32_t long_tail_size;
+    uint8_t *payload_and_icrc;     /* buffer: real payload, padding, ICRC */
+    uint32_t payload_and_icrc_size;
 };
 
 /* Initialises an allocated port for this NIC. Returns 0, or -1 if the NIC lacks

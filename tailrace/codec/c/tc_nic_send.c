@@ -99,7 +99,7 @@ static tc_template *request_template(tc_nic *n, uint64_t template_id,
     }
     cached->handle = UINT64_MAX; /* invalid until the rest has succeeded */
     uint32_t kind =
-        (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
+        (uint32_t)(template_id & ((1ull << n->codec->layout.kind_bits) - 1));
     if (head_len > (Py_ssize_t)TC_TEMPLATE_MAX ||
         body_len > (Py_ssize_t)TC_TEMPLATE_MAX ||
         tc_template_init(n->codec, &cached->content, kind,
@@ -111,7 +111,7 @@ static tc_template *request_template(tc_nic *n, uint64_t template_id,
                      (unsigned)kind, head_len, body_len);
         goto out;
     }
-    cached->handle = template_id >> n->codec->at.kind_bits;
+    cached->handle = template_id >> n->codec->layout.kind_bits;
     template = &cached->content;
 out:
     Py_DECREF(result);
@@ -121,9 +121,9 @@ out:
 /* The template of an id, from the cache or the NIC; NULL with an exception. */
 static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
-    uint64_t handle = template_id >> n->codec->at.kind_bits;
-    uint64_t end = handle & ((1ull << n->codec->at.slot_bits) - 1);
-    uint64_t slot = end * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
+    uint64_t handle = template_id >> n->codec->layout.kind_bits;
+    uint64_t end = handle & ((1ull << n->codec->layout.slot_bits) - 1);
+    uint64_t slot = end * TEMPLATES + (kind == n->codec->layout.kind_nic_ack);
     if (slot >= n->template_count) {
         uint64_t count = 2 * (slot + TEMPLATES);
         tc_cached_template **grown =
@@ -155,17 +155,17 @@ static int join_tail(tc_nic *n, const uint8_t *payload, uint32_t bytes,
                      uint32_t tail_bytes)
 {
     uint32_t needed = bytes + tail_bytes;
-    if (needed > n->long_tail_size) {
-        uint8_t *grown = PyMem_Realloc(n->long_tail, needed);
+    if (needed > n->payload_and_icrc_size) {
+        uint8_t *grown = PyMem_Realloc(n->payload_and_icrc, needed);
         if (!grown) {
             PyErr_NoMemory();
             return -1;
         }
-        n->long_tail = grown;
-        n->long_tail_size = needed;
+        n->payload_and_icrc = grown;
+        n->payload_and_icrc_size = needed;
     }
-    memcpy(n->long_tail, payload, bytes);
-    memcpy(n->long_tail + bytes, n->tail, tail_bytes);
+    memcpy(n->payload_and_icrc, payload, bytes);
+    memcpy(n->payload_and_icrc + bytes, n->tail, tail_bytes);
     return 0;
 }
 
@@ -198,7 +198,7 @@ static int send_payload(tc_nic *n, const tc_template *t,
     if (join_tail(n, n->buffer.buf, bytes, tail_bytes) < 0)
         return -1;
     *out = (tc_departure){.head = n->frame, .head_len = len,
-                          .tail = n->long_tail,
+                          .tail = n->payload_and_icrc,
                           .tail_len = bytes + tail_bytes};
     return 1;
 }
@@ -208,7 +208,7 @@ static int send_payload(tc_nic *n, const tc_template *t,
 static int send_packet(tc_nic *n, uint64_t template_id, uint64_t a, uint64_t b,
                        uint64_t now_ns, PyObject *packet, tc_departure *out)
 {
-    const tc_layout *l = &n->codec->at;
+    const tc_layout *l = &n->codec->layout;
     uint32_t kind = (uint32_t)(template_id & ((1ull << l->kind_bits) - 1));
     tc_template *t = template_of(n, template_id, kind);
     if (!t)
@@ -242,7 +242,7 @@ static int depart_packet(tc_nic *n, uint64_t now_ns, PyObject *packet,
     uint64_t template_id, a, b;
     if (read_number(PyTuple_GET_ITEM(packet, 0), &template_id) < 0)
         return -1;
-    if (template_id == n->codec->at.kind_raw)
+    if (template_id == n->codec->layout.kind_raw)
         return send_raw(n, PyTuple_GET_ITEM(packet, 1),
                         PyTuple_GET_ITEM(packet, 2), out);
     if (read_number(PyTuple_GET_ITEM(packet, 1), &a) < 0 ||

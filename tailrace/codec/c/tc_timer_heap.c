@@ -136,7 +136,7 @@ static PyMethodDef timer_heap_methods[] = {
     {"set", (PyCFunction)(void (*)(void))timer_heap_set, METH_FASTCALL,
      "set(time_ns, id): sets a timer, which expires at time_ns."},
     {"due", (PyCFunction)timer_heap_due, METH_O,
-     "due(now_ns): pops the next timer due by now; its id, or None."},
+     "due(now_ns): pops the first timer, if due, and returns its id; or None."},
     {0},
 };
 

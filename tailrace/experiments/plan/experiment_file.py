@@ -14,7 +14,8 @@
     [scale.paper]                       # what `--scale paper` changes; `small` is the other scale
     topology = "fat-tree:k=16,rate=200Gbps"
 
-    [elsewhere]                         # overrides with `--topology`, where links and hosts have other names
+    [elsewhere]                         # keys that apply instead if --topology is given: names of links and
+                                        # hosts above may not exist in that topology
     fault = "link-slow:fraction=0.1,factor=0.1"
 
 Paths in a file (FILE.json, FILE.csv) are relative to the current directory, as on the command line.
@@ -149,6 +150,7 @@ def read_option_string(text: str) -> Experiment:
         raise SpecError(f"no options of a run: {error}") from error
     values = read_options(arguments)
     for key, value in values.items():
+        # `follow` is a list of ids even if there is only one id
         if isinstance(value, list) and len(value) == 1 and key != "follow":
             values[key] = value[0]
     try:

@@ -9,9 +9,9 @@ tcp controls its window by losses, so without PFC its queues store TCP_QUEUE_BDP
 only. With dcqcn queues mark packets as in its paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at
 other rates in proportion, unless the scheme gives its own thresholds.
 
-HF2T stretches gaps to the scheme's flowlet gap, or to a base RTT (the default of that gap) if the scheme has
-none. It learns its threshold T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py).
-The spec can change both.
+With HF2T, NICs stretch gaps between a flow's packets to the scheme's flowlet gap, or to a base RTT (the
+default of that gap) if the scheme has none. A NIC learns the threshold T, above which it stretches gaps, from
+as many gaps as the percentile needs (tailrace/hosts/options/hf2t.py). The spec can change both.
 
 If switches choose paths by entropy values, or hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded (schemes.spritz.bounded), so the window is
@@ -122,7 +122,9 @@ def window_bytes(
     frame_bytes: int | None = None,
     transport: str = GoBackN.name,
 ) -> int:
-    """The window in bytes of a flow on a topology at its time scale; the default if `wanted` is None.
+    """The window in bytes of a flow; the default if `wanted` is None.
+
+    The topology is at its time scale, the factor by which the run is slower than specified.
 
     On BMv2 the window is computed without propagation delays: BMv2 has none, and not every kernel adds them.
 

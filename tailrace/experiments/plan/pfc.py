@@ -150,6 +150,7 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
     links += [(host.rate_bps, host.delay_ns) for host in topology.hosts]
     # a switch delays frames before its ingress, as if its links were longer
     latency_ns = topology.latency_ns
+    # bits/s * ns / NS_BITS is bytes
     in_flight = max(
         -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // NS_BITS) for rate_bps, delay_ns in links
     )

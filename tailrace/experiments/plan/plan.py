@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def topology(self) -> Topology:
-        """The network at its time scale."""
+        """The network at its time scale, the factor by which the run is slower than specified."""
         return self.job.topology
 
 

@@ -60,9 +60,9 @@ def _next_groups(topology: Topology) -> list[tuple[Host, Host]]:
         groups.setdefault(switch.group, []).extend(topology.hosts_of(switch.name))
     if len(groups) < 2:
         raise PatternError("all hosts are in one group")
-    order = [groups[number] for number in sorted(groups)]
-    receivers = [*order[1:], order[0]]
-    return [pair for a, b in zip(order, receivers, strict=True) for pair in zip(a, b, strict=True)]
+    senders = [groups[number] for number in sorted(groups)]
+    receivers = [*senders[1:], senders[0]]
+    return [pair for a, b in zip(senders, receivers, strict=True) for pair in zip(a, b, strict=True)]
 
 
 def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
@@ -92,11 +92,11 @@ def chains(topology: Topology, rng: random.Random) -> tuple[list[Chain], list[st
 
 
 def _search(neighbours_of: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain], list[str]]:
-    order = list(neighbours_of)
-    rng.shuffle(order)
-    free = dict.fromkeys(order)
+    shuffled = list(neighbours_of)
+    rng.shuffle(shuffled)
+    free = dict.fromkeys(shuffled)
     disjoint = []
-    for x in order:
+    for x in shuffled:
         chain = _chain(neighbours_of, free, x) if x in free else None
         if chain is not None:
             disjoint.append(chain)

@@ -6,8 +6,9 @@ The flows of bursts themselves are not measured.
 
 Bursts to any host also delay measured flows to that host, which no choice of path avoids. Hot spots are as
 in RLB Fig. 2: a receiver, burst senders at the same leaf, and a long flow to it from another leaf, which
-spreads the pauses into the fabric; none of these hosts has other traffic. The receivers are the topology's
-restricted hosts, which only some paths reach, so that only these paths are paused.
+spreads the pauses into the fabric; none of these hosts has other traffic. The receivers are the
+hosts to which the topology's key `restricted` leaves only some paths, so that only these paths are paused;
+without such hosts the receivers are the last host of each leaf.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Bursts:
         int | None,
         keys.size(
             "long",
-            "size of a long flow to each hot spot; it starts half of every= before a burst",
+            "size of a long flow to each hot spot; it starts half a period (every=) before each burst",
             least=1,
             absent="none",
         ),
@@ -151,7 +152,9 @@ class Bursts:
     def beside(
         self, transfers: Iterable[Transfer], duration_ns: int, topology: Topology, rng: random.Random
     ) -> Iterator[Transfer]:
-        """A pattern's transfers, which bursts do not change, and then the flows of the bursts."""
+        """A pattern's transfers, then the flows of the bursts. If there are bursts, the pattern's transfers
+        get the class MONITORED, since only they are measured.
+        """
         if not self.every_ns:
             yield from transfers
             return

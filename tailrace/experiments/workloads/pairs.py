@@ -57,17 +57,17 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
     count = len(hosts)
     if not hosts or 2 * max(Counter(groups).values()) > count:
         return None
-    order = list(range(count))
-    targets = order.copy()
+    senders = range(count)
+    targets = list(senders)  # the index of each sender's receiver
     rng.shuffle(targets)
-    for i in order:
+    for i in senders:
         group = groups[i]
         if groups[targets[i]] != group:
             continue
-        partners = [j for j in order if groups[j] != group and groups[targets[j]] != group]
+        partners = [j for j in senders if groups[j] != group and groups[targets[j]] != group]
         j = rng.choice(partners)
         targets[i], targets[j] = targets[j], targets[i]
-    pairs = [(hosts[i], hosts[targets[i]]) for i in order]
+    pairs = [(hosts[i], hosts[targets[i]]) for i in senders]
     rng.shuffle(pairs)
     return pairs
 

@@ -93,6 +93,7 @@ class Paused:
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:
         for burst in range(self.bursts):
             for server in servers:
+                # bytes * NS_BITS / (bits/s) is a time in ns
                 sending_ns = self.burst_flows * self.burst_bytes * NS_BITS // server.rate_bps
                 start_ns = self.at_ns + burst * sending_ns
                 for _ in range(self.burst_flows):

@@ -62,6 +62,7 @@ def starts_ns(
     host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
 ) -> Iterator[int]:
     """The start times, before `duration_ns`, of a host's flows, which use this share of its link's rate."""
+    # bytes * NS_BITS / (bits/s) is a time in ns
     mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
     time_ns = mean_gap_ns * exponential(rng)
     while time_ns < duration_ns:

@@ -85,6 +85,7 @@ class SocketPort:
             frame, virtual_bytes = departure
             self._busy = True
             length_bytes = len(frame) + virtual_bytes
+            # NS_BITS: bytes * NS_BITS / (bits/s) is a time in ns
             self._free_ns = start_ns + -(-length_bytes * NS_BITS // self.host.rate_bps)
             self._next_ns = self._free_ns
             self._in_flight.append((self._free_ns + self.host.delay_ns, frame))

@@ -100,7 +100,8 @@ class FlowRecord:
     blocked: number of times a path was blocked after a timeout.
     out_of_sequence: arrivals with a larger PSN than the receiver expected, even if the expected packet was
         lost.
-    cnps_sent, cnps_received: CNPs that the receiver sent, and that the source received.
+    cnps_sent, cnps_received: CNPs (congestion notification packets) that the receiver sent, and that the
+        source received.
     stretched: gaps between the flow's packets that the NIC stretched (HF2T §4).
     stretched_ns: total time by which gaps were stretched.
     natural: gaps longer than the flowlet threshold without stretching; 0 if the NIC stretches no gaps.

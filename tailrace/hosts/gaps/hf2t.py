@@ -233,5 +233,5 @@ class Shaper:
         before_bytes = self._frame_bytes
         if frame_bytes == before_bytes:
             return 0
-        rate_bps = self._link_bps
+        rate_bps = self._link_bps  # bytes * NS_BITS / rate_bps is a time in ns
         return -(-before_bytes * NS_BITS // rate_bps) - frame_bytes * NS_BITS // rate_bps

@@ -10,8 +10,8 @@ at the destination from its first packet to its last byte. Before the flow is ac
 FlowSpec; afterwards, an observation (`hosts.flows.observation`). If a packet of a complete flow arrives, the
 destination's queue pair is restored from the observation, and responds as if it had never been removed.
 
-Packets are passed as a few integers (`codec.calls`); the port in C (`codec.nic`), between the NIC and the
-link, parses and builds the frames.
+Packets are passed as a few integers, such as psn_fields, data_fields and aeth (`codec.calls`). The port in C
+(`codec.nic`), between the NIC and the link, parses and builds the frames.
 """
 
 from __future__ import annotations

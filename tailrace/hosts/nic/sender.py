@@ -131,7 +131,7 @@ class FlowSender(QueuePair):
                 rng,
                 held_ns=config.held_ns if config.nic_ack_every > 1 else 0,
             )
-        self._shimmed = self._flowcut is not None
+        self._shimmed = self._flowcut is not None  # data packets have Flowcut's shim (codec.layers.nic_shim)
         self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)
         self._virtual: bool = config.virtual_payload
         self._template_id = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
@@ -234,6 +234,7 @@ class FlowSender(QueuePair):
             self._flowcut.on_sent(now_ns, frame_bytes)
         if self._flow_rate_bps:
             start_ns = max(now_ns, self._pace_ns)
+            # NS_BITS: bytes * NS_BITS / (bits/s) is a time in ns
             self._pace_ns = start_ns + -(-frame_bytes * NS_BITS // self._flow_rate_bps)
         if self._dcqcn is not None:
             self._dcqcn.on_frame(now_ns, frame_bytes)

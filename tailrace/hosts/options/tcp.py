@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the transport tcp: a window-based sender with bursts, which HF²T §3 compares with RDMA."""
+"""Settings of the transport tcp: a window-based sender with bursts. HF²T §3 compares the gaps between its
+packets with those of RDMA.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a transport in a spec. Times are at full speed, even if a real-time run is slower.
 
     about: one line that describes the transport.
-    windowless: the transport limits flows by other means, so by default they have no window.
+    windowless: a rate or a congestion window limits flows, so by default NicConfig.window_bytes is 0.
     in_order: receivers discard packets beyond the expected packet.
     chooses_paths: the transport chooses source ports itself, so steering and Flowcut on the NIC must not.
     acks_each: receivers acknowledge each packet, so `ack_every` must be 1.
@@ -29,9 +29,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loss_driven_burst_bytes(self) -> int | None:
-        """The longest burst of a sender whose window is controlled by losses; None: losses do not control it.
-
-        Such a sender needs short queues.
+        """The longest burst, in bytes of payload, if the transport shrinks its window after losses. Such a
+        sender needs short queues. None: losses do not control the window.
         """
         return None
 

@@ -121,7 +121,7 @@ class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
     name: ClassVar[str] = "mp-rdma"
     about: ClassVar[str] = "one ECN-controlled window over many paths (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
-    acks_each: ClassVar[bool] = True
+    acks_each: ClassVar[bool] = True  # receivers acknowledge each packet
     ack_every: Annotated[
         int,
         keys.parsed(
@@ -159,7 +159,7 @@ class Dcqcn(GoBackNTransport, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "dcqcn"
     about: ClassVar[str] = "go-back-N with DCQCN's rate control"
-    windowless: ClassVar[bool] = True
+    windowless: ClassVar[bool] = True  # DCQCN limits the rate
     in_order: ClassVar[bool] = True
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
 
@@ -170,7 +170,7 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "tcp"
     about: ClassVar[str] = "a TCP-like sender with bursts, which sends RDMA packets"
-    windowless: ClassVar[bool] = True
+    windowless: ClassVar[bool] = True  # its congestion window suffices: it needs no fixed window
     tcp: TcpConfig = field(default_factory=TcpConfig)
     ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_COALESCED)] = (
         _MODERATION_PACKETS
@@ -193,7 +193,7 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
 
     @property
     def loss_driven_burst_bytes(self) -> int:
-        """See Transport."""
+        """The payload of a burst, which is sent back to back; the window shrinks after losses."""
         return self.tcp.burst_bytes
 
 

@@ -25,7 +25,7 @@ from tailrace.hosts.steering.weights import Weights
 class Flicr(Steering):
     """One flow.
 
-    ev: the current path; 0: none yet.
+    ev: entropy value (EV, the UDP source port) of the current path; 0: a path must be drawn.
     """
 
     __slots__ = (

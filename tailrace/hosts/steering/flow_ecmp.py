@@ -11,6 +11,8 @@ from tailrace.hosts.steering.base import Steering
 
 
 class FlowEcmp(Steering):
+    """One flow. `_ev`: the entropy value (EV, the UDP source port) of its path."""
+
     __slots__ = ("_ev",)
 
     def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
@@ -23,8 +25,8 @@ class FlowEcmp(Steering):
         self._ev: int = paths.evs[flow_hash % len(paths.evs)]
 
     def next_ev(self, now_ns: int) -> int:  # noqa: ARG002  (part of the interface)
-        """The flow's path."""
-        self.reused += 1
+        """The EV of the flow's path."""
+        self.reused += 1  # counts packets on the flow's current path: here every packet
         return self._ev
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:

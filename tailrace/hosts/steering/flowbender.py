@@ -22,7 +22,7 @@ from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
 class FlowBender(Steering):
     """One flow.
 
-    ev: the current source port.
+    ev: the current source port, which is the entropy value (EV) of the path.
     """
 
     __slots__ = (

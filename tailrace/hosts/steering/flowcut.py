@@ -16,8 +16,8 @@ count that arrived in order. Its timestamp is that of the last packet plus the d
 delay is not part of the RTT. At the start of a drain, ACKs of packets in flight may also be delayed, so the
 drain and `age_ns` are longer by at most that delay. The growth of the RTT is computed per packet.
 
-RTTs are divided by r_min(h) + p·h·t (§II-B), where r_min(h) is the smallest RTT measured for h hops, minus
-the transmission time p·h·t of its packet of p bytes.
+RTTs are divided by r_min(h) + p·h·t (§II-B), where p·h·t is the transmission time of a packet of p bytes at h
+hops, each of t per byte, and r_min(h) is the smallest RTT measured for h hops, minus the p·h·t of its packet.
 """
 
 from __future__ import annotations

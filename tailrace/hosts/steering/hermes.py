@@ -36,7 +36,8 @@ _NO_PATH = -1
 class Hermes(Steering):
     """One flow.
 
-    path: index of the flow's path; negative: the flow has no path yet.
+    path: index of the flow's path; negative: the flow has no path yet. Each path has an entropy value (EV), a
+        UDP source port.
     sent_bytes: bytes that the flow has sent.
     """
 
@@ -67,13 +68,14 @@ class Hermes(Steering):
         self._rng = rng
         self._size_bytes: int = config.size_bytes
         self._meter = RateMeter(config.rate_ns)
+        # bits/s * ns / NS_BITS: bytes sent at the rate R during the meter's averaging time
         self._rate_bytes: int = int(config.rate_share * link_bps * config.rate_ns / NS_BITS)
         self._timed_out = False
         self.path = _NO_PATH
         self.sent_bytes = 0
 
     def next_ev(self, now_ns: int) -> int:
-        """The path of the packet that is sent now."""
+        """The EV of the path of the packet that is sent now."""
         before, path = self.path, self.path
         kind = FAILED if path == _NO_PATH or self._timed_out else self._host.kind(now_ns, path)
         if kind == FAILED:

@@ -122,14 +122,14 @@ class HermesPaths:
         self._interval_ends_ns = 0
         self._feedback_ns: list[int] = [_NO_FEEDBACK] * size  # when the last feedback arrived
         self._rtt_ns: list[int] = [0] * size  # 0: no sample since the state was last stale
-        self._ecn: list[int] = [0] * size
+        self._ecn: list[int] = [0] * size  # share of marked packets, in parts of SHARE_ONE
         self._sent: list[int] = [0] * size  # packets in this interval
         self._lost: list[int] = [0] * size
         self._failed_until_ns: list[int] = [0] * size
         self._meters: list[RateMeter] = [RateMeter(config.rate_ns) for _ in range(size)]
 
     def find(self, ev: int) -> int:
-        """The index of an EV's path; negative: there is none."""
+        """The index of the path with this entropy value (EV, the UDP source port); negative: none has it."""
         return self._index.get(ev, -1)
 
     # ---- sensing ----

@@ -12,7 +12,7 @@ from tailrace.hosts.steering.weights import Weights
 
 
 class Ops(Steering):
-    """One flow. With equal weights this is the paper's OPS (u), and Valiant's original scheme."""
+    """One flow. With equal weights this is the paper's OPS (u): like Valiant, it draws paths uniformly."""
 
     __slots__ = ("_evs", "_rng", "_weights")
 
@@ -28,8 +28,8 @@ class Ops(Steering):
         self._rng = rng
 
     def next_ev(self, now_ns: int) -> int:  # noqa: ARG002  (part of the interface)
-        """The EV of a path drawn by weight."""
-        self.explored += 1
+        """The entropy value (EV, the UDP source port) of a path drawn by weight."""
+        self.explored += 1  # counts packets whose path is drawn: here every packet
         return self._evs[self._weights.draw(self._rng)]
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:

@@ -13,6 +13,7 @@ from tailrace.hosts.steering.spritz import Spritz
 
 class Scout(Spritz):
     """One flow by Algorithms 1 and 2. Equally long good paths are in the order in which they were discovered.
+    `ev` is a path's entropy value, its UDP source port.
 
     Scout loses more packets than Spritz-Spray if many flows begin at once: after the first acknowledgments
     each flow sends its whole window on a minimal path, and most losses occur in the first 30 µs (1056 hosts,

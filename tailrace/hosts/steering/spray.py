@@ -8,7 +8,7 @@ from tailrace.hosts.steering.spritz import Spritz
 
 
 class Spray(Spritz):
-    """One flow by Algorithms 1 and 3."""
+    """One flow by Algorithms 1 and 3; `ev` is a path's entropy value, its UDP source port."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ MIN_BIAS: Final = 2
 class Spritz(Steering):
     """One flow's path weights, and its good paths; names as in the paper's pseudo-code.
 
-    paths: EVs of the flow's paths.
+    paths: entropy values (EVs, UDP source ports) of the flow's paths.
     w: the weights of these paths.
     buffer_paths: EVs of good paths, the next path first.
     packet_count: packets since a path was last drawn because of explore_threshold.

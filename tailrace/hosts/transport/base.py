@@ -103,7 +103,7 @@ class Sender(ABC):
         """Handles the timeout, if it has expired."""
 
     def window_open_after(self, index: int) -> bool:
-        """Whether the window allows another packet after `index`."""
+        """Whether packet `index` + 1 exists and is within the window."""
         next_index = index + 1
         return next_index < self.packets and next_index < self.acked + self._window_packets
 

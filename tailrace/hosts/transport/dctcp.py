@@ -2,8 +2,8 @@
 """dctcp: selective repeat with an ECN-controlled window, for packets on different paths (Spritz §IV-C, §V-A).
 
 * The receiver accepts packets in any order within its bitmap and acknowledges each at once: the ACK contains
-  the expected PSN, the packet's PSN, its source port (the EV) and its mark. For a trimmed packet the receiver
-  sends a NACK.
+  the expected PSN, the packet's PSN, its source port (the entropy value, EV) and its mark. For a trimmed
+  packet the receiver sends a NACK.
 * With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing). The ACK contains the
   port of the last of these packets and their common mark; it is sent early if a packet with a different mark
   arrives (RFC 8257 §3.2). The window changes once for each packet, at the first ACK that covers the packet.
@@ -50,7 +50,8 @@ class DctcpSender(Sender):
         super().__init__(packets, config, sport)
         # the receiver's bitmap limits the outstanding packets, `window` the packets in flight
         self._window_packets = config.bitmap_packets
-        self._flight: dict[int, int] = {}  # send time and source port of packets in flight, oldest first
+        # packets in flight, oldest first: send time in ns << PORT_BITS | source port
+        self._flight: dict[int, int] = {}
         self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
         self._backed_off_ns = 0  # when the timeout doubled last; packets sent earlier have half the timeout
         self._timeout_is_loss: bool = config.timeout == LOSS

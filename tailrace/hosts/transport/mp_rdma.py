@@ -64,7 +64,7 @@ class MpRdmaSender(SelectiveRepeatSender):
     def in_flight(self) -> int:
         """The number of packets that were sent and have neither arrived nor been declared lost."""
         lost = 0
-        for position in range(self._lost_at, len(self._lost)):
+        for position in range(self._next_lost_position, len(self._lost)):
             index = self._lost[position]
             if index >= self.acked and index not in self._arrived:
                 lost += 1

@@ -20,15 +20,23 @@ from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender,
 class SelectiveRepeatSender(OneTimerSender):
     """Sends lost packets first, then new packets."""
 
-    __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
+    __slots__ = (
+        "_arrived",
+        "_lost",
+        "_next_lost_position",
+        "_pruned",
+        "_reorder_packets",
+        "_scanned",
+        "_top",
+    )
 
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config, sport)
         self._reorder_packets: int = config.reorder_packets
         self._arrived: set[int] = set()  # packets beyond `acked` that have arrived
-        self._lost: list[int] = []  # ascending; packets from position _lost_at on are still to be sent
-        self._lost_at = 0
+        self._lost: list[int] = []  # ascending
+        self._next_lost_position = 0  # in `_lost`: packets from this position on are still to be sent
         self._pruned = 0  # `_arrived` has no packets before this index
         self._scanned = 0  # packets before this packet were checked for losses
         self._top = 0  # the greatest index that has arrived
@@ -43,19 +51,19 @@ class SelectiveRepeatSender(OneTimerSender):
 
     def _next_lost(self) -> int:
         lost = self._lost
-        while self._lost_at < len(lost):
-            index = lost[self._lost_at]
+        while self._next_lost_position < len(lost):
+            index = lost[self._next_lost_position]
             if index >= self.acked and index not in self._arrived:
                 return index
-            self._lost_at += 1
+            self._next_lost_position += 1
         if lost:
             lost.clear()
-            self._lost_at = 0
+            self._next_lost_position = 0
         return NOTHING
 
     def _advance(self, index: int) -> None:
         if index < self.fresh:
-            self._lost_at += 1
+            self._next_lost_position += 1
 
     def _on_progress(self) -> None:
         if self._arrived:
@@ -78,7 +86,7 @@ class SelectiveRepeatSender(OneTimerSender):
     def _on_timeout(self) -> None:
         outstanding = range(self.acked, self.fresh)
         self._lost = [index for index in outstanding if index not in self._arrived]
-        self._lost_at = 0
+        self._next_lost_position = 0
         self._scanned = self.fresh
 
 
@@ -105,10 +113,10 @@ class SelectiveRepeatReceiver(Receiver):
         if not self._fills:
             self.expected += 1
             return
-        # the expected packet, and the packets that follow it without a gap
-        run = (~self._bitmap & self._bitmap + 1).bit_length()
-        self.expected += run
-        self._bitmap >>= run
+        # the expected packet and the packets that follow without a gap: 1 + the bitmap's lowest ones
+        delivered = (~self._bitmap & self._bitmap + 1).bit_length()
+        self.expected += delivered
+        self._bitmap >>= delivered
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         return super()._coalesce(now_ns, ackreq or self._fills)

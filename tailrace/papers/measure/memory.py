@@ -109,6 +109,7 @@ def _tailrace_state_bytes() -> tuple[int, int]:
 
 def active_flows(flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
     """The number of flows of a host that have a packet in flight (Eq. 1, for one host)."""
+    # bits/s * ns / NS_BITS is bytes: the packets in flight in a round trip
     in_flight = Fraction(rate_bps * rtt_ns, NS_BITS * MTU_BYTES)
     return Fraction(flows) if in_flight >= flows else in_flight
 

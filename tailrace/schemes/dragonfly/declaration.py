@@ -51,7 +51,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         str | None,
         keys.choice(
             "draw",
-            "non-minimal paths: through another group of a Dragonfly, or drawn hop by hop",
+            "group: non-minimal paths pass a third group of a Dragonfly; hop: each switch draws a hop",
             DRAWS,
             section="Spritz §V-A",
         ),

@@ -81,14 +81,15 @@ class _RoutingBuilder:
         self._made: dict[int, NextHopGroup] = {}
         self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
-        # by third group: first links of detours through that group; there packets go on as from a host
+        # by third group: first links of detours through that group; there packets go on as from a host.
+        # After the source's group a detour has two links between groups, and at most one within each of two
         self._detours_via = {
             group: self._links(current.towards_group(switch, group), 2 + 2 * self._within, group + 1)
             for group in usual.groups
             if group != self._group
         }
         self._lists: dict[frozenset[int], int] = {}
-        self._list(frozenset())
+        self._list(frozenset())  # list 0 has all detours
 
     def result(self) -> DragonflyRouting:
         of_leaf: dict[str, int] = {}

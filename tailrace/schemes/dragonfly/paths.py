@@ -12,7 +12,9 @@ from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
 
 PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
-"""Rules for paths. All but `shortest` need a Dragonfly; `mixed` draws minimal or Valiant's at random."""
+"""Rules for paths. All but `shortest` need a Dragonfly; `mixed` draws a minimal or a Valiant path at random,
+and `ugal-l` chooses one by the queue lengths of the first switch (UGAL-L).
+"""
 
 SHORTEST, MINIMAL, MIXED, UGAL_L = "shortest", "minimal", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")

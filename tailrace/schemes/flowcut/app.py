@@ -212,6 +212,7 @@ def uplink_bps(plan: EntryPlan) -> int:
 
 def ticks_per_byte(rate_bps: int, tick_ns: int) -> int:
     """The time to send a byte, in ticks, as unsigned 16.16 fixed point (Flowcut §II-B: `t`)."""
+    # NS_BITS / (bits/s) is the time of a byte in ns
     return round(NS_BITS * _TICKS_ONE / (rate_bps * tick_ns))
 
 

@@ -107,7 +107,7 @@ _BUCKETS = keys.Key(
 )
 _GROWTH = keys.Key(
     "growth",
-    "a flow is drained above this growth of its average RTT per ACK",
+    "growth of the average RTT above which a flow is drained, in idle RTTs per ACK",
     "number or off",
     _parse_growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
@@ -142,7 +142,10 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     rtt_threshold: Annotated[
         float,
         keys.number(
-            "rtt", "a flow is drained above this average RTT, in idle RTTs", least=1, section=_DRAIN_SECTION
+            "rtt",
+            "average RTT above which a flow is drained, in multiples of the idle RTT (see baseline)",
+            least=1,
+            section=_DRAIN_SECTION,
         ),
     ] = 4.0
     growth_threshold: Annotated[float | None, _GROWTH] = None
@@ -160,7 +163,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None,
         keys.integer(
             "left",
-            "minimum number of packets that a message must have left for a drain; 0: none",
+            "a flow is drained only if its message has at least this many packets left; 0: always",
             least=0,
             values="packets",
             section=_FEW_PACKETS_SECTION,
@@ -175,13 +178,16 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         ),
     ] = 0
     credit_bytes: Annotated[
-        int, keys.size("credit", "bytes that a source may still send after an XOFF; 0: none")
+        int,
+        keys.size(
+            "credit", "bytes that a source may still send after an XOFF, which pauses its flow; 0: none"
+        ),
     ] = 0
     pause: Annotated[
         str,
         keys.choice(
             "pause",
-            "what a source must pause: the flow (if it does not obey, its PFC class), or always the class",
+            "what a drain pauses: the flow (if its source does not obey, its PFC class), or always the class",
             app.PAUSES,
             section="Flowcut §II-B",
         ),
@@ -362,7 +368,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
             rtt_threshold=self.rtt_threshold,
             growth_threshold=None if growth >= GROWTH_OFF else growth,
             alpha=self.alpha,
-            ns_per_byte=NS_BITS / config.link_rate_bps,
+            ns_per_byte=NS_BITS / config.link_rate_bps,  # 8 bits in ns
             age_ns=self.age_ns,
             min_left=self.min_left_packets,
             resume_bytes=self.resume_bytes,

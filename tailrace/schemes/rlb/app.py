@@ -176,7 +176,7 @@ def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     target = plan.target
     rate_bps = fabric_rate_bps(plan.topology)
-    # bytes per tick from all flows of an incast but one, in 16.16 fixed point
+    # bytes per tick from all flows of an incast but one, in 16.16 fixed point: bits/s * ns / NS_BITS is bytes
     inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // NS_BITS
     values = {
         "inflow": inflow,

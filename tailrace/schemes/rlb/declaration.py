@@ -142,7 +142,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         int,
         keys.integer(
             "flows",
-            "degree of incast from which the bounds of qth are computed",
+            "number of senders of an incast, from which the range of permitted qth is computed",
             least=1,
             section="RLB §III-B.3",
         ),
@@ -163,7 +163,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     limit: Annotated[
         str,
         keys.choice(
-            "limit", "limit of a packet's recirculations; dynamic: as in RLB*", LIMITS, section="RLB §IV-B.1"
+            "limit",
+            "limit of a packet's recirculations; fixed: most=; dynamic (RLB*): also queue length and delay",
+            LIMITS,
+            section="RLB §IV-B.1",
         ),
     ] = DYNAMIC
     last: Annotated[

@@ -35,7 +35,9 @@ from tailrace.topology.paths.bounded import BoundedPaths
 PROGRAM = "spritz"
 
 MODES = ("minimal", "steered", "class", "random", "ugal-l")
-"""How switches choose the next hop, as in SpritzMode_t of the P4 source."""
+"""How switches choose the next hop, as in SpritzMode_t of the P4 source: by minimal paths, by the EV of each
+packet (steered), by classes of paths, at random hop by hop, or by queue lengths (UGAL-L).
+"""
 
 MINIMAL_MODE, STEERED, CLASS, RANDOM, UGAL_L_MODE = MODES
 
@@ -54,7 +56,7 @@ class BoundedPlan(EntryPlan):
 
     paths: bounded simple paths (loop-free paths of bounded length)
     mode: one of MODES
-    host_marks: whether hosts may mark packets to follow their EV (entropy value) in every mode
+    host_marks: whether packets of hosts with the DSCP `STEERED` follow their EV (entropy value) in every mode
     """
 
     paths: BoundedPaths

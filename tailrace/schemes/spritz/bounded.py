@@ -82,15 +82,16 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         bool,
         keys.flag(
             "marks",
-            "switches obey the entropy values (EV) of packets that hosts mark for this, in every mode",
+            "hosts' packets with DSCP 7 take the path of their UDP source port, even if switches choose",
         ),
     ] = False
     frame_bytes: Annotated[
         int | None,
         keys.size(
             "frame",
-            "size of a full frame; in experiments, by default, that of their packets",
+            "size of a full frame, for queue limits, timeouts and weights of paths",
             least=_LEAST_FRAME_BYTES,
+            absent="from the MTU",
         ),
     ] = None
 
@@ -174,7 +175,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     """A scheme resolved for the program `spritz`.
 
     mode: how switches choose the next hop, one of MODES
-    marks: whether hosts may mark packets that switches then forward by their entropy value (EV)
+    marks: whether switches forward packets with the DSCP `STEERED` by their entropy value (EV) in every mode
     steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose
     weights, scale: see EndpointPaths
     held_paths: number of paths to each destination among which a sender chooses; None: all
@@ -233,6 +234,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
         switches = sum(max_links_on_path(topology)[0]) + 1
+        # bytes * NS_BITS / (bits/s) is a time in ns
         queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
         return NicConfig(
             mtu_bytes=mtu_of(context),

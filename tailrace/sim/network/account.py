@@ -47,11 +47,12 @@ class _Switch:
 
     @staticmethod
     def of(raw: SwitchAccount) -> _Switch:
-        # in the order of core.SwitchAccount; `virt`: bytes of virtual payload
+        # in the order of core.SwitchAccount
         frames, payload, *rest = raw
-        in_virt, made_virt, out_virt, dropped_virt, truncated, held_virt = payload
-        virt = (in_virt, made_virt, out_virt, dropped_virt, held_virt)
-        core_in, made, core_out, dropped, held = (Amount(*both) for both in zip(frames, virt, strict=True))
+        in_bytes, made_bytes, out_bytes, dropped_bytes, truncated, held_bytes = payload
+        payload_bytes = (in_bytes, made_bytes, out_bytes, dropped_bytes, held_bytes)
+        amounts_of_core = (Amount(*both) for both in zip(frames, payload_bytes, strict=True))
+        core_in, made, core_out, dropped, held = amounts_of_core
         amounts = (Amount(*amount) for amount in rest)
         return _Switch(core_in, made, core_out, dropped, held, truncated, *amounts)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The typed interface of the network in C (tv_python.c, tv_py_*.c). Nodes (switches and hosts) and wires are
-identified by index.
+"""The typed interface of the network in C (tv_python.c, tv_py_*.c, which describe each method).
+
+Nodes (switches and hosts) and wires (directions of links) are identified by index. A rank is a process that
+simulates a part of the network.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _COUNT_MASK = 15
 """tv_net.h: the low four bits of a byte in a shim are its number of stamps (timestamps of switches)."""
 
 Sight = tuple[int, int, int, "int | None"]
-"""(time_ps, switch, in port, psn)"""
+"""(time_ps, switch, ingress port, psn)"""
 
 
 Amounts = tuple[int, int]
@@ -135,7 +137,8 @@ class Net(Protocol):
     ) -> None: ...
     def blackhole(self, switch: int, pairs: bytes, from_ps: int, until_ps: int, /) -> None: ...
 
-    # observing
+    # observing: results are in the order of the fields of the classes in wire.py and observation.py; `wire`
+    # returns whether a wire is up, how often it went down, and WireCounts
     def wire(self, wire: int, /) -> tuple[bool, int, int, int, int, int]: ...
     def traffic(self) -> tuple[int, int, int, int, int, int]: ...
     def data(self) -> tuple[int, int, int, int, int]: ...
@@ -164,6 +167,7 @@ def _formats(net: Net) -> None:
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")
     next_at = shim.span("DataShim.next_type").byte
+    # subtype, header length, offset of the number of stamps, length of a stamp, offset of the next type
     shims = [
         (int(Subtype.DATA_SHIM), shim.size_bytes, count.byte, stamp.size_bytes, next_at),
     ]
@@ -172,6 +176,7 @@ def _formats(net: Net) -> None:
         next_at = fixed.span(f"{layer.__name__}.next_type").byte
         shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
     udp, shimmed = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
+    # UDP destination port, and offsets of the PSN and of the flow's source port
     sequences = [
         (ROCE_PORT, udp.span("BTH.psn").byte, udp.span("UDP.sport").byte),
         (SHIM_PORT, shimmed.span("BTH.psn").byte, shimmed.span("NicShim.orig_sport").byte),

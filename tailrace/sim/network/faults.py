@@ -29,7 +29,9 @@ class Faults(Fabric):
 
     @functools.cached_property
     def _dead_for(self) -> dict[int, int]:
-        """By wire index: the number of causes (link failures, switch restarts) that keep a wire down."""
+        """By the index of a wire (one direction of a link): the number of causes (link failures, switch
+        restarts) that keep it down.
+        """
         return {}
 
     def link_rate(self, a: str, b: str, factor: float, at_ns: int | None = None) -> None:
@@ -103,15 +105,16 @@ class Faults(Fabric):
         self._drops += 1
         match = matches if isinstance(matches, FrameMatch) else FrameMatch.ALL
         test = None if isinstance(matches, FrameMatch) else matches
-        # for rate 1 the threshold is 2**64, more than 64 bits: then a flag says that every frame is lost
-        below = threshold(rate)
+        # for rate 1 the threshold is 2**64, which exceeds NEVER_PS, the largest 64-bit number: then a flag
+        # says that every frame is lost
+        loss_threshold = threshold(rate)
         for wire in self.wires_between(a, b) if one_way else self._both_directions(a, b):
             # a random stream per wire and fault: the losses by one fault do not change those by another
             random = SplitMix64(self._seed, wire.index, self._drops).state
             self._net.drop(
                 wire.index,
-                min(below, NEVER_PS),
-                below > NEVER_PS,
+                min(loss_threshold, NEVER_PS),
+                loss_threshold > NEVER_PS,
                 random,
                 from_ns * PS_PER_NS,
                 _end_ps(until_ns),

@@ -72,8 +72,8 @@ class FrameMatch:
     def _is_udp_to_port(self, ether_type: bytes, packet: bytes) -> bool:
         if not self.udp_port or int.from_bytes(ether_type, "big") != IPV4 or len(packet) < _IPV4_BYTES:
             return False
-        at = (packet[0] & 15) * 4
-        port = packet[at + 2 : at + 4]
+        udp_start = (packet[0] & 15) * 4  # IHL counts 32-bit words
+        port = packet[udp_start + 2 : udp_start + 4]
         return packet[9] == UDP_PROTOCOL and len(port) == 2 and int.from_bytes(port, "big") == self.udp_port
 
 

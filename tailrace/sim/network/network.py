@@ -10,7 +10,8 @@
 
 A switch is a core.V1ModelSwitch; its traffic manager implements rates, queues and delays. The network is in C
 (tv_net.h says how it runs); NICs, callbacks and taps are Python. The arguments and the seed determine
-everything: the same calls give the same trace hash, on every machine. Times in this interface are integer
+everything: the same calls give the same trace hash (of all frames that links deliver, with their times), on
+every machine. Times in this interface are integer
 nanoseconds from 0; internally they are picoseconds.
 """
 
@@ -49,7 +50,7 @@ class Network(Faults, Observation):
         stepwise: bool = False,
         transport: RankTransport | None = None,
     ) -> None:
-        """Makes the switches and the wires; hosts stay silent until a NIC is attached.
+        """Makes the switches and the wires (directions of links); hosts stay silent until a NIC is attached.
 
         Args:
             programs: the program of all switches, or of each by name; None: none, until a pipeline is set.

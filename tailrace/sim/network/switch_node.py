@@ -19,7 +19,7 @@ class SwitchNode:
     net: Net
 
     def receive(self, port: int, frame: bytes) -> None:
-        """Injects a frame now at a port without a wire.
+        """Injects a frame now at a port without a link.
 
         Raises:
             NetworkError: the core does not accept the frame.

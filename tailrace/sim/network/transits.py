@@ -73,9 +73,14 @@ def read_transits(log: bytes, wires: Sequence[Wire]) -> list[WireTransit]:
 
 
 def _records(log: bytes) -> Iterator[tuple[int, int, int, int, int, int, bytes]]:
-    at = 0
-    while at < len(log):
-        time_ps, wire, what, length, virtual_bytes, ip_at, size = _RECORD.unpack_from(log, at)
-        at += _RECORD.size
-        yield time_ps, wire, what, length, virtual_bytes, ip_at, log[at : at + length if size else at]
-        at += size
+    """Yields time, wire, what, length, virtual bytes, offset of the IPv4 header, and frame of each record.
+
+    The frame is empty if the record does not contain it (size 0); `size` includes padding.
+    """
+    offset = 0
+    while offset < len(log):
+        time_ps, wire, what, length, virtual_bytes, ip_at, size = _RECORD.unpack_from(log, offset)
+        offset += _RECORD.size
+        frame = log[offset : offset + length] if size else b""
+        yield time_ps, wire, what, length, virtual_bytes, ip_at, frame
+        offset += size

@@ -132,8 +132,8 @@ class PacketNames:
         ip, udp = layers.getlayer(IP), layers.getlayer(UDP)
         if ip is None or udp is None:
             return self._local(frame)
-        at = len(frame) - len(bytes(ip.original))
-        header = read_header(frame, at)
+        ip_at = len(frame) - len(bytes(ip.original))
+        header = read_header(frame, ip_at)
         if header is None:
             return f"UDP to port {udp.dport}"
         if header.is_data:

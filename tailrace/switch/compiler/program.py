@@ -42,7 +42,7 @@ class SwitchProgram:
     recipe: Recipe | None = field(default=None, repr=False, compare=False)
 
     def tracing_build(self) -> SwitchProgram:
-        """The same program with trace hooks, which record marked packets (tr_tracer.h).
+        """The same program with trace hooks, calls that record the steps of the traced packets (tr_tracer.h).
 
         Raises:
             CompilerError: the program cannot be compiled.
@@ -72,18 +72,18 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
     # imported late: a switch with cached programs does not need the reader
     from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 
-    read: list[Model] = []
+    parsed: list[Model] = []  # filled only if the cache has no model
 
     def pickled() -> bytes:
-        read.append(read_bmv2_json(text, source))
-        return pickle.dumps(read[0])
+        parsed.append(read_bmv2_json(text, source))
+        return pickle.dumps(parsed[0])
 
     # models that cannot be pickled, such as those with deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
         octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
-        if not read:
+        if not parsed:
             return _unpickled(octets)
-    return read[0] if read else read_bmv2_json(text, source)
+    return parsed[0] if parsed else read_bmv2_json(text, source)
 
 
 def _cache_key(digest: str, source: str) -> tuple[str, ...]:
@@ -113,6 +113,7 @@ def _c_text(model: Model, source: str, tracing: bool) -> list[str]:
 
 
 def _not_compiled(source: str, error: Exception) -> CompilerError:
+    """The error for C text that was not compiled: rejected by the C compiler, or no compiler works here."""
     return NotCompiledError(located(source, str(error)), refused=isinstance(error, RefusedSourceError))
 
 

@@ -137,7 +137,7 @@ def _check_values(options: SwitchOptions) -> None:
 
 
 def check(options: SwitchOptions) -> None:
-    """Checks the options, and adds a warning for each that has no effect.
+    """Checks the options, and adds a warning for each option without effect.
 
     Raises:
         OptionError: an option is invalid, or not supported.

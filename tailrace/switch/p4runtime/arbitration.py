@@ -111,10 +111,10 @@ class Arbiter:
             return True
         if role.primary is client:
             return False
-        to_reach = role.highest
+        least_id = role.highest
         if self._lenient:
-            to_reach = None if role.primary is None else role.primary.election_id
-        return to_reach is None or election_id >= to_reach
+            least_id = None if role.primary is None else role.primary.election_id
+        return least_id is None or election_id >= least_id
 
     def term(self, role: str) -> int:
         """The number of the role's last takeover; 0: there was none.

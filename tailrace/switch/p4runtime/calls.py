@@ -86,6 +86,7 @@ def set_status(context: Any, error: P4RtError) -> None:
 
 
 def _as_refusal(error: Exception) -> P4RtError:
+    """What the client gets for an exception of a handler."""
     if isinstance(error, P4RtError):
         return error
     if isinstance(error, StateError):

@@ -19,7 +19,6 @@ from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
     INSERT,
-    MODIFY,
     SKIPPED,
     TOKENS_PER_WORK,
     Work,
@@ -30,10 +29,13 @@ from tailrace.switch.p4runtime.state import ForwardingState, all_of
 def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     """Copies the state of `old` to the freshly loaded `new`; no client may write to `old` meanwhile.
 
+    Yields the units of work of each step (context.py), so that other calls are served between steps.
+
     Raises:
         P4RtError: some state does not fit; `new` is then unusable, `old` unchanged.
     """
     clear_initial(new)
+    # entities contain numbers for translated strings (sdn_string), so both pipelines need the same numbers
     new.schema.types.adopt(old.schema.types)
     references = new.context.references
     if references is not None:
@@ -44,6 +46,8 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
             error = new.apply(update, None)
             if error is not None:
                 raise error
+        # the work grows with the tokens of constraints that the update evaluates (@entry_restriction), and
+        # with the changes of copies of members: a member of weight N has N copies
         constraints = new.schema.constraints
         evaluation = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
         yield ENTITY + evaluation + (new.context.copy_changes - changes_before) // COPIES_PER_WORK
@@ -151,7 +155,7 @@ def _is_needed(update: p4r.Update, state: ForwardingState) -> bool:
         return table.plan.is_const and entity.direct_counter_entry.data != p4r.CounterData()
     if which == "value_set_entry":
         return len(entity.value_set_entry.members) > 0
-    return update.type in (INSERT, MODIFY)
+    return True
 
 
 def _is_initial_default(entry: p4r.TableEntry, state: ForwardingState) -> bool:

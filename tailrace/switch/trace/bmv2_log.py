@@ -103,7 +103,7 @@ def _hex(value: int, bits: int) -> str:
     return (value & (1 << bits) - 1).to_bytes((bits + 7) // 8, "big").hex()
 
 
-def _at(place: SourceLine | None) -> str:
+def _source_line(place: SourceLine | None) -> str:
     return "" if place is None else f"{PurePath(place.file).name}({place.line}) "
 
 
@@ -125,7 +125,7 @@ def _member(step: events.MemberEvent) -> Iterator[Line]:
 
 def _statement(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
-        yield TRACE, f"{_at(step.place)}Primitive {step.text}"
+        yield TRACE, f"{_source_line(step.place)}Primitive {step.text}"
 
 
 def _register(step: events.RegisterEvent) -> Iterator[Line]:
@@ -176,7 +176,7 @@ def _drop(step: events.DropEvent) -> Iterator[Line]:
 
 def _condition(step: events.ConditionEvent) -> str:
     value = str(step.value).lower()
-    return f'{_at(step.place)}Condition "{step.text}" ({step.name}) is {value}'
+    return f'{_source_line(step.place)}Condition "{step.text}" ({step.name}) is {value}'
 
 
 def _one_line(level: str, text: Callable[[Any], str]) -> Callable[[Any], Iterator[Line]]:
@@ -191,7 +191,7 @@ _LINES: Mapping[type, Callable[[Any], Iterator[Line]]] = {
     events.ParserErrorEvent: _one_line(DEBUG, lambda s: f"Parser 'parser': error {s.name}"),
     events.TableEvent: _table,
     events.MemberEvent: _member,
-    events.ActionEvent: _one_line(TRACE, lambda s: f"{_at(s.place)}Action {s.name}"),
+    events.ActionEvent: _one_line(TRACE, lambda s: f"{_source_line(s.place)}Action {s.name}"),
     events.StatementEvent: _statement,
     events.ConditionEvent: _one_line(TRACE, _condition),
     events.RegisterEvent: _register,

@@ -103,7 +103,9 @@ def merged(coverages: Iterable[Coverage]) -> list[Coverage]:
 
 def _added(a: Coverage, b: Coverage) -> Coverage:
     if len(a.uses) != len(b.uses):
-        raise CoverageError(f"{a.program}: two files have different coverage points, as of two versions")
+        raise CoverageError(
+            f"{a.program}: two files have different coverage points; they are from different versions"
+        )
     uses = tuple(
         msgspec.structs.replace(x, count=x.count + y.count) for x, y in zip(a.uses, b.uses, strict=True)
     )

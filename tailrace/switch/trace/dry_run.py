@@ -27,8 +27,9 @@ MOST_OUTCOMES = 1024
 """Most outcomes of one packet."""
 
 FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
-"""For `random` in a range of more than S = TR_DRY_RUN_SPAN values: choice c < S is the c-th of S evenly
-spaced values, S is the value without a dry run, and FIRST_VALUE + n is the lowest value plus n.
+"""What a choice means for `random` in a range of more than S = TR_DRY_RUN_SPAN values: choice c < S is the
+c-th of S evenly spaced values, choice S the value that would be drawn without a dry run, and choice
+FIRST_VALUE + n the lowest value plus n.
 """
 
 

@@ -75,7 +75,7 @@ def send_packet(
 
 
 class _InjectedPacket:
-    """The records of a packet and its copies; `inside`: packet numbers of those still in the switch."""
+    """The records of a packet and its copies; `inside`: numbers of those that are still in the switch."""
 
     def __init__(self, port: int, data: bytes) -> None:
         self._port, self._data, self._size = port, data, 0

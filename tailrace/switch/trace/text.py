@@ -181,7 +181,7 @@ def _one_line(kind: type[_T], style: str, text: Callable[[_T], str]) -> None:
     _shown.register(kind, shown)
 
 
-def _at(place: SourceLine | None) -> str:
+def _source_line(place: SourceLine | None) -> str:
     return "" if place is None else f"  [{place.file}:{place.line}]"
 
 
@@ -217,14 +217,14 @@ def _(step: events.ExtractEvent) -> Iterator[Line]:
 @_shown.register
 def _(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
-        yield 0, "step", f"{step.text}{_at(step.place)}"
+        yield 0, "step", f"{step.text}{_source_line(step.place)}"
     for change in step.changes:
         yield 1, "change", _changed(change)
 
 
 @_shown.register
 def _(step: events.TableEvent) -> Iterator[Line]:
-    yield 0, "table", f"table {step.name}{_at(step.place)}"
+    yield 0, "table", f"table {step.name}{_source_line(step.place)}"
     if step.key:
         yield 1, "step", f"key ({step.match}): {_pairs(step.key)}"
     if step.entry is None:
@@ -263,8 +263,12 @@ _one_line(events.StateEvent, "step", lambda s: f"state {s.name}")
 _one_line(events.SelectEvent, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
 _one_line(events.ParserErrorEvent, "bad", lambda s: f"parser error {s.name}")
 _one_line(events.MemberEvent, "hit", lambda s: _member(s))
-_one_line(events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
-_one_line(events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
+_one_line(
+    events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_source_line(s.place)}"
+)
+_one_line(
+    events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_source_line(s.place)}"
+)
 _one_line(events.RegisterEvent, "extern", lambda s: _register(s))
 _one_line(
     events.CountEvent,

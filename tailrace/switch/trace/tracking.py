@@ -145,6 +145,7 @@ class PacketTracker:
                     self._enter(number, (record.time_ps, record.payload[0]))
                 self._records.append(record)
             self._take(record.kind, number, record.time_ps, record.payload)
+        # the buffer had no space for some records (cut), or for all records of some packets (missed)
         self.overflows += bool(self._watcher.cut or self._watcher.missed)
 
     def _enter(self, number: int, arrival: Arrival) -> None:
@@ -154,18 +155,20 @@ class PacketTracker:
             self._tracked[number] = self.packets[arrival] = TrackedPacket()
 
     def _take(self, kind: int, number: int, time_ps: int, payload: Sequence[int]) -> None:
+        """Applies a record of packet `number`; tr_tracer.h lists the payload of each kind of record."""
         packet = self._tracked.get(number)
         if kind == C.TR_RECORD_QUEUE:
             self._queued(packet, number, time_ps, payload)
         elif kind == C.TR_RECORD_EGRESS:
             self._left(packet, number, time_ps, payload)
         elif kind == C.TR_RECORD_SENT:
-            frame = octets(payload[3:], payload[1])
+            port, length, virtual_bytes, *limbs = payload
+            frame = octets(limbs, length)
             for overtaking in self._leaving.pop(number, []):
                 overtaking.frame = frame
             if packet is not None:
-                packet.sent, packet.end_ps = (time_ps, payload[0]), time_ps
-                packet.frame, packet.virtual_bytes = frame, payload[2]
+                packet.sent, packet.end_ps = (time_ps, port), time_ps
+                packet.frame, packet.virtual_bytes = frame, virtual_bytes
         elif kind == C.TR_RECORD_DROP:
             self._leaving.pop(number, None)
             for tracked in self._tracked.values():

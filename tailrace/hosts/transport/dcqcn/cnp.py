@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notification point of DCQCN: when a receiver sends a CNP (Zhu et al., SIGCOMM 2015, §3.1).
+"""The notification point of DCQCN (Zhu et al., SIGCOMM 2015, §3.1): when a receiver sends a CNP, a congestion
+notification packet.
 
 N is the minimum time between two CNPs of a flow. For a marked packet the receiver sends a CNP at once if it
 has sent no CNP for the flow within the last N. Otherwise the CNP is sent at the end of N.

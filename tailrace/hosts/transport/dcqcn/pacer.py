@@ -32,7 +32,7 @@ class Pacer:
     def on_sent(self, now_ns: int, frame_bytes: int) -> None:
         """Records a frame that is sent, and computes when the next frame may be sent."""
         if self._rate_bps and now_ns <= self.ready_ns:
-            due = self._since_part + self._bytes * NS_BITS
+            due = self._since_part + self._bytes * NS_BITS  # in units of 1/rate_bps ns
             self._since_ns += due // self._rate_bps
             self._since_part = due % self._rate_bps
         else:

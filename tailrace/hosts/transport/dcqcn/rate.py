@@ -102,7 +102,7 @@ class DcqcnRate:
         if self.cuts:
             self._decay(now_ns)
         alpha = self.alpha
-        # without clamp only the first CNP after a rise sets RT
+        # the paper sets RT at each CNP; without DcqcnConfig.clamp only the first CNP after a rise sets it
         if self._clamp or self._rises_by_timer or self._rises_by_counter:
             self.target_bps = self.rate_bps
         cut_bps = self.rate_bps - (self.rate_bps * alpha >> ALPHA_BITS + 1)

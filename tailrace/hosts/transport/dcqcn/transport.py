@@ -45,7 +45,8 @@ class DcqcnSender(GoBackNSender):
         self.pacer = Pacer()
         self._pace()
         self.steering: Hermes | None = None
-        self._flight: dict[int, int] = {}  # with Hermes: send time and source port of unacknowledged packets
+        # with Hermes, of unacknowledged packets: send time in ns << PORT_BITS | source port
+        self._flight: dict[int, int] = {}
         self._sent_twice = 0  # packets before this packet may have been sent more than once
         self._now_ns = 0
 

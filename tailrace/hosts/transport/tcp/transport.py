@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tcp: a window-based sender with bursts, and coalesced ACKs, like TCP on a host (HF²T §3).
+"""tcp: a window-based sender with bursts, and coalesced ACKs, like TCP on a host.
 
-The transport is for comparison with RDMA and uses RDMA packets: the gaps between a flow's packets depend on
-how TCP sends, not on its headers.
+HF²T §3 compares the gaps between a flow's packets with TCP and with RDMA. These gaps depend on how TCP sends,
+not on its headers, so this transport uses RDMA packets.
 
 * Window: slow start from `initial_packets`, then Reno (`hosts.transport.tcp.window`). No pacing.
 * Segmentation offload: new packets are sent in bursts of up to `burst_bytes`, back to back at the link's

@@ -4,16 +4,17 @@
  * A network consists of nodes (switches and hosts) and wires; a wire is one
  * direction of a link. Time is integer picoseconds from 0. The network runs in
  * windows of time: each node with an event before the end of a window is run up
- * to (not including) that end, one node after the other. That is correct
- * because a frame sent to a switch within a window arrives after the window,
- * and hosts run last. So the run function of a node handles the events of that
- * node in the order of their times, and must never read another node's state.
+ * to (not including) that end, one node after the other, all switches before
+ * all hosts. A frame sent to a switch within a window arrives after the window.
+ * A frame from a switch to a host may arrive within the window, as the host
+ * runs later. So the run function of a node handles the events of that node in
+ * the order of their times, and must never read another node's state.
  *
  * The caller of these functions holds the GIL. A result of -1 means that a
- * Python exception is set: a tap (an observer's function) or the test of a
- * fault raised, or memory is exhausted. The caller returns -1 at once and
- * changes nothing more. A comment that ends in "0, -1" means: returns 0, or -1
- * with an exception.
+ * Python exception is set: memory is exhausted, or a Python function raised the
+ * exception: a tap (an observer of a wire), or a function that decides which
+ * frames a fault loses. The caller returns -1 at once and changes nothing more.
+ * A comment that ends in "0, -1" means: returns 0, or -1 with an exception.
  */
 #ifndef TV_H
 #define TV_H

@@ -1,5 +1,5 @@
-/* Captures of wires as pcapng with nanosecond timestamps; a wire is an
- * interface. SPDX-License-Identifier: Apache-2.0
+/* Captures of wires as pcapng with nanosecond timestamps; a wire, one direction
+ * of a link, is an interface. SPDX-License-Identifier: Apache-2.0
  *
  * Source: IETF draft-ietf-opsawg-pcapng: Section Header, Interface
  * Description and Enhanced Packet Blocks. The timestamp is the virtual time at
@@ -29,8 +29,7 @@
 
 static const char lost_comment[16] = "lost on the wire";
 
-/* A packet block in the buffer; `wire` is the index of a wire (one direction of
- * a link). */
+/* A packet block in the buffer; `wire` is the index of a wire. */
 typedef struct record {
     uint64_t time_ps;
     uint32_t wire;
@@ -158,7 +157,7 @@ int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name)
     link->interface = c->interfaces++;
     link->next = w->captures;
     w->captures = link;
-    w->slow_path = 1;
+    w->inspects_arrivals = 1;
     return written ? 0 : write_failed(c);
 }
 

@@ -1,4 +1,5 @@
-/* Faults that lose frames: random losses on wires, blackholes in switches.
+/* Faults that lose frames: random losses on wires (directions of links),
+ * blackholes in switches.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Random numbers are SplitMix64 (Steele, Lea, Flood: "Fast splittable

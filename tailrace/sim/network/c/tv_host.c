@@ -1,4 +1,4 @@
-/* A host: its events, and its wire.
+/* A host: its events, and its two wires (the directions of its link).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"

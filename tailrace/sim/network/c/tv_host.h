@@ -2,10 +2,11 @@
  * the NIC sends.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A host has three kinds of events: a frame arrives, its outgoing wire becomes
- * free, a timer of the NIC expires. At an instant all arrivals are handed to
- * the NIC first; then, if the wire is free, the NIC is asked for a frame. The
- * NIC's clock is that of the network in whole nanoseconds, rounded down.
+ * A host has three kinds of events: a frame arrives, its outgoing wire (this
+ * direction of its link) becomes free, a timer of the NIC expires. At an
+ * instant all arrivals are handed to the NIC first; then, if the wire is free,
+ * the NIC is asked for a frame. The NIC's clock is that of the network in whole
+ * nanoseconds, rounded down.
  *
  * The caller of these functions holds the GIL.
  */

@@ -1,4 +1,5 @@
-/* Internals of the virtual-time network: wires, nodes, windows.
+/* Internals of the virtual-time network: nodes, wires (a wire is one direction
+ * of a link), windows.
  * SPDX-License-Identifier: Apache-2.0
  *
  * tv.h says what a window is. Its length is the look-ahead: the least time
@@ -37,7 +38,7 @@ enum tv_loss {
  * these and all non-IPv4 frames. */
 enum tv_logged { TV_LOGGED_NOT, TV_LOGGED_FLOW, TV_LOGGED_NON_IP };
 
-/* The event for which a tap is called. */
+/* The event for which a tap (a Python function) is called. */
 enum tv_event { TV_SENT, TV_RECEIVED, TV_LOST };
 
 typedef struct tv_node tv_node;
@@ -137,22 +138,22 @@ struct tv_wire {
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
-    uint8_t slow_path;        /* a tap, capture, log, drop or cut handles its
-                               * frames */
-    uint8_t reports_sends;    /* a tap or log records sent frames */
+    uint8_t inspects_arrivals; /* 1: each arrival is checked for faults, and
+                                * reported to taps, captures and the log */
+    uint8_t inspects_sends;   /* 1: sent frames are reported to tap and log */
     uint8_t logged;           /* enum tv_logged */
     uint8_t downward;         /* from a switch to a host, which runs later */
     uint8_t absent;           /* the target node belongs to another rank */
     uint32_t cuts;            /* how often the link went down */
     uint64_t last_ps;         /* when the last frame sent arrives */
     tv_net *net;
-    tv_mix mix;
+    tv_mix mix;               /* the trace hash (tv_trace.h) */
     tv_count sent, received, lost[TV_LOSS_COUNT];
-    tv_kinds gone;            /* data frames that were lost */
+    tv_kinds lost_data;       /* data frames that were lost */
     uint32_t index, target;   /* index of the wire; of the node where it ends */
     uint32_t source, source_port, target_port;
     uint64_t rate_bps, delay_ps;
-    tv_drop *drops;
+    tv_drop *drops;           /* faults that lose frames */
     PyObject *tap;            /* called for each event; NULL: none */
     PyObject *tap_frame;      /* the frame of its last call */
     tv_captured *captures;
@@ -223,8 +224,8 @@ struct tv_node {
     tv_count unwired;         /* sent to ports without a wire */
     tv_count to_cpu, packet_outs;
     tv_count swallowed;       /* discarded by blackholes */
-    tv_kinds dropped, gone;   /* data frames that the switch dropped; that a
-                               * blackhole discarded */
+    tv_kinds dropped;         /* data frames that the switch dropped */
+    tv_kinds swallowed_data;  /* data frames that blackholes discarded */
     tv_cpu_frame *cpu_first, *cpu_last;
     uint32_t cpu_waiting;
     tv_blackhole *blackholes;

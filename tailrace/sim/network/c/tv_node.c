@@ -1,4 +1,4 @@
-/* Nodes: runs a switch or a host through a window.
+/* Nodes: runs a switch or a host through a window (tv.h).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -233,7 +233,7 @@ static int receive(tv_node *n, tv_wire *w)
         tv_blackhole_takes(n, &f)) {
         n->swallowed.frames++;
         n->swallowed.virt += f.virt;
-        tv_kinds_add(&n->gone, &net->formats, f.data, f.len, f.virt);
+        tv_kinds_add(&n->swallowed_data, &net->formats, f.data, f.len, f.virt);
         return 0;
     }
     if (__builtin_expect(net->watches != NULL, 0) &&

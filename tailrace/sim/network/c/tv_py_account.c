@@ -67,14 +67,14 @@ static PyObject *account(tv_object *self, PyObject *nothing)
     return Py_BuildValue("NN", switches, wires);
 }
 
-/* data() -> counts of data frames that no host received: dropped by switches
- * with their payload and trimmed, lost to faults with their payload and
- * trimmed, and those on wires and in switches */
+/* data() -> five counts of data frames that no host received: dropped by
+ * switches, with payload; the same, trimmed; lost to faults, with payload; the
+ * same, trimmed; still on wires or in switches */
 static PyObject *data(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
     tv_net *net = &self->net;
-    tv_kinds dropped = {0, 0}, gone = {0, 0}, flight = {0, 0};
+    tv_kinds dropped = {0, 0}, lost = {0, 0}, flight = {0, 0};
     tv_count frames = {0, 0};
     if (net->closed) {
         tv_net_error("the network is closed");
@@ -84,8 +84,8 @@ static PyObject *data(tv_object *self, PyObject *nothing)
         const tv_node *n = net->nodes[i];
         dropped.data += n->dropped.data;
         dropped.trimmed += n->dropped.trimmed;
-        gone.data += n->gone.data;
-        gone.trimmed += n->gone.trimmed;
+        lost.data += n->swallowed_data.data;
+        lost.trimmed += n->swallowed_data.trimmed;
         if (n->core) {
             tr_account a;
             tr_account_read(n->core, &a);
@@ -94,12 +94,12 @@ static PyObject *data(tv_object *self, PyObject *nothing)
     }
     for (uint32_t i = 0; i < net->n_wires; i++) {
         const tv_wire *w = net->wires[i];
-        gone.data += w->gone.data;
-        gone.trimmed += w->gone.trimmed;
+        lost.data += w->lost_data.data;
+        lost.trimmed += w->lost_data.trimmed;
         tv_wire_flight(w, &frames, &flight);
     }
-    return Py_BuildValue("KKKKK", dropped.data, dropped.trimmed, gone.data,
-                         gone.trimmed, flight.data);
+    return Py_BuildValue("KKKKK", dropped.data, dropped.trimmed, lost.data,
+                         lost.trimmed, flight.data);
 }
 
 PyMethodDef tv_py_account_methods[] = {

@@ -76,7 +76,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->test = test == Py_None ? NULL : Py_NewRef(test);
     d->next = w->drops;
     w->drops = d;
-    w->slow_path = 1;
+    w->inspects_arrivals = 1;
     Py_RETURN_NONE;
 }
 

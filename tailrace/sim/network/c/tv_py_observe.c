@@ -29,10 +29,10 @@ static PyObject *traffic(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
     const tv_net *net = &self->net;
-    uint64_t hops = 0, received = 0, cut = 0, dropped = 0, swallowed = 0,
+    uint64_t entered = 0, received = 0, cut = 0, dropped = 0, swallowed = 0,
              unwired = 0;
     for (uint32_t i = 0; i < net->n_nodes; i++) {
-        hops += net->nodes[i]->entered.frames;
+        entered += net->nodes[i]->entered.frames;
         swallowed += net->nodes[i]->swallowed.frames;
         unwired += net->nodes[i]->unwired.frames;
     }
@@ -41,7 +41,7 @@ static PyObject *traffic(tv_object *self, PyObject *nothing)
         cut += net->wires[i]->lost[TV_LOSS_CUT].frames;
         dropped += net->wires[i]->lost[TV_LOSS_DROP].frames;
     }
-    return Py_BuildValue("KKKKKK", hops, received, cut, dropped, swallowed,
+    return Py_BuildValue("KKKKKK", entered, received, cut, dropped, swallowed,
                          unwired);
 }
 
@@ -52,9 +52,9 @@ static void store_le(uint8_t *p, uint64_t value)
 }
 
 /* trace() -> for each wire by index: frames delivered, bytes of virtual
- * payload, both halves of the trace hash; 64 bits each, little-endian. Zeros
- * for wires that end in another rank (a process that runs another part of the
- * network). */
+ * payload, both halves of the trace hash (of all frames delivered, with their
+ * times: tv_trace.h); 64 bits each, little-endian. Zeros for wires that end in
+ * another rank (a process that runs another part of the network). */
 static PyObject *trace(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -96,7 +96,7 @@ static PyObject *tap(tv_object *self, PyObject *args)
     self->net.taps += !w->tap; /* counts wires with a tap */
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);
-    w->slow_path = w->reports_sends = 1;
+    w->inspects_arrivals = w->inspects_sends = 1;
     Py_RETURN_NONE;
 }
 
@@ -131,7 +131,7 @@ static PyObject *log_flow(tv_object *self, PyObject *args)
             if (!w)
                 return NULL;
             w->logged = (uint8_t)(k ? TV_LOGGED_NON_IP : TV_LOGGED_FLOW);
-            w->slow_path = w->reports_sends = 1;
+            w->inspects_arrivals = w->inspects_sends = 1;
         }
     Py_RETURN_NONE;
 }
@@ -233,7 +233,8 @@ static PyObject *watched(tv_object *self, PyObject *args)
     return sights;
 }
 
-/* sample(period_ps, [wire]): samples from now on; discards earlier samples */
+/* sample(period_ps, [wire]): from now on samples the switch ports at which
+ * these wires begin (see samples); discards earlier samples */
 static PyObject *sample(tv_object *self, PyObject *args)
 {
     tv_net *net = &self->net;
@@ -275,7 +276,8 @@ static PyObject *sample(tv_object *self, PyObject *args)
 }
 
 /* samples() -> four buffers: time_ps (64 bits) by sample; queue_bytes, tx_bytes
- * (32 bits) and paused (8 bits) by sample and port */
+ * since the previous sample (32 bits) and paused (8 bits: a bit for each paused
+ * priority) by sample and port */
 static PyObject *samples(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

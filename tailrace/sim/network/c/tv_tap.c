@@ -1,5 +1,5 @@
-/* Taps: Python functions called at each event of a wire; and the log, whose
- * records are read at the end.
+/* Taps: Python functions called at each event of a wire (one direction of a
+ * link); and the log, whose records are read at the end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"

@@ -1,4 +1,5 @@
-/* The trace hash of a wire: a running 128-bit mix of all it delivers.
+/* The trace hash of a wire (one direction of a link): a running 128-bit mix of
+ * all frames that the wire delivers.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The hash is equal for two runs if the same frames arrived at the same times

@@ -1,4 +1,4 @@
-/* Wires: frames under way, losses by faults, counts.
+/* Wires (directions of links): frames under way, losses by faults, counts.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -13,7 +13,7 @@
 typedef struct flight {
     uint64_t arrival_ps;
     uint32_t len, virt;
-    uint32_t cuts;            /* the wire's cuts when the frame was sent */
+    uint32_t cuts;            /* count of the wire's cuts at the sending */
     uint32_t size;            /* of header and bytes, in the ring */
 } flight;
 
@@ -206,7 +206,7 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
     w->last_ps = arrival_ps;
     w->sent.frames++;
     w->sent.virt += virt;
-    if (__builtin_expect(w->reports_sends, 0)) {
+    if (__builtin_expect(w->inspects_sends, 0)) {
         tc_frame sent = {now_ps, len, virt, bytes};
         if (w->logged && tv_log_add(w, TV_SENT, &sent) < 0)
             return -1;
@@ -239,7 +239,7 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
 {
     w->lost[kind].frames++;
     w->lost[kind].virt += f->virt;
-    tv_kinds_add(&w->gone, &w->net->formats, f->data, f->len, f->virt);
+    tv_kinds_add(&w->lost_data, &w->net->formats, f->data, f->len, f->virt);
     if (w->captures && tv_capture_add(w, 1, f) < 0)
         return -1;
     if (w->logged && tv_log_add(w, TV_LOST + (uint32_t)kind, f) < 0)
@@ -260,7 +260,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     out->data = (const uint8_t *)(f + 1);
     ring_pop(w, f->size);
     w->net->under_way--;
-    if (__builtin_expect(w->slow_path, 0)) {
+    if (__builtin_expect(w->inspects_arrivals, 0)) {
         int kind = lost(w, f, out->data);
         if (kind)
             return kind < 0 ? -1 : take_lost(w, (enum tv_loss)(kind - 1), out);
@@ -268,7 +268,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     w->received.frames++;
     w->received.virt += virt;
     tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
-    if (__builtin_expect(w->slow_path, 0)) {
+    if (__builtin_expect(w->inspects_arrivals, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
             return -1;
         if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
@@ -289,7 +289,7 @@ void tv_wire_down(tv_wire *w)
 {
     w->up = 0;
     w->cuts++;
-    w->slow_path = 1;
+    w->inspects_arrivals = 1;
 }
 
 void tv_wire_flight(const tv_wire *w, tv_count *under_way,

@@ -45,12 +45,12 @@ def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
     for text, width in pieces:
         first, end = position, position + width
         while position < end:
-            right = min(end, start + 64)
+            part_end = min(end, start + 64)
             if text != "0ULL":
                 # the word before contains the higher bits of this piece, so this part is masked
-                keep = right - position if position > first and right - position < 64 else 64
-                terms.append((_part(text, end - right, keep), right))
-            position = right
+                keep = part_end - position if position > first and part_end - position < 64 else 64
+                terms.append((_part(text, end - part_end, keep), part_end))
+            position = part_end
             if position == start + 64:
                 _store(code, target, start, 64, terms)
                 terms, start = [], position

@@ -56,7 +56,9 @@ def _alignment(size: int) -> int:
 
 
 def _stride(total: int, alignment: int) -> int:
-    """The padded length of a record of `total` bytes, chosen so that few records cross cache lines."""
+    """The length of a record of `total` bytes, padded so that few records cross cache lines: to a power of
+    two up to 16 bytes, else to a multiple of 16 bytes.
+    """
     if total <= _LINE_BYTES // 4:
         return max(alignment, 1 << (total - 1).bit_length())
     return -(-total // 16) * 16

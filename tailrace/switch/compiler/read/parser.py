@@ -94,7 +94,7 @@ class ParserReader:
         return KeyPart(e, ftype.bits)
 
     def _cases(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
-        """A list of the case; empty if no key matches it.
+        """The transition of a case, as a list; empty if no key can match it.
 
         BMv2 compares whole bytes: a value with a bit above the width of a key part never matches.
         """

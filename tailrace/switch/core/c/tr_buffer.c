@@ -53,14 +53,14 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void occupy(tr_buffer *b, uint64_t shared, uint64_t head)
+static void occupy(tr_buffer *b, uint64_t shared, uint64_t headroom)
 {
     b->shared += shared;
-    b->head += head;
+    b->headroom += headroom;
     if (b->shared > b->shared_most)
         b->shared_most = b->shared;
-    if (b->head > b->head_most)
-        b->head_most = b->head;
+    if (b->headroom > b->headroom_most)
+        b->headroom_most = b->headroom;
 }
 
 /* Charges bytes of a lossless packet. Returns TR_DROP_COUNT if they fit, else
@@ -72,21 +72,21 @@ static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
     uint64_t most = threshold(b, st, limits);
     uint64_t shared = most > st->shared ? most - st->shared : 0;
     shared = smaller(smaller(shared, free_shared(b)), bytes);
-    uint64_t head = bytes - shared;
-    if (st->head + head > limits->headroom_bytes) {
-        int over_headroom = st->shared + st->head + bytes >
+    uint64_t headroom = bytes - shared;
+    if (st->headroom + headroom > limits->headroom_bytes) {
+        int over_headroom = st->shared + st->headroom + bytes >
                             limits->xoff_bytes + limits->headroom_bytes;
         return over_headroom ? TR_DROP_PFC_HEADROOM : TR_DROP_BUFFER;
     }
     st->shared += shared;
-    st->head += head;
+    st->headroom += headroom;
     st->stats.bytes += bytes;
-    st->stats.headroom_bytes = st->head;
+    st->stats.headroom_bytes = st->headroom;
     if (st->stats.bytes > st->stats.most_bytes)
         st->stats.most_bytes = st->stats.bytes;
-    if (st->head > st->stats.headroom_most_bytes)
-        st->stats.headroom_most_bytes = st->head;
-    occupy(b, shared, head);
+    if (st->headroom > st->stats.headroom_most_bytes)
+        st->stats.headroom_most_bytes = st->headroom;
+    occupy(b, shared, headroom);
     return TR_DROP_COUNT;
 }
 
@@ -99,28 +99,28 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
  * headroom. Does not resume the sender. */
 static uint64_t release(tr_pfc_state *st, uint64_t bytes)
 {
-    uint64_t head = smaller(st->head, bytes);
-    st->shared -= bytes - head;
-    st->head -= head;
+    uint64_t headroom = smaller(st->headroom, bytes);
+    st->shared -= bytes - headroom;
+    st->headroom -= headroom;
     st->stats.bytes -= bytes;
-    st->stats.headroom_bytes = st->head;
-    return head;
+    st->stats.headroom_bytes = st->headroom;
+    return headroom;
 }
 
 /* Frees the space of p. Does not resume the sender. */
 static void discharge(tr_switch *s, tr_pkt *p)
 {
-    uint64_t shared = p->charged_bytes, head = 0;
+    uint64_t shared = p->charged_bytes, headroom = 0;
     if (p->charge == TR_CHARGE_OWN) {
         s->ports[p->pfc_port]->own_bytes -= shared;
         s->buffer.in_reserves -= shared;
         shared = 0;
     } else if (p->charge == TR_CHARGE_LOSSLESS) {
-        head = release(state_of(s, p), shared);
-        shared -= head;
+        headroom = release(state_of(s, p), shared);
+        shared -= headroom;
     }
     s->buffer.shared -= shared;
-    s->buffer.head -= head;
+    s->buffer.headroom -= headroom;
     p->charge = TR_CHARGE_NONE;
 }
 
@@ -133,7 +133,7 @@ static void resume(tr_switch *s, uint32_t port, uint32_t priority)
     const tr_port *t = s->ports[port];
     const tr_pfc_state *st = &t->pfc_state[priority];
     const tr_pfc_limits *limits = &t->pfc.limits[priority];
-    if (!st->paused || st->head)
+    if (!st->paused || st->headroom)
         return;
     uint64_t gap = limits->xoff_bytes - limits->xon_bytes;
     if (st->shared && st->shared + gap > threshold(&s->buffer, st, limits))
@@ -170,13 +170,13 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
     if (bytes > p->charged_bytes) {
         if (charge(s, st, limits, bytes - p->charged_bytes) != TR_DROP_COUNT)
             return;
-        if (st->head && !st->paused)
+        if (st->headroom && !st->paused)
             tr_pfc_notify(s, p->pfc_port, p->pfc_class, 1);
     } else if (bytes < p->charged_bytes) {
         uint64_t freed = p->charged_bytes - bytes;
-        uint64_t head = release(st, freed);
-        s->buffer.head -= head;
-        s->buffer.shared -= freed - head;
+        uint64_t headroom = release(st, freed);
+        s->buffer.headroom -= headroom;
+        s->buffer.shared -= freed - headroom;
         resume(s, p->pfc_port, p->pfc_class);
     }
     p->charged_bytes = bytes;
@@ -208,7 +208,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
         /* a rejected packet pauses the sender, too, if earlier packets of the
          * sender are in the buffer: their departure resumes the sender */
         if (!st->paused &&
-            (st->head || (refusal != TR_DROP_COUNT && st->shared)))
+            (st->headroom || (refusal != TR_DROP_COUNT && st->shared)))
             tr_pfc_notify(s, p->pfc_port, class, 1);
         else if (st->paused && refusal != TR_DROP_COUNT)
             tr_pfc_insist(s, p->pfc_port, class);
@@ -249,7 +249,7 @@ void tr_buffer_reserve(tr_switch *s)
 
 void tr_buffer_clear(tr_switch *s)
 {
-    s->buffer.shared = s->buffer.head = s->buffer.in_reserves = 0;
+    s->buffer.shared = s->buffer.headroom = s->buffer.in_reserves = 0;
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i]) {
             s->ports[i]->own_bytes = 0;
@@ -290,8 +290,8 @@ void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out)
         .reserved_bytes = b->reserved,
         .shared_bytes = b->shared,
         .shared_most_bytes = b->shared_most,
-        .headroom_bytes = b->head,
-        .headroom_most_bytes = b->head_most,
+        .headroom_bytes = b->headroom,
+        .headroom_most_bytes = b->headroom_most,
         .own_bytes = b->in_reserves,
         .held_bytes = charged_in_list(s->resubmitted.head) +
                       charged_in_list(s->recirculated.head),

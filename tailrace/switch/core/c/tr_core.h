@@ -249,7 +249,7 @@ typedef struct tr_table {
     tr_entry **by_handle;
     uint32_t n_handles, count, next_seq, max_size;
     tr_handle_pool handles;
-    tr_entry *defaults;       /* NULL: no default action */
+    tr_entry *defaults;       /* the default entry; NULL: no default action */
 } tr_table;
 
 typedef struct tr_group {
@@ -295,6 +295,7 @@ typedef struct tr_block_desc {
     uint32_t stride;
 } tr_block_desc;
 
+/* A parser's value set: n values of key_bytes, each with a mask. */
 typedef struct tr_vset {
     uint32_t n, key_bytes;
     uint8_t *values, *masks;
@@ -346,8 +347,8 @@ typedef struct tr_queue {
 /* PFC state of one port and priority. Ingress: the switch pauses the sender at
  * the other end of the link. Egress: the other end pauses the queue. */
 typedef struct tr_pfc_state {
-    uint64_t shared, head;    /* ingress: bytes received here that wait in the
-                               * shared part, and those in the headroom */
+    uint64_t shared, headroom; /* ingress: bytes received here that wait in
+                                * the shared part; in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause frame; or TR_NEVER */
     uint64_t insist_ps;       /* when to repeat a pause that is not obeyed */
     uint64_t pausing_from_ps; /* ingress: when the sender was paused */
@@ -371,7 +372,7 @@ typedef struct tr_buffer {
                                * port reserves */
     /* occupied bytes of the shared part, of the headrooms, and of the ports'
      * reserves; "most": the maximum so far */
-    uint64_t shared, shared_most, head, head_most, in_reserves;
+    uint64_t shared, shared_most, headroom, headroom_most, in_reserves;
 } tr_buffer;
 
 /* Ordered by use: the fields that every frame uses are in two cache lines. */
@@ -409,6 +410,8 @@ typedef struct tr_reentry {
     uint32_t count;
 } tr_reentry;
 
+/* The copies that a multicast group or clone session makes; truncate: their
+ * maximum length in bytes; 0: no limit. */
 typedef struct tr_replicas {
     uint32_t n, class_of_service, truncate;
     tr_replica replica[];

@@ -194,7 +194,7 @@ void tr_pfc_forget(tr_switch *s, tr_port *t)
     for (uint32_t i = 0; t->pfc_state && i < PFC_CLASSES; i++) {
         tr_pfc_state *st = &t->pfc_state[i];
         forget_pause(s, st);
-        st->shared = st->head = 0;
+        st->shared = st->headroom = 0;
         st->stats.bytes = st->stats.headroom_bytes = 0;
     }
 }

@@ -80,6 +80,7 @@ int tr_profile_remove(tr_profile *p, int handle)
     return TR_OK;
 }
 
+/* drawn: a random draw selects the member for each packet, not the hash. */
 int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first)
 {
     tr_group *g = tr_calloc(1, sizeof(tr_group));

@@ -249,6 +249,7 @@ typedef struct tr_meter_rates {
 } tr_meter_rates;
 enum { TR_COLOURS = 3 };      /* green, yellow, red */
 
+/* A copy of a packet: egress port, and the copy's egress_rid. */
 typedef struct tr_replica {
     uint32_t port;
     uint32_t instance;
@@ -438,6 +439,8 @@ int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
 int tr_mcast_set(tr_switch *s, uint32_t group, const tr_replica *replicas,
                  uint32_t n);
 int tr_mcast_delete(tr_switch *s, uint32_t group);
+/* Copies get priority class_of_service if it is not 0, and are truncated to
+ * `truncate` bytes if it is not 0. */
 int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
                  uint32_t n, uint32_t class_of_service, uint32_t truncate);
 int tr_clone_delete(tr_switch *s, uint32_t session);

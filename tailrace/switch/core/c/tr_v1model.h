@@ -9,8 +9,9 @@
  * (simple_switch's order: targets/simple_switch/simple_switch.cpp.)
  *
  * The program defines, before including this:
- *   struct tr_phv; trp_set_X(h, value), trp_get_X(h) for the fields X of
- *   standard_metadata; trp_parse (sets p->parsed, returns the parser error),
+ *   struct tr_phv (PHV: parsed headers and metadata of a packet, here h);
+ *   trp_set_X(h, value), trp_get_X(h) for the fields X of standard_metadata;
+ *   trp_parse (sets p->parsed, returns the parser error),
  *   trp_verify (1: a checksum is wrong), trp_ingress, trp_egress,
  *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
  *   trp_digest; TRP_CARRIED, the leading bytes of the PHV that egress needs;

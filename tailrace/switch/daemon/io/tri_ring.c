@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A slot has space for an ordinary Ethernet frame. A longer frame (jumbo frame,
- * or super-frame of several segments, GSO) is truncated in its slot; the socket's
- * queue has the complete frame (PACKET_COPY_THRESH). Frames have the same order
- * in ring and queue.
+ * or super-frame of several segments, GSO) is truncated in its slot; the queue
+ * of the socket has the complete frame (PACKET_COPY_THRESH). Frames have the
+ * same order in ring and queue.
  * TPACKET_V3 delivers whole blocks, and partly filled blocks only after a
  * millisecond, so it would delay the frames of a quiet port.
  */

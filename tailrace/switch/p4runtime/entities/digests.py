@@ -43,7 +43,7 @@ class _Enabled:
     `buffer`: messages of the next list. `made_ns`: when the data plane generated the first of these messages;
     `first_ns`: when this class received it. `sent`: time and messages of unacknowledged lists by list id,
     oldest first. `cache`: the messages of all lists in `sent`; `forgotten`: how many messages were evicted
-    from `cache`. `sweep_from_ns`: start of the periodic sweeps; None: each list has its own timeout. A
+    from `cache`. `sweep_from_ns`: start of the periodic sweeps; None: each list times out separately. A
     modified `config` also applies to `buffer` and `sent`.
     """
 
