@@ -6,11 +6,11 @@ user gave them; `@scheme` registers this struct. Its method `resolve` returns a 
 which every value is set. That class makes the entries of the switches and the configuration of the NICs.
 Defaults of values that all schemes have:
 
-    queue limit   the most bytes that can be in flight, if known (SchemeContext); else one BDP per host of the
-                  largest leaf (switch with hosts), since all of them may send to one port with a window of
-                  one BDP each; at least 64 full frames (assumption)
-    RED           what the transport needs; else, for schemes whose NICs use ECN marks, from 1/5 to 4/5 of a
-                  BDP (assumption); else off
+    queue limit   the limit that the experiment gives (SchemeContext); else QUEUE_BDPS bandwidth-delay
+                  products, at least MIN_QUEUE_FRAMES full frames (usual_limit_bytes)
+    RED           with the transport dcqcn as in its paper's deployment; with other transports whose window
+                  ECN marks control, and for schemes whose NICs use marks, from 1/5 to 4/5 of a BDP
+                  (assumption); else off
     control       CONTROL_SHARE of a host's link for control packets; more if small packets cause more ACKs
 """
 
@@ -22,6 +22,7 @@ import msgspec
 
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
+from tailrace.hosts.options.transport import TRANSPORTS
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.p4rt import programs
 from tailrace.schemes.resolved import RedConfig, Resolved, SchemeContext
@@ -39,6 +40,10 @@ CONTROL_SHARE = 0.07
 bytes, the default in experiments, and a fifth more (assumption).
 """
 
+QUEUE_BDPS = 2
+"""Limit of a queue without PFC, in BDPs. Assumption: a switch with little memory, 0.3 MB a port at 100 Gb/s
+and an RTT of 12 us. A single flow needs one BDP to keep its link busy after a loss."""
+
 MIN_QUEUE_FRAMES = 64
 _RED_FIFTHS = (1, 4)
 
@@ -47,6 +52,11 @@ def red_up_to(size_bytes: int) -> RedConfig:
     """RED that marks from a fifth of a queue of this size to four fifths of it."""
     kmin, kmax = (max(1, size_bytes * fifths // 5) for fifths in _RED_FIFTHS)
     return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=1000)
+
+
+def usual_limit_bytes(topology: Topology, frame_bytes: int) -> int:
+    """The limit of an egress queue without PFC, in bytes, for full frames of `frame_bytes`."""
+    return max(QUEUE_BDPS * bdp_bytes(topology, frame_bytes), MIN_QUEUE_FRAMES * frame_bytes)
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,6 +150,15 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     @property
+    def predicts_pauses(self) -> bool:
+        """Whether the scheme reacts to pauses of PFC, so that it needs PFC."""
+        return False
+
+    def trims_on(self, topology: Topology) -> bool:  # noqa: ARG002 - some schemes use it
+        """Whether queues trim packets to their headers in this topology, so that they need no PFC."""
+        return False
+
+    @property
     def acks_per_packet(self) -> int:
         """ACKs of all kinds that a data packet causes."""
         return 1
@@ -195,8 +214,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         for known in (self.queue_limit_bytes, context.room_bytes):
             if known is not None:
                 return known
-        hosts = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
-        return max(hosts * bdp_bytes(topology, context.frame_bytes), MIN_QUEUE_FRAMES * context.frame_bytes)
+        return usual_limit_bytes(topology, context.frame_bytes)
 
     def _marking(self, topology: Topology, context: SchemeContext) -> RedConfig | None:
         if self.red is not None:
@@ -206,7 +224,9 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
                 max(1, size * context.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES
             )
             return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=dcqcn.RED_PERMILLE)
-        return red_up_to(bdp_bytes(topology, context.frame_bytes)) if self.marks_queues else None
+        led_by_marks = bool(context.transport) and TRANSPORTS.entry(context.transport).struct.led_by_marks
+        marks = self.marks_queues or led_by_marks
+        return red_up_to(bdp_bytes(topology, context.frame_bytes)) if marks else None
 
     def _control(self, context: SchemeContext) -> float:
         if self.control_share is not None:

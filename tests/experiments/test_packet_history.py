@@ -39,7 +39,7 @@ RESTRICTED = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,restric
 
 COMMON: dict[str, Any] = {"topology": FABRIC, "target": "virtual", "seed": 2}
 RUNS: dict[str, dict[str, Any]] = {
-    "ecmp": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB"},
+    "ecmp": {"scheme": "ecmp:queue=0", "workload": "incast:degree=3,size=64KiB"},
     "ecn": {"scheme": "ecmp:kmin=4KiB,kmax=8KiB,pmax=1", "workload": "incast:degree=3,size=64KiB", "transport": "dctcp"},
     "drops": {"scheme": "ecmp:queue=4KiB", "workload": "incast:degree=3,size=64KiB", "transport": "sr"},
     "restart": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB", "transport": "sr",

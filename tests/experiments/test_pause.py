@@ -9,8 +9,10 @@ import pytest
 
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.results.queues import queues_of
 from tailrace.schemes.rlb.declaration import ResolvedRlb
 from tailrace.spec import SpecError
+from tailrace.topology.timing import bdp_bytes
 
 
 def planned(scheme: str, pfc: str | None = None, target: str = "virtual") -> Plan:
@@ -38,9 +40,11 @@ def test_one_threshold(scheme: str, pfc: str | None, pause_bytes: int) -> None:
     assert (config.pause_bytes, job.pfc.xoff_bytes) == (pause_bytes, pause_bytes)
 
 
-def test_other_schemes_have_no_pfc_unless_it_is_wanted() -> None:
-    """And then they do not ask for it."""
-    assert planned("drill").job.pfc is None
+def test_other_schemes_do_not_need_pfc() -> None:
+    """They have it if it is given; `off` disables it, but not for RLB."""
+    assert planned("drill", "off").job.pfc is None
+    with pytest.raises(SpecError, match="pfc: off, but the scheme rlb predicts pauses"):
+        planned("rlb", "off")
     job = planned("drill", "xoff=100KB").job
     assert job.pfc is not None
     assert job.pfc.xoff_bytes == 100_000
@@ -66,3 +70,45 @@ def test_two_thresholds_or_none(scheme: str, pfc: str, message: str) -> None:
     """One line says what does not fit."""
     with pytest.raises(SpecError, match=re.escape(message)):
         planned(scheme, pfc)
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "has_pfc"),
+    [
+        ({}, "virtual", True),
+        ({"transport": "gbn"}, "native", True),
+        ({"transport": "dcqcn"}, "virtual", True),
+        ({"transport": "dcqcn"}, "bmv2", False),
+        ({"transport": "sr"}, "virtual", False),
+        ({"transport": "dctcp"}, "virtual", False),
+        ({"transport": "tcp"}, "virtual", False),
+        ({"scheme": "mp-rdma"}, "virtual", False),
+        ({"scheme": "spritz"}, "virtual", False),
+        ({"scheme": "ecmp:queue=64KiB"}, "virtual", False),
+        ({"scheme": "ecmp:queue=64KiB", "pfc": "default"}, "virtual", True),
+        ({"pfc": "off"}, "virtual", False),
+    ],
+)
+def test_the_transport_decides_on_pfc_and_queues(values: dict[str, str], target: str, has_pfc: bool) -> None:
+    """With PFC queues have room for all windows; without it they have a limit, but not on BMv2."""
+    topology = "leaf-spine:leaves=2,spines=3,hosts=2,rate=40Gbps,delay=2us"
+    if values.get("scheme") == "spritz":
+        topology = "fat-tree:k=4,rate=40Gbps,delay=2us"
+    words = {"scheme": "ecmp", "topology": topology, "workload": "incast:degree=3,size=4MiB"} | values
+    job = plan(make(words), target).job
+    assert (job.pfc is not None) == has_pfc
+    queues = queues_of(job)
+    assert queues.holds_all == (has_pfc or target == "bmv2") or "queue=" in words["scheme"]
+
+
+@pytest.mark.parametrize("transport", ["dctcp", "mp-rdma"])
+def test_queues_mark_for_transports_led_by_marks(transport: str) -> None:
+    """From a fifth of a BDP to four fifths of one."""
+    scheme = "ecmp" if transport == "dctcp" else "mp-rdma"
+    topology = "leaf-spine:leaves=2,spines=3,hosts=2,rate=40Gbps,delay=2us"
+    values = {"scheme": scheme, "topology": topology} | ({"transport": transport} if scheme == "ecmp" else {})
+    job = plan(make(values), "virtual").job
+    bdp = bdp_bytes(job.topology, job.scheme.frame_bytes)
+    red = job.scheme.red
+    assert red is not None
+    assert (red.kmin_bytes, red.kmax_bytes) == (bdp // 5, 4 * bdp // 5)

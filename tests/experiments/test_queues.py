@@ -30,7 +30,7 @@ SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "incast:de
         (
             ["--scheme", "ecmp"],
             "room for all data in flight (",
-            {"limit_bytes", "holds_all", "trims"},
+            {"limit_bytes", "holds_all", "trims", "xoff_bytes", "xon_bytes", "headroom_bytes"},
         ),
         (
             ["--scheme", "ecmp:queue=8KiB,kmin=2KiB,kmax=4KiB"],

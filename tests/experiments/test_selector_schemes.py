@@ -24,6 +24,7 @@ def measure(scheme: str, transport: str = "sr") -> Result:
         "target": "virtual",
         "workload": "permutation:size=256KiB,peers=remote",
         "transport": transport,
+        "pfc": "default",
     }
     planned = plan(make(words), "virtual")
     return run(planned, VirtualBackend(), lambda _progress: None, label="it")

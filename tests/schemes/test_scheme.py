@@ -230,7 +230,7 @@ def test_resolve() -> None:
     """Everything that was left open is filled in; what was given stays."""
     flowcut = resolve(FlowcutConfig(), TOPOLOGY)
     assert isinstance(flowcut, ResolvedFlowcut)
-    assert 8 * bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES) == flowcut.queue_limit_bytes
+    assert max(2 * bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES), 64 * FULL_FRAME_BYTES) == flowcut.queue_limit_bytes
     frames_ns = GROWTH_FRAMES * sending_ns(FULL_FRAME_BYTES, slowest_bps(TOPOLOGY))
     assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
     shaky = resolve(parse_scheme("flowcut"), TOPOLOGY, SchemeContext(steady=False))

@@ -17,7 +17,7 @@ from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.controller import parse_controller
 from tailrace.experiments.plan.known import scheme_of, topology_of
 from tailrace.experiments.plan.nic import Window, parse_window
-from tailrace.experiments.plan.pfc import Pfc, parse_pfc
+from tailrace.experiments.plan.pfc import NoPfc, Pfc, parse_pfc
 from tailrace.experiments.plan.seeds import EXPECTED as SEEDS
 from tailrace.experiments.plan.seeds import parse_seeds, seeds_text
 from tailrace.experiments.workloads.workload import Workload, parse_workload
@@ -49,8 +49,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_scale: factor by which rates are divided and times multiplied
     mtu:     payload of a full packet
     reorder: selective repeat declares a packet lost when a packet sent this many packets later arrives
-    pfc:     priority flow control of data: `default`, or options as in tailrace/experiments/plan/pfc.py;
-             without this key there is no PFC
+    pfc:     priority flow control of data: `off`, `default`, or options as in tailrace/experiments/plan/pfc.py;
+             without this key the transport decides
     controller: of a run in virtual time: ideal, or real with options (plan/controller.py)
     sample:  interval at which queues are sampled, for the report's timelines; without it there are no samples
     follow:  ids of flows whose path is recorded; flows are numbered from 1
@@ -86,7 +86,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
-    pfc: Annotated[str, Meta(description="'default', or a string such as 'xoff=256KiB'")] | UnsetType = UNSET
+    pfc: (
+        Annotated[str, Meta(description="'off', 'default', or a string such as 'xoff=256KiB'")] | UnsetType
+    ) = UNSET
     controller: Annotated[str, Meta(description="'ideal', or a string such as 'real'")] | UnsetType = UNSET
     sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
     follow: (
@@ -118,7 +120,7 @@ class ParsedSpecs(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
     transport: Transport | None = None
     window: Window | None = None
-    pfc: Pfc | None = None
+    pfc: Pfc | NoPfc | None = None
     controller: RealControllerConfig | None = None
 
 
@@ -128,7 +130,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Each of several `seeds` is a run of its own (`each_seed`). `workload` None means defaults.workload,
     `flows` is the number of flows if the workload does not give it, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None mean the defaults of
-    tailrace/experiments/plan/nic.py, `pfc` None means no PFC, `controller` None means ideal, `sample_ns` None
+    tailrace/experiments/plan/nic.py, `pfc` None means that the transport decides (plan/pause.py), `controller` None means ideal, `sample_ns` None
     takes no samples, `follow` has the ids of flows whose path is recorded, `gaps`: NICs measure packet gaps.
     """
 

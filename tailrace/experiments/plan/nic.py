@@ -2,12 +2,14 @@
 """Defaults of hosts and queues in an experiment: windows, timeouts, queue limits.
 
     window         WINDOW_BDPS bandwidth-delay products of the longest of all shortest paths
-    queue limit    any one queue can store every window at once: only faults drop packets
+    queue limit    with PFC: none but PFC's own, as a queue can store every window at once; without PFC:
+                   schemes.base.usual_limit_bytes, at least QUEUE_BURSTS bursts of a sender; on BMv2: every
+                   window at once, but not with the transport tcp, whose window needs losses
 
-The transports dcqcn and tcp have no window unless one is given, so a queue can store all bytes of all flows;
-tcp controls its window by losses, so without PFC its queues store TCP_QUEUE_BDPS bandwidth-delay products
-only. With dcqcn queues mark packets as in its paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at
-other rates in proportion, unless the scheme gives its own thresholds.
+The transports dcqcn and tcp have no window unless one is given. With dcqcn queues mark packets as in its
+paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates in proportion, and with dctcp and
+mp-rdma from a fifth of a BDP to four fifths of one (schemes.base), unless the scheme gives its own
+thresholds.
 
 With HF2T, NICs stretch gaps between a flow's packets to the scheme's flowlet gap, or to a base RTT (the
 default of that gap) if the scheme has none. A NIC learns the threshold T, above which it stretches gaps, from
@@ -39,7 +41,7 @@ from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
 from tailrace.hosts.options.transports import GoBackN
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import SchemeConfig
+from tailrace.schemes.base import SchemeConfig, usual_limit_bytes
 from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.spec import SpecError
 from tailrace.spec.plugins import given_by
@@ -57,12 +59,8 @@ MOST_QUEUE_BYTES = (1 << 31) - 1
 NO_WINDOW = 0
 """The window of a NIC whose transport has none (is `windowless`)."""
 
-TCP_QUEUE_BDPS = 2
-"""Capacity of a queue with the transport tcp, in BDPs. Assumption: a switch with little memory, 0.3 MB a port
-at 100 Gb/s and an RTT of 12 us; a single flow needs one BDP to keep its link busy after a loss."""
-
-TCP_QUEUE_BURSTS = 2
-"""The capacity is also at least this many bursts of a sender."""
+QUEUE_BURSTS = 2
+"""The limit of a queue without PFC is at least this many bursts of a sender."""
 
 REAL_TIME_MARGIN_NS = 5_000_000
 """HF2T stretches gaps by this much more in real time. The packet before a gap may be late, which shortens the
@@ -148,12 +146,14 @@ def window_bytes(
 
 
 def room_bytes(topology: Topology, target: str, transport: Transport, mtu: int) -> int | None:
-    """Capacity of a queue for a transport whose window is controlled by losses; None for other transports."""
+    """The limit of a queue without PFC, in bytes; None for no limit."""
     burst_bytes = transport.loss_driven_burst_bytes
-    if burst_bytes is None:
-        return None
-    bdps = window_bytes(topology, target, Window(bdps=TCP_QUEUE_BDPS), mtu=mtu)
-    return max(bdps, TCP_QUEUE_BURSTS * burst_bytes)
+    if target == "bmv2":
+        if burst_bytes is None:
+            return None
+        topology = _without_delays(topology)
+    limit = usual_limit_bytes(topology, full_frame_bytes(mtu))
+    return max(limit, QUEUE_BURSTS * (burst_bytes or 0))
 
 
 def _without_delays(topology: Topology) -> Topology:

@@ -11,14 +11,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.experiments.plan.pfc import Pfc
+from tailrace.experiments.plan.pfc import NoPfc, Pfc
+from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
+from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.blocks import pfc as emulation
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.resolved import Resolved
 from tailrace.spec import SpecError
 from tailrace.topology import Topology
+
+
+def given_pfc(
+    given: Pfc | NoPfc | None, scheme: SchemeConfig, transport: Transport, topology: Topology, target: str
+) -> Pfc | None:
+    """The PFC settings of an experiment; None: no PFC.
+
+    By default a scheme that predicts pauses has PFC, and so has a transport that is made for lossless networks,
+    unless queues trim packets or the scheme's spec limits them; but not on BMv2, where only some programs emulate
+    PFC.
+
+    Raises:
+        SpecError: PFC is off, but the scheme needs it.
+    """
+    if given is None and target == "bmv2":
+        return None
+    if isinstance(given, NoPfc):
+        if scheme.predicts_pauses:
+            raise SpecError(f"pfc: off, but the scheme {scheme.name} predicts pauses of PFC")
+        return None
+    if given is not None or scheme.predicts_pauses:
+        return given or Pfc()
+    drops = scheme.queue_limit_bytes is not None or scheme.trims_on(topology)
+    return Pfc() if transport.lossless and not drops else None
 
 
 def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:

@@ -17,7 +17,9 @@
     deadlock    when the switches of a run in virtual time wait for each other for ever: stop the run (the
                 default), or pass: continue, so that only the watchdog can resolve the deadlock
 
-The spec `default` has the defaults of all keys. Every port of every switch, including those to hosts, has
+The spec `default` has the defaults of all keys; `off` disables PFC. Without a spec, PFC is enabled in virtual
+time and on the native switch for transports that are made for lossless networks (Transport.lossless), unless
+the scheme limits queues (queue=) or trims packets. Every port of every switch, including those to hosts, has
 the same thresholds, and NICs obey pauses (RLB §II-A). The limits of queues are still those of the scheme.
 """
 
@@ -37,6 +39,7 @@ from tailrace.topology.pfc import DEADLOCKS, Thresholds
 from tailrace.topology.timing import bdp_bytes
 
 DEFAULT = "default"
+OFF = "off"
 XON_SHARE = 0.8
 
 HEADROOM_FRAMES = 4
@@ -66,6 +69,11 @@ _CHANNELS = keys.parsed(
     f"auto, off, or a number from 2 to {MOST_CHANNELS}",
     _parse_channels,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NoPfc:
+    """The spec `off`: PFC is disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +165,12 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
     return in_flight + HEADROOM_FRAMES * frame_bytes
 
 
-def parse_pfc(text: str) -> Pfc:
+def parse_pfc(text: str) -> Pfc | NoPfc:
     """Parses the options of PFC.
 
     Raises:
         SpecError: unknown or bad option; the message, one line, names it.
     """
+    if text == OFF:
+        return NoPfc()
     return Pfc() if text == DEFAULT else keys.read(parse(f"pfc:{text}"), Pfc)

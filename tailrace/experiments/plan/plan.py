@@ -20,7 +20,7 @@ from tailrace.experiments.plan.nic import (
     waiting_bytes,
     window_bytes,
 )
-from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
+from tailrace.experiments.plan.pause import channels_of, check_emulated, given_pfc, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc
 from tailrace.experiments.plan.size_estimate import check_network, check_packets, check_queue
 from tailrace.experiments.workloads.classes import BACKGROUND
@@ -86,8 +86,8 @@ def plan(experiment: Experiment, target: str) -> Plan:
     faults = _faults(experiment, topology, scale)
     given = scaled(parsed.scheme, scale)
     transport = transport_of(parsed.transport, given, topology)
-    pfc = parsed.pfc
-    context = _context(experiment, target, topology, given, flows, faults, transport)
+    pfc = given_pfc(parsed.pfc, given, transport, topology, target)
+    context = _context(experiment, target, topology, given, flows, faults, transport, pfc)
     scheme = resolve(given, topology, context)
     check_queue(scheme, flows, experiment.mtu_bytes)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
@@ -161,6 +161,7 @@ def _context(
     flows: Sequence[FlowSpec],
     faults: Sequence[LinkFault],
     transport: Transport,
+    pfc: Pfc | None,
 ) -> SchemeContext:
     """The experiment's settings from which the scheme derives its defaults."""
     mtu, parsed = experiment.mtu_bytes, experiment.parsed
@@ -169,7 +170,7 @@ def _context(
         topology, target, parsed.window, mtu=mtu, frame_bytes=frame, transport=transport.name
     )
     # PFC keeps a queue within its bounds without losses
-    room = room_bytes(topology, target, transport, mtu) if parsed.pfc is None else None
+    room = room_bytes(topology, target, transport, mtu) if pfc is None else None
     if room is None:
         room = waiting_bytes(flows, window=window, mtu=mtu)
     return SchemeContext(
@@ -180,10 +181,10 @@ def _context(
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
         transport=transport.name,
         fastest_bps=parsed.topology.fastest_bps,
-        pause_bytes=None if parsed.pfc is None else parsed.pfc.xoff_bytes,
+        pause_bytes=None if pfc is None else pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
-        lossless=parsed.pfc is not None,
-        held_bytes=None if parsed.pfc is None else _held_bytes(parsed.pfc, topology, mtu),
+        lossless=pfc is not None,
+        held_bytes=None if pfc is None else _held_bytes(pfc, topology, mtu),
         steady=target != "bmv2",
     )
 

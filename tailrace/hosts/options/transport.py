@@ -16,6 +16,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     about: one line that describes the transport.
     windowless: a rate or a congestion window limits flows, so by default NicConfig.window_bytes is 0.
     in_order: receivers discard packets beyond the expected packet.
+    lossless: the transport is made for networks that lose no packets, so experiments use PFC by default.
+    led_by_marks: ECN marks control the window, so queues mark packets by default.
     chooses_paths: the transport chooses source ports itself, so steering and Flowcut on the NIC must not.
     acks_each: receivers acknowledge each packet, so `ack_every` must be 1.
     """
@@ -24,6 +26,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     about: ClassVar[str]
     windowless: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
+    lossless: ClassVar[bool] = False
+    led_by_marks: ClassVar[bool] = False
     chooses_paths: ClassVar[bool] = False
     acks_each: ClassVar[bool] = False
 

@@ -104,6 +104,7 @@ class GoBackN(GoBackNTransport, frozen=True, kw_only=True):
     name: ClassVar[str] = "gbn"
     about: ClassVar[str] = "go-back-N, as in reliable connections of RoCE NICs"
     in_order: ClassVar[bool] = True
+    lossless: ClassVar[bool] = True
 
 
 @transport
@@ -122,6 +123,7 @@ class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
     about: ClassVar[str] = "one ECN-controlled window over many paths (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
     acks_each: ClassVar[bool] = True  # receivers acknowledge each packet
+    led_by_marks: ClassVar[bool] = True
     ack_every: Annotated[
         int,
         keys.parsed(
@@ -141,6 +143,7 @@ class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
     about: ClassVar[str] = (
         "an ECN-controlled window, and NACKs for trimmed packets; for Spritz and its baselines"
     )
+    led_by_marks: ClassVar[bool] = True
     timeout: Annotated[
         str | None,
         keys.choice(
@@ -161,6 +164,7 @@ class Dcqcn(GoBackNTransport, frozen=True, kw_only=True):
     about: ClassVar[str] = "go-back-N with DCQCN's rate control"
     windowless: ClassVar[bool] = True  # DCQCN limits the rate
     in_order: ClassVar[bool] = True
+    lossless: ClassVar[bool] = True
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
 
 

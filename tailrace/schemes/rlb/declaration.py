@@ -208,6 +208,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return self.variant == HERMES
 
+    @property
+    def predicts_pauses(self) -> bool:
+        return True
+
     def checked(self, spec: Spec) -> RlbConfig:
         # refuse(keys, option): the keys need the option, so they must not be given without it
         for key, variant in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):

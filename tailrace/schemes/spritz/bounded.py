@@ -118,6 +118,9 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return self.always_runs_spritz
 
+    def trims_on(self, topology: Topology) -> bool:
+        return self.trim is not False and self.runs_spritz_on(topology)
+
     def usual_transport(self, topology: Topology) -> str:
         return STEERABLE if self.runs_spritz_on(topology) else super().usual_transport(topology)
 
