@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType, structs
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.experiments.workloads.classes import NO_CLASS
+from tailrace.experiments.workloads.interval import Interval
 from tailrace.hosts.gaps.hf2t import UNKNOWN
 from tailrace.hosts.measured import Learned
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
@@ -28,6 +29,7 @@ from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, make_row, measured_rows
 from tailrace.results.sampled import summary as sampled
 from tailrace.results.statistics import percentile
+from tailrace.results.steady import Steady, steady_of
 from tailrace.results.summary import (
     Summary,
     classes,
@@ -142,6 +144,7 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         ),
         **column_sums(rows, "path_changes", "drains", "drained_ns", "timeouts"),
         "sampled": UNSET if queues is None else sampled(queues, topology),
+        "steady": _steady(planned, rows),
         "fair": sharing.of(measured),
         "flowcut": scheme_sums.pop("flowcut", UNSET),
         "flowlets": flowlets(outcome.counters, {host.switch for host in topology.hosts}),
@@ -154,6 +157,15 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
         "counters": scheme_sums or UNSET,
     }
+
+
+def _steady(planned: Plan, rows: Sequence[FlowRow]) -> Steady | UnsetType:
+    """The steady state of a run whose workload has a measuring interval."""
+    workload = planned.experiment.parsed.workload
+    interval = None if workload is None else getattr(workload.pattern, "measure", None)
+    if not isinstance(interval, Interval):
+        return UNSET
+    return steady_of(rows, Interval(*(round(planned.job.time_scale * time_ns) for time_ns in interval)))
 
 
 def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:

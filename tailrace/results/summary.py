@@ -21,6 +21,7 @@ from tailrace.results.queues import Queues
 from tailrace.results.rows import FlowRow
 from tailrace.results.sampled import Sampled
 from tailrace.results.statistics import mean, percentile
+from tailrace.results.steady import Steady
 from tailrace.sim.outcome import DataSeen
 
 T = TypeVar("T")
@@ -125,7 +126,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     memory, and `machine` the machine. `ranks` is the number of processes that simulated the network, if there
     were several, and `by_rank` has for each of them `cpu_s`, `waited_s` (time spent waiting for other
     processes), `meetings` (synchronisations), and the `frames` and `bytes` passed to other processes.
-    `sampled` summarises samples of ports (tailrace/results/sampled.py); `fair` has the times of the same
+    `sampled` summarises samples of ports (tailrace/results/sampled.py); `steady` says whether the load of a
+    measuring interval was steady (tailrace/results/steady.py); `fair` has the times of the same
     flows under fluid max-min fairness (tailrace/results/fair.py). `metrics` has the metrics of plug-ins
     (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version. `deadlock` is present if
     switches paused each other in a cycle, which ends the run. It lists the queues: each waits for the next,
@@ -159,6 +161,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drained_ns: int | UnsetType = UNSET
     timeouts: int | UnsetType = UNSET
     sampled: Sampled | UnsetType = UNSET
+    steady: Steady | UnsetType = UNSET
     fair: Fair | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET

@@ -33,6 +33,7 @@ from tailrace.results.estimates import (
 from tailrace.results.metrics import BUILT_IN, CLASS, METRICS, metric, metrics
 from tailrace.results.queues import queue_lines
 from tailrace.results.statistics import TAILS, tail_note, tail_percent
+from tailrace.results.steady import steady_lines
 from tailrace.results.units import UNITS
 from tailrace.tables.listing import Column, Listing, Row
 
@@ -241,6 +242,7 @@ def _caption(groups: Sequence[Group]) -> list[str]:
         *_about_seeds(groups),
         *_transports(results),
         *queue_lines(results),
+        *steady_lines(results),
         *_not_applied(results),
         *doubts,
     ]

@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_scale: factor by which rates are divided and times multiplied
     mtu:     payload of a full packet
     reorder: selective repeat declares a packet lost when a packet sent this many packets later arrives
-    pfc:     priority flow control of data: `off`, `default`, or options as in tailrace/experiments/plan/pfc.py;
+    pfc:     priority flow control of data: `off`, `default`, or options (tailrace/experiments/plan/pfc.py);
              without this key the transport decides
     controller: of a run in virtual time: ideal, or real with options (plan/controller.py)
     sample:  interval at which queues are sampled, for the report's timelines; without it there are no samples
@@ -130,8 +130,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Each of several `seeds` is a run of its own (`each_seed`). `workload` None means defaults.workload,
     `flows` is the number of flows if the workload does not give it, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None mean the defaults of
-    tailrace/experiments/plan/nic.py, `pfc` None means that the transport decides (plan/pause.py), `controller` None means ideal, `sample_ns` None
-    takes no samples, `follow` has the ids of flows whose path is recorded, `gaps`: NICs measure packet gaps.
+    tailrace/experiments/plan/nic.py, `pfc` None lets the transport decide (plan/pause.py), `controller`
+    None means ideal, `sample_ns` None takes no samples, `follow` has the ids of flows whose path is recorded,
+    `gaps`: NICs measure packet gaps.
     """
 
     parsed: ParsedSpecs

@@ -28,9 +28,9 @@ def given_pfc(
 ) -> Pfc | None:
     """The PFC settings of an experiment; None: no PFC.
 
-    By default a scheme that predicts pauses has PFC, and so has a transport that is made for lossless networks,
-    unless queues trim packets or the scheme's spec limits them; but not on BMv2, where only some programs emulate
-    PFC.
+    By default a scheme that predicts pauses has PFC, and so has a transport that is made for lossless
+    networks, unless queues trim packets or the scheme's spec limits them; but not on BMv2, where only some
+    programs emulate PFC.
 
     Raises:
         SpecError: PFC is off, but the scheme needs it.

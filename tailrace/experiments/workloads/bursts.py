@@ -162,7 +162,7 @@ class Bursts:
         flows_per_spot = self.degree * flows + (self.long_bytes is not None)
         check_flows(duration_ns // self.every_ns * flows_per_spot * (self.spots or 1))
         for transfer in transfers:
-            yield transfer._replace(flow_class=MONITORED)
+            yield transfer._replace(flow_class=transfer.flow_class or MONITORED)
         hosts, spots = topology.hosts, self._spots(topology)
         for start_ns in range(self.every_ns, duration_ns, self.every_ns):
             if spots:

@@ -4,6 +4,9 @@
 The load is the average bit rate of a host's flows as a fraction of its link's rate, headers not counted: a
 host with link rate R starts `load * R / (8 * mean size)` flows a second. With of=fabric the load is the
 fraction of the rate of all leaves' uplinks that all hosts together use (load.py).
+
+Without measure= all flows are measured, although the network is empty when the first ones start and idle
+when the last ones end. With it, only those that start in an interval (interval.py).
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from typing import Annotated
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.bursts import Bursts
+from tailrace.experiments.workloads.classes import BACKGROUND, NO_CLASS
+from tailrace.experiments.workloads.interval import LOADED, Interval, parse_interval
 from tailrace.experiments.workloads.load import FABRIC, HOSTS, OF, host_load
 from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import Peers, Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
-from tailrace.spec import keys
+from tailrace.spec import SpecError, keys
 from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 from tailrace.topology import Host, Topology
 
@@ -116,7 +121,20 @@ class Poisson:
     sizes: Sizes
     peers: Peers
     load: Annotated[float, LOAD]
-    duration_ns: Annotated[int, DURATION]
+    duration_ns: Annotated[
+        int | None,
+        keys.time("duration", "time during which flows start", least=1, absent="twice the end of measure="),
+    ] = None
+    measure: Annotated[
+        Interval | None,
+        keys.parsed(
+            "measure",
+            "only flows that start in this interval are measured; the others load the network",
+            "an interval such as 5ms..20ms",
+            parse_interval,
+            absent="all flows",
+        ),
+    ] = None
     of: Annotated[
         str, keys.choice("of", "links to which load= refers: links of hosts, or uplinks of leaves", OF)
     ] = HOSTS
@@ -132,11 +150,23 @@ class Poisson:
     ] = 0
 
     def __post_init__(self) -> None:
-        """Refuse a spec without size= or cdf=."""
+        """Refuse a spec without size= or cdf=, or without duration= and measure=."""
         self.sizes.check_given()
+        if self.measure is None and self.duration_ns is None:
+            raise SpecError("key 'duration' is missing")
+        if self.measure is not None and self.loaded_ns < self.measure.until_ns:
+            raise SpecError("duration must not end before measure does")
+
+    @property
+    def loaded_ns(self) -> int:
+        """The time during which flows start."""
+        if self.duration_ns is not None:
+            return self.duration_ns
+        assert self.measure is not None, "one of the two is given"
+        return LOADED * self.measure.until_ns
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        return self.bursts.beside(self._arrivals(topology, rng), self.duration_ns, topology, rng)
+        return self.bursts.beside(self._arrivals(topology, rng), self.loaded_ns, topology, rng)
 
     def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         burst_hosts = self.bursts.own_hosts(topology)
@@ -146,11 +176,11 @@ class Poisson:
         share = self.load
         if self.of == FABRIC:
             share = host_load(topology, hosts, apart, self.load)
-        check_flows(expected_flows(hosts, sizes.mean_bytes, share, self.duration_ns))
+        check_flows(expected_flows(hosts, sizes.mean_bytes, share, self.loaded_ns))
         arrivals = [
             (start_ns, index)
             for index, host in enumerate(hosts)
-            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
+            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.loaded_ns, rng)
         ]
         if not arrivals:
             raise PatternError("no flow starts within the duration; expected a longer one, or more load")
@@ -158,10 +188,12 @@ class Poisson:
         slots = Slots(self.senders) if self.senders else None
         for start_ns, index in arrivals:
             sender = hosts[index]
+            measured = self.measure is None or self.measure.has(start_ns)
+            flow_class = NO_CLASS if measured else BACKGROUND
             if slots is None:
-                yield Transfer(sender, partners.draw(sender, rng), sizes.draw(rng), start_ns)
-                continue
-            size_bytes = sizes.draw(rng)
-            receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
-            slots.take(receiver, start_ns, size_bytes)
-            yield Transfer(sender, receiver, size_bytes, start_ns)
+                receiver, size_bytes = partners.draw(sender, rng), sizes.draw(rng)
+            else:
+                size_bytes = sizes.draw(rng)
+                receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
+                slots.take(receiver, start_ns, size_bytes)
+            yield Transfer(sender, receiver, size_bytes, start_ns, flow_class=flow_class)
