@@ -315,7 +315,7 @@ def sweep(
         workers: number of parallel processes, in virtual time.
         cluster: address of the scheduler of a Dask cluster, which executes the runs instead.
         again: whether to repeat runs that an earlier call has finished.
-        store: a folder of finished runs, to which each run in virtual time is added as a line.
+        store: a folder of finished runs, to which each run in virtual time is added as a row.
         progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys.
 

@@ -22,7 +22,7 @@ from tailrace.cli.options import view_of, view_options
     view_options("cli.results_command"),
 )
 def results(args: Namespace) -> None:
-    """Show finished runs that are stored as lines of DIR/*.jsonl; --json shows all that is stored.
+    """Show finished runs that are stored as rows of DIR/*.parquet; --json shows all that is stored.
 
     tailrace results scheme=flowcut topology=fat-tree:k=8
     """

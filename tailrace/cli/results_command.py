@@ -56,7 +56,7 @@ _SHOWN = {"scheme", "topology", "workload", "faults", "seed", "target"}
 
 
 def show_results(filters: Sequence[str], folder: Path | None, view: View, *, over_seeds: bool) -> None:
-    """Show the runs of a folder that pass all filters, and report each invalid line.
+    """Show the runs of a folder that pass all filters, and report each invalid row.
 
     Args:
         filters: KEY=SPEC, as study/store/find.py parses them.
@@ -65,7 +65,7 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
         over_seeds: whether all seeds share one row, with means.
 
     Raises:
-        SpecError: an invalid filter, no folder, or a line that is no finished run.
+        SpecError: an invalid filter, no folder, or a row that is no finished run.
     """
     conditions = tests(filters)
     folder = folder or usual_folder()
@@ -90,7 +90,7 @@ def _refuse(bad: Sequence[FileError]) -> None:
     for error in bad[:_MOST_ERRORS]:
         sys.stderr.write(f"tailrace: {one_line(str(error))}\n")
     if bad:
-        raise SpecError(f"{len(bad)} lines are no finished runs, and were left out")
+        raise SpecError(f"{len(bad)} rows or files are no finished runs, and were left out")
 
 
 def _settings(record: Record) -> dict[str, Any]:

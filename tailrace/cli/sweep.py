@@ -38,7 +38,7 @@ def sweep(args: Namespace) -> None:
 
     Writes a folder in OUT for each run, OUT/results.json and a table. Runs that an earlier call has finished
     are not repeated. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for
-    each seed. With --store each run is also stored there as a line, for `tailrace results`.
+    each seed. With --store each run is also stored there as a row, for `tailrace results`.
 
         tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """

@@ -40,9 +40,14 @@ _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
 
 def write_parquet(table: Table, path: Path) -> None:
     """Writes a table with its seal; raises OSError if that fails."""
+    path.write_bytes(parquet_bytes(table))
+
+
+def parquet_bytes(table: Table) -> bytes:
+    """The content of a file with this table and its seal."""
     content = _content(table)
     end = _footer(content)
-    path.write_bytes(content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:])
+    return content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:]
 
 
 def _footer(content: bytes) -> int:
@@ -76,8 +81,12 @@ def _table(content: bytes) -> Table:
 copyreg.pickle(Table, lambda table: (_table, (_content(table),)))
 
 
-def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Table:
+def read_parquet(
+    path: Path, what: str, columns: Columns, most_rows: int, others: DataType | None = None
+) -> Table:
     """Reads the table of `what` (a word for messages) from a file; some of `columns` may be missing.
+
+    `others` is the type of further columns; None: there must be none.
 
     Raises:
         FileError: the file cannot be read, is not such a table, or has other columns, more than `most_rows`
@@ -91,7 +100,7 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
         raise FileError(path, "", f"no table of {what}, or a damaged one")
     try:
         reader = read_arrow(io.BytesIO(content))
-        unexpected = _unexpected(reader.schema, columns)
+        unexpected = _unexpected(reader.schema, columns, others)
         table = None if unexpected is not None else _read_bounded(reader, most_rows)
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
@@ -118,13 +127,14 @@ def refuse_missing(
             raise FileError(path, "", f"no table of {what}: column {name!r} has missing values")
 
 
-def _unexpected(schema: Schema, columns: Columns) -> str | None:
+def _unexpected(schema: Schema, columns: Columns, others: DataType | None) -> str | None:
     """The first column that is unexpected, given twice or of another type; None: all are as expected."""
-    expected = dict(columns)
+    expected: dict[str, DataType | None] = dict(columns)
     for name, kind in zip(schema.names, schema.types, strict=True):
-        wanted = expected.pop(name, None)
+        wanted = expected.get(name, others)
         if wanted is None or not _is_same_type(kind, wanted):
             return name
+        expected[name] = None  # a second column of this name is unexpected
     return None
 
 

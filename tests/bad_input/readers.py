@@ -50,7 +50,7 @@ from tailrace.sim.job import read_job, write_job
 from tailrace.spec import units
 from tailrace.spec.errors import Error
 from tailrace.spec.watchdog import parse_watchdog
-from tailrace.study.store.store import read_lines
+from tailrace.study.store.store import read_records
 from tailrace.switch.daemon.lossless import parse_buffer, parse_port_watchdog
 from tailrace.switch.daemon.lossless import parse_pfc as parse_switch_pfc
 from tailrace.switch.daemon.units import parse_depth, parse_rate
@@ -118,17 +118,13 @@ def _these(*texts: str) -> Callable[[], list[bytes]]:
     return lambda: [text.encode() for text in texts]
 
 
-def _kept(pattern: str, lines: int | None = None) -> Callable[[], list[bytes]]:
-    """Files of this repository, or their first lines."""
+def _kept(pattern: str) -> Callable[[], list[bytes]]:
+    """Files of this repository."""
 
     def read() -> list[bytes]:
         contents = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
         assert contents, pattern
-        return (
-            contents
-            if lines is None
-            else [b"".join(content.splitlines(keepends=True)[:lines]) for content in contents]
-        )
+        return contents
 
     return read
 
@@ -250,7 +246,7 @@ READERS: dict[str, Reader] = {
     "commands": Reader(_entries, _these(*_COMMANDS), "x.txt"),
     "write-request": Reader(read_request, _write_request, "x.txtpb"),
     "p4info": Reader(load_p4info, _binary_p4info, "x.txtpb"),
-    "kept-runs": Reader(read_lines, _kept("docs/results/*.jsonl", 3), "x.jsonl"),
+    "kept-runs": Reader(read_records, _kept("docs/results/mp-rdma.parquet"), "mp-rdma.parquet"),
     "summary": Reader(read_summary, _run("summary.json"), "summary.json"),
     "flow-table": Reader(read_flow_rows, _run("flows.parquet"), "flows.parquet"),
     "events": Reader(lambda path: read_events(path.parent), _events, "events.jsonl"),

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from arro3.io import read_parquet as read_arrow
+
+from tailrace.results.parquet import parquet_bytes
+from tailrace.tables.arrow import make_table, values_of
 from tests.bad_input import broken
 from tests.bad_input.broken import Broken
 from tests.bad_input.case import ROOT, SMALLEST, Case, File
@@ -80,33 +85,58 @@ def of_documents(content: bytes) -> Iterator[Case]:
     yield Case("result.json: a pipe", words, ("result.json",), {"R/result.json": broken.A_PIPE.content})
 
 
-def of_store(line: str) -> Iterator[Case]:
-    """Lines of finished runs."""
-    record = json.loads(line)
+def of_store(path: Path) -> Iterator[Case]:
+    """Files of finished runs, made of one run of such a file."""
+    table = read_arrow(io.BytesIO(path.read_bytes())).read_all()
+    kinds = dict(zip(table.column_names, table.schema.types, strict=True))
+    first = {name: values[:1] for name, values in values_of(table).items()}
+
+    def content(**changes: list[Any]) -> bytes:
+        return parquet_bytes(make_table(first | changes, kinds))
+
+    def changed(column: str, key: str, value: object) -> str:
+        return json.dumps(json.loads(first[column][0]) | {key: value})
+
     words = ("tailrace", "results", "--store", "S")
-    keys: dict[str, tuple[tuple[Any, ...], str]] = {
-        "run": (("run",), "text"),
-        "words": (("words",), "table"),
-        "ran": (("ran",), "list"),
-        "summary": (("summary",), "table"),
-        "metrics": (("metrics",), "table"),
+    good = content()
+    for damaged in [broken.A_PIPE, *broken.flipped(good, 3), *_headers(good)]:
+        yield Case(
+            f"store: {damaged.what}", words, ("S/mp-rdma.parquet",), {"S/mp-rdma.parquet": damaged.content}
+        )
+    for name in ("specs", "ran", "summary", "unmeasured"):
+        for damaged in broken.of_json_text(json.loads(first[name][0])):
+            if isinstance(damaged.content, bytes) and not _is_text(damaged.content):
+                continue
+            text = damaged.content.decode() if isinstance(damaged.content, bytes) else damaged.content
+            if isinstance(text, str):
+                files: dict[str, File] = {"S/mp-rdma.parquet": content(**{name: [text]})}
+                yield Case(f"store: {name}: {damaged.what}", words, ("S/mp-rdma.parquet",), files)
+    twice = {name: values * 2 for name, values in first.items()}
+    other = changed("summary", "trace_sha256", "0" * 64)
+    cells: dict[str, dict[str, File]] = {
+        "another's file": {"S/flowcut.parquet": good},
+        "a row of 1 MiB": {"S/mp-rdma.parquet": content(files=["x" * (1 << 20)])},
+        "specs changed": {"S/mp-rdma.parquet": content(specs=[changed("specs", "seed", 99)])},
+        "another result": {
+            "S/mp-rdma.parquet": parquet_bytes(
+                make_table(twice | {"summary": [first["summary"][0], other]}, kinds)
+            )
+        },
     }
-    for damaged in [broken.A_PIPE, *broken.of_json(record, keys)]:
-        yield Case(f"store: {damaged.what}", words, ("S/ecmp.jsonl",), {"S/ecmp.jsonl": damaged.content})
-    other_seed = json.dumps(broken.set_at(record, ("words", "seed"), 99))
-    other_result = json.dumps(broken.set_at(record, ("summary", "trace_sha256"), "0" * 64))
-    lines: dict[str, dict[str, File]] = {
-        "another's file": {"S/flowcut.jsonl": line},
-        "a line of 1 MiB": {"S/ecmp.jsonl": f"{line}\n{'x' * (1 << 20)}"},
-        "words changed": {"S/ecmp.jsonl": other_seed},
-        "another result": {"S/ecmp.jsonl": f"{line}\n{other_result}"},
-    }
-    for what, files in lines.items():
-        yield Case(f"store: {what}", words, ("S/", ".jsonl", "line"), files)
+    for what, files in cells.items():
+        yield Case(f"store: {what}", words, ("S/", ".parquet", "row"), files)
     yield Case("store: a file", words, ("S",), {"S": b""})
-    sweep = ("tailrace", "sweep", "--set", "scheme=ecmp", "--store", "S", *SMALLEST)
-    empty: dict[str, File] = {"S/ecmp.jsonl": b"{}\n"}
-    yield Case("store: a sweep into a broken one", sweep, ("ecmp.jsonl", "line 1"), empty)
+    sweep = ("tailrace", "sweep", "--set", "scheme=mp-rdma", "--store", "S", *SMALLEST)
+    empty: dict[str, File] = {"S/mp-rdma.parquet": content(run=["x"])}
+    yield Case("store: a sweep into a broken one", sweep, ("mp-rdma.parquet", "row 1"), empty)
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 JOB: dict[str, Any] = {

@@ -17,7 +17,7 @@ EVERY = 120
 
 GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
     "files": files.all_cases,
-    "store": lambda: results.of_store((ROOT / "docs/results/ecmp.jsonl").read_text().splitlines()[0]),
+    "store": lambda: results.of_store(ROOT / "docs/results/mp-rdma.parquet"),
     "jobs": results.of_jobs,
     "bench": results.of_bench,
     "plugins": results.of_plugins,

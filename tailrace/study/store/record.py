@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished run as one line of JSON: its specs, the code that ran it, and the measurements that pages need.
+"""A finished run as it is stored: its specs, the code that ran it, and the measurements that pages need.
 
 A record contains no flows, so the chart `sizes` (slowdown by flow size) needs the folders of runs.
 """
@@ -38,10 +38,10 @@ _Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A stored run, which is one line of a file.
+    """A stored run, which is a row of a file (store.py).
 
     run: the run's id, a hash of the specs and the contents of their files (identity.py)
-    specs: the specs of the experiment, without defaults (key `words` of the line)
+    specs: the specs of the experiment, without defaults (key `words` of its JSON)
     files: the SHA-256 of each file that the specs name
     ran: hashes of code that gave this result, the oldest first
     differs: hashes of code that gave another result
@@ -61,7 +61,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         """Raises ValueError if fields contradict each other."""
         if self.run != run_id(self.specs, self.files):
-            raise ValueError("`run` is not the id of its specs: expected an unchanged line")
+            raise ValueError("`run` is not the id of its specs: expected an unchanged row")
         for name in _OF_BOTH:
             if self.specs.get(name) != getattr(self.summary, name):
                 raise ValueError(f"summary.{name} differs from the specs")

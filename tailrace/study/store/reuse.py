@@ -34,7 +34,7 @@ def stored_runs(store: Store, tasks: Iterable[Task], needs: Sequence[str] = ()) 
         needs: metrics that must have been computed for a stored run.
 
     Raises:
-        FileError: a file of the store cannot be read, or a line in it is invalid.
+        FileError: a file of the store cannot be read, or a row in it is invalid.
     """
     records = {}
     for task in tasks:

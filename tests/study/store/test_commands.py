@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from arro3.io import read_parquet as read_arrow
 
 from tailrace.cli.main import main
 from tailrace.papers import model
+from tailrace.results.parquet import write_parquet
 from tailrace.study import task as tasks
-from tailrace.study.store.store import read_lines
+from tailrace.study.store.store import read_records
+from tailrace.tables.arrow import make_table, values_of
 
 FIGURE = """
 paper = "Some"
@@ -80,7 +84,7 @@ def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[...,
     output = call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
     assert "virtual" in output[1]
     assert sorted(path.name for path in (figure / "one").iterdir()) == [
-        *("ecmp.jsonl", "page", "page.md", "spray.jsonl")
+        *("ecmp.parquet", "page", "page.md", "spray.parquet")
     ]
     output = call("paper", "some_fig1", "--out", "b", "--page", "two/page.md", "--store", "one")
     assert "virtual" not in output[1]
@@ -93,7 +97,7 @@ def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[...,
         *(Path("page") / each.name for each in (figure / "one" / "page").iterdir()),
     ):
         assert (figure / "one" / name).read_bytes() == (figure / "two" / name).read_bytes(), name
-    assert not list((figure / "two").glob("*.jsonl"))
+    assert not list((figure / "two").glob("*.parquet"))
 
 
 @pytest.mark.parametrize("page", ["taken", "taken/x.md", "taken.md", "link/x.md"])
@@ -188,36 +192,37 @@ def test_bad_calls(words: list[str], message: str, figure: Path, call: Callable[
     assert len(stderr.splitlines()) == 1
 
 
-def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..., Output]) -> None:
-    """Each by file and line, exit 2; a page is not made of such a file, and it stays as it is."""
+def test_bad_rows_are_told_and_the_others_shown(figure: Path, call: Callable[..., Output]) -> None:
+    """Each by file and row, exit 2; a page is not made of such a file, and it stays as it is."""
     call("paper", "some_fig1", "--out", "a", "--store", "kept")
-    path = figure / "kept" / "ecmp.jsonl"
-    lines = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([b"<<<<<<< ours", lines[0], b"\x1b[31m", lines[1], lines[2][:-1]]))
+    path = figure / "kept" / "ecmp.parquet"
+    table = read_arrow(io.BytesIO(path.read_bytes())).read_all()
+    values = values_of(table)
+    values["summary"][0], values["run"][2] = "<<<<<<< ours", "\x1b[31m"
+    write_parquet(make_table(values, dict(zip(table.column_names, table.schema.types, strict=True))), path)
     before = path.read_bytes()
     shown, stderr = call("results", "scheme=ecmp", "--store", "kept", "-o", "jsonl", status=2)
-    assert len(shown.splitlines()) == 2
-    name = "tailrace: kept/ecmp.jsonl: line"
-    first, second, third, last = stderr.splitlines()
+    assert len(shown.splitlines()) == table.num_rows - 2
+    name = "tailrace: kept/ecmp.parquet: row"
+    first, second, last = stderr.splitlines()
     assert first.startswith(f"{name} 1: not a finished run: ")
     assert second.startswith(f"{name} 3: not a finished run: ")
-    assert third.startswith(f"{name} 5: not a finished run: ")
-    assert last == "tailrace: 3 lines are no finished runs, and were left out"
+    assert last == "tailrace: 2 rows or files are no finished runs, and were left out"
     stderr = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
-    assert "tailrace: kept/ecmp.jsonl: line 1: not a finished run: " in stderr
+    assert "tailrace: kept/ecmp.parquet: row 1: not a finished run: " in stderr
     assert "Traceback" not in stderr
     assert path.read_bytes() == before
 
 
-def test_the_projects_own_lines_can_be_read() -> None:
+def test_the_projects_own_runs_can_be_read() -> None:
     """Those beside its pages."""
     folder = Path(__file__).resolve().parents[3] / "docs" / "results"
-    paths = sorted(folder.glob("*.jsonl"))
+    paths = sorted(folder.glob("*.parquet"))
     assert paths
     for path in paths:
-        lines, bad = read_lines(path)
+        records, bad = read_records(path)
         assert bad == []
-        orders = [line.record.order for line in lines.values()]
+        orders = [record.order for record in records.values()]
         assert orders == sorted(orders)
 
 

@@ -1,25 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of finished runs: what a line holds, bad lines, writers at once, the order of lines."""
+"""The folder of finished runs: what a row holds, bad rows, writers at once, the order of rows."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
+import polars
 import pytest
+from arro3.io import read_parquet as read_arrow
 
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.identity import run_id
 from tailrace.results.metrics import measure
+from tailrace.results.parquet import write_parquet
 from tailrace.results.result import Result
 from tailrace.results.summary import FORMAT
+from tailrace.sim.errors import RunError
 from tailrace.spec.errors import FileError
 from tailrace.study.store.record import MOST_CODES, Record, differences, joined, record_of
-from tailrace.study.store.store import MOST_LINE_BYTES, MOST_LINES, Store, read_lines
+from tailrace.study.store.store import (
+    COLUMNS,
+    MOST_METRICS,
+    MOST_ROW_BYTES,
+    Store,
+    read_records,
+    table_bytes,
+)
 from tailrace.study.task import Task, make_task, run_task
+from tailrace.tables.arrow import NUMBER, TEXT, make_table, values_of
 
 WORDS = {
     "scheme": "ecmp",
@@ -49,7 +62,7 @@ def copies(record: Record, count: int) -> list[Record]:
     return records
 
 
-def test_a_line_holds_what_pages_need(ran: tuple[Task, Result], tmp_path: Path) -> None:
+def test_a_row_holds_what_pages_need(ran: tuple[Task, Result], tmp_path: Path) -> None:
     """Read again it gives the same metrics, of each class of flows, too, and the same gaps."""
     planned, result = ran
     store = Store(tmp_path / "new" / "folder")
@@ -62,23 +75,32 @@ def test_a_line_holds_what_pages_need(ran: tuple[Task, Result], tmp_path: Path) 
     assert {"fct_p99", "fct_p99_of_incast", "fct_p99_of_bystander"} <= record.measured.keys()
 
 
-def test_lines_are_sorted_and_others_stay_as_they_are(ran: tuple[Task, Result], tmp_path: Path) -> None:
-    """Whatever the order in which runs end, so that merges are small."""
+def test_rows_are_sorted(ran: tuple[Task, Result], tmp_path: Path) -> None:
+    """Whatever the order in which runs end: the files are equal."""
     every = copies(record_of(*ran), 4)
     for number, order in enumerate((every, every[::-1])):
         store = Store(tmp_path / str(number))
         for record in order:
             store.add(record)
-    first, second = ((tmp_path / name / "ecmp.jsonl").read_bytes() for name in "01")
+    first, second = ((tmp_path / name / "ecmp.parquet").read_bytes() for name in "01")
     assert first == second
-    lines = first.splitlines()
-    # a key that a later version may have added stays where nothing is run
-    lines[1] = lines[1].replace(b'"summary":{', b'"summary":{"later":1,')
-    path = tmp_path / "0" / "ecmp.jsonl"
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    Store(tmp_path / "0").add(every[0])
-    assert path.read_bytes().splitlines() == lines
-    assert sorted(each.name for each in (tmp_path / "0").iterdir()) == ["ecmp.jsonl"]
+    records, bad = read_records(tmp_path / "0" / "ecmp.parquet")
+    assert not bad
+    assert [each.summary.seed for each in records.values()] == [0, 1, 2, 3]
+    assert sorted(each.name for each in (tmp_path / "0").iterdir()) == ["ecmp.parquet"]
+
+
+def test_metrics_are_columns(ran: tuple[Task, Result], tmp_path: Path) -> None:
+    """Other programs can read them; a metric that a run does not have is empty."""
+    store = Store(tmp_path)
+    record = record_of(*ran)
+    store.add(record)
+    table = polars.read_parquet(tmp_path / "ecmp.parquet")
+    assert table["fct_mean"].to_list() == [record.measured["fct_mean"]]
+    assert set(table.columns) - record.measured.keys() == set(COLUMNS)
+    unmeasured = {name for name, value in record.metrics.items() if value is None}
+    assert unmeasured
+    assert set(json.loads(table["unmeasured"][0])) == unmeasured
 
 
 def test_writers_at_once_lose_nothing(ran: tuple[Task, Result], tmp_path: Path) -> None:
@@ -87,7 +109,7 @@ def test_writers_at_once_lose_nothing(ran: tuple[Task, Result], tmp_path: Path) 
     Threads, for locks of folders that were opened twice keep these apart as they do processes.
     """
     every = copies(record_of(*ran), 40)
-    (tmp_path / ".ecmp.jsonl.0123abcd").write_text("half a li")
+    (tmp_path / ".ecmp.parquet.0123abcd").write_text("half a ta")
 
     def write_some(number: int) -> None:
         for each in every[number::4]:
@@ -95,58 +117,69 @@ def test_writers_at_once_lose_nothing(ran: tuple[Task, Result], tmp_path: Path) 
 
     with ThreadPoolExecutor(4) as writers:
         assert list(writers.map(write_some, range(4))) == [None] * 4
-    lines, bad = read_lines(tmp_path / "ecmp.jsonl")
+    records, bad = read_records(tmp_path / "ecmp.parquet")
     assert not bad
-    assert lines.keys() == {each.run for each in every}
-    assert [path.name for path in tmp_path.iterdir()] == ["ecmp.jsonl"]
+    assert records.keys() == {each.run for each in every}
+    assert [path.name for path in tmp_path.iterdir()] == ["ecmp.parquet"]
 
 
-def line_with(**changes) -> Callable[[bytes], bytes]:
-    def change(text: bytes) -> bytes:
-        return json.dumps(json.loads(text) | changes).encode()
+def rows_of(*records: Record) -> dict[str, list]:
+    """The values of each column of a file with these runs."""
+    table = read_arrow(io.BytesIO(table_bytes(records))).read_all()
+    return values_of(table)
+
+
+def write_rows(values: dict[str, list], path: Path) -> None:
+    kinds = {name: TEXT if name in COLUMNS else NUMBER for name in values}
+    write_parquet(make_table(values, kinds), path)
+
+
+def summary_with(**changes: object) -> Callable[[dict[str, list]], None]:
+    def change(values: dict[str, list]) -> None:
+        values["summary"][0] = json.dumps(json.loads(values["summary"][0]) | changes)
 
     return change
 
 
-BAD: list[tuple[Callable[[bytes], bytes], str]] = [
-    (lambda _text: b"<<<<<<< HEAD", "JSON is malformed"),
-    (lambda text: text[:-10], "Input data was truncated"),
-    (lambda _text: b"", "Input data was truncated"),
-    (lambda _text: b"[" * 100_000, "not a finished run: "),
-    (lambda _text: b'{"run": "\xff"}', "not a finished run: "),
-    (lambda text: text.replace(b'"seed":0', b'"seed":7', 1), "`run` is not the id"),
-    (lambda text: text.replace(b',"scheme":"ecmp"', b',"scheme":"spray"'), "summary.scheme differs"),
-    (
-        lambda text: text.replace(f'"format":{FORMAT},'.encode(), b""),
-        f"summary.format: expected {FORMAT}, found 0",
-    ),
-    (
-        lambda text: text.replace(b'"trace_sha256":"', b'"trace_sha256":"\\u001b['),
-        "expected 64 hexadecimal digits",
-    ),
-    (line_with(run="../../etc/passwd"), "Expected `str` matching regex"),
-    (line_with(ran=[]), "Expected `array` of length >= 1"),
-    (line_with(ran=["0" * 16] * (MOST_CODES + 1)), "Expected `array` of length <= 8"),
-    (line_with(more=1), "Object contains unknown field `more`"),
-    (line_with(metrics={"fct_mean": "x"}), "Expected `float | null`"),
-    (line_with(gaps=[1, 2, 3]), "gaps: expected pairs of numbers"),
-    (lambda text: text + b" " * MOST_LINE_BYTES, f"bytes, expected at most {MOST_LINE_BYTES}"),
+def cell(name: str, text: str) -> Callable[[dict[str, list]], None]:
+    def change(values: dict[str, list]) -> None:
+        values[name][0] = text
+
+    return change
+
+
+BAD: list[tuple[Callable[[dict[str, list]], None], str]] = [
+    (cell("specs", "<<<<<<< HEAD"), "JSON is malformed"),
+    (cell("summary", '{"format":'), "Input data was truncated"),
+    (cell("summary", "[" * 100_000), "not a finished run: "),
+    (cell("summary", "[]"), f"summary.format: expected {FORMAT}, found 0"),
+    (cell("specs", "{}"), "`run` is not the id"),
+    (summary_with(scheme="spray"), "summary.scheme differs"),
+    (summary_with(format=3), f"summary.format: expected {FORMAT}, found 3"),
+    (summary_with(trace_sha256="\x1b["), "expected 64 hexadecimal digits"),
+    (cell("run", "../../etc/passwd"), "Expected `str` matching regex"),
+    (cell("ran", "[]"), "Expected `array` of length >= 1"),
+    (cell("ran", json.dumps(["0" * 16] * (MOST_CODES + 1))), "Expected `array` of length <= 8"),
+    (cell("unmeasured", "[1]"), "Expected `str`, got `int`"),
+    (cell("gap_bins", "[1,2,3]"), "gaps: expected pairs of numbers"),
+    (cell("files", " " * MOST_ROW_BYTES), f"bytes, expected at most {MOST_ROW_BYTES}"),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), BAD, ids=range(len(BAD)))
-def test_a_bad_line_is_one_message(
-    ran: tuple[Task, Result], tmp_path: Path, change: Callable[[bytes], bytes], message: str
+def test_a_bad_row_is_one_message(
+    ran: tuple[Task, Result], tmp_path: Path, change: Callable[[dict[str, list]], None], message: str
 ) -> None:
-    """It names the file and the line; nothing is written to such a file, and the others are read."""
+    """It names the file and the row; nothing is written to such a file, and the others are read."""
     first, second = copies(record_of(*ran), 2)
-    path = tmp_path / "ecmp.jsonl"
-    good = msgspec.json.encode(second)
-    path.write_bytes(good + b"\n" + change(msgspec.json.encode(first)) + b"\n")
+    path = tmp_path / "ecmp.parquet"
+    values = rows_of(first, second)
+    change(values)
+    write_rows(values, path)
     before = path.read_bytes()
     with pytest.raises(FileError) as caught:
         Store(tmp_path).of("ecmp")
-    assert str(caught.value).startswith(f"{path}: line 2: ")
+    assert str(caught.value).startswith(f"{path}: row 1: ")
     assert message in str(caught.value)
     with pytest.raises(FileError):
         Store(tmp_path).add(first)
@@ -156,31 +189,53 @@ def test_a_bad_line_is_one_message(
     assert len(bad) == 1
 
 
-@pytest.mark.parametrize("end", ["\n", "\r"])
-def test_too_many_lines_are_one_message(end: str, tmp_path: Path) -> None:
-    """Each that is none would take an error of its own."""
-    path = tmp_path / "ecmp.jsonl"
-    path.write_text(end * (MOST_LINES + 1))
-    with pytest.raises(FileError) as caught:
-        Store(tmp_path).every()
-    assert str(caught.value) == f"{path}: {MOST_LINES + 1} lines, expected at most {MOST_LINES}"
-
-
-def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Path) -> None:
-    """The same run of two branches counts once; two results of the same specs, or another scheme's, do not."""
+def test_a_bad_file_is_one_message(ran: tuple[Task, Result], tmp_path: Path) -> None:
+    """No Parquet, a changed byte, a missing column, one of another type, too many of them."""
     (record,) = copies(record_of(*ran), 1)
-    slower = msgspec.structs.replace(record, summary=msgspec.structs.replace(record.summary, wall_s=99.0))
-    other = msgspec.structs.replace(
-        record, summary=msgspec.structs.replace(record.summary, trace_sha256="0" * 64)
-    )
-    path = tmp_path / "ecmp.jsonl"
-    path.write_bytes(b"\n".join(map(msgspec.json.encode, (record, slower, other))) + b"\n")
-    lines, bad = read_lines(path)
-    assert [line.record for line in lines.values()] == [record]
-    assert [str(error) for error in bad] == [f"{path}: line 3: line 1 has another result of the same specs"]
-    (tmp_path / "spray.jsonl").write_bytes(msgspec.json.encode(record))
-    with pytest.raises(FileError, match=r"line 1: a run of ecmp, expected in ecmp\.jsonl"):
+    path, values = tmp_path / "ecmp.parquet", rows_of(record)
+    good = table_bytes([record])
+
+    def problem() -> str:
+        [error] = Store(tmp_path).every()[1]
+        with pytest.raises(FileError):
+            Store(tmp_path).add(record)
+        return str(error)
+
+    path.write_bytes(b"<<<<<<< HEAD")
+    assert "no table of finished runs" in problem()
+    path.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+    assert "a damaged one" in problem()
+    write_rows({name: value for name, value in values.items() if name != "specs"}, path)
+    assert "column 'specs' is missing" in problem()
+    write_parquet(make_table({**values, "more": ["x"]}, {**COLUMNS, "more": TEXT}), path)
+    assert "column 'more' is not expected, or of another type" in problem()
+    write_rows(values | {f"m{number}": [1.0] for number in range(MOST_METRICS)}, path)
+    assert f"expected at most {MOST_METRICS} metrics" in problem()
+
+
+def test_rows_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Path) -> None:
+    """The same run counts once; two results of the same specs, or another scheme's, are errors."""
+    (record,) = copies(record_of(*ran), 1)
+    path = tmp_path / "ecmp.parquet"
+    values = {name: value * 3 for name, value in rows_of(record).items()}
+    summary = json.loads(values["summary"][0])
+    values["summary"][1] = json.dumps(summary | {"wall_s": 99.0})
+    values["summary"][2] = json.dumps(summary | {"trace_sha256": "0" * 64})
+    write_rows(values, path)
+    records, bad = read_records(path)
+    assert list(records.values()) == [record]
+    assert [str(error) for error in bad] == [f"{path}: row 3: row 1 has another result of the same specs"]
+    (tmp_path / "spray.parquet").write_bytes(table_bytes([record]))
+    with pytest.raises(FileError, match=r"row 1: a run of ecmp, expected in ecmp\.parquet"):
         Store(tmp_path).of("spray")
+
+
+def test_a_row_that_is_too_large_is_not_stored(ran: tuple[Task, Result], tmp_path: Path) -> None:
+    record = record_of(*ran)
+    summary = msgspec.structs.replace(record.summary, overload_reasons=("x" * MOST_ROW_BYTES,))
+    large = msgspec.structs.replace(record, summary=summary)
+    with pytest.raises(RunError, match=f"expected at most {MOST_ROW_BYTES}"):
+        table_bytes([large])
 
 
 def test_what_differs(ran: tuple[Task, Result]) -> None:
@@ -198,7 +253,7 @@ def test_what_differs(ran: tuple[Task, Result]) -> None:
     assert differences(record, msgspec.structs.replace(record, summary=summary)) == ["trace", "packets.sent"]
 
 
-def test_a_line_remembers_which_code_gave_it(ran: tuple[Task, Result]) -> None:
+def test_a_row_remembers_which_code_gave_it(ran: tuple[Task, Result]) -> None:
     """Each that gave its result; and where the result is another one, those that gave it before."""
     first = record_of(*ran)
     second, third = (msgspec.structs.replace(first, ran=(digit * 16,)) for digit in "23")
