@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shlex
 from pathlib import Path
 
+import polars
 import pytest
 
 from tailrace.cli.main import main
@@ -64,8 +64,7 @@ def test_the_page_holds_every_number(written: Path) -> None:
 
 def test_a_row_can_be_run_again(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The words of a row give the hash that stands beside them."""
-    with (written.with_suffix("") / "traces.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = recorded(written)
     assert len(rows) == sum(len(cell.runs) for cell in document_of(written).cells)
     capsys.readouterr()
     assert trace_of(rows[-1]["words"], tmp_path / "again", capsys) == rows[-1]["trace_sha256"]
@@ -79,9 +78,8 @@ def trace_of(words: str, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def recorded(page: Path) -> list[dict[str, str]]:
-    """The runs of a page of the project."""
-    with (page.with_suffix("") / "traces.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    """The runs of a page."""
+    return polars.read_parquet(page.with_suffix("") / "traces.parquet").to_dicts()
 
 
 PAGES = sorted(path for path in RESULTS.glob("*.md") if path.name != SUMMARY)

@@ -2,14 +2,12 @@
 """Writes the results of a paper's figures as a page of Markdown, with pictures, numbers and trace hashes.
 
 The page is PAGE.md. A folder PAGE/ contains a picture of each figure, the figure's numbers as JSON
-(document.py), and `traces.csv`. That file has a row per run, with the options with which `tailrace run`
+(document.py), and `traces.parquet`. That file has a row per run, with the options with which `tailrace run`
 repeats the run, and the run's trace hash, which is equal if the repeated run is identical.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,16 +26,18 @@ from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
 from tailrace.report.paper import table
 from tailrace.report.render import templates
+from tailrace.results.parquet import parquet_bytes
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
+from tailrace.tables.arrow import TEXT, make_table
 from tailrace.tables.markdown import bold
 
 PICTURE = ".svg"
 NUMBERS = ".json"
-TRACES = "traces.csv"
+TRACES = "traces.parquet"
 _HOUR_S = 3600
 _COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")  # words: the options of `tailrace run`
 
@@ -63,11 +63,9 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
             else:
                 (folder / picture.name).unlink(missing_ok=True)
             write_file(folder / (document.name + NUMBERS), as_lines(stored_part(document)))
-        traces = io.StringIO()
-        writer = csv.writer(traces, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(_traces(documents, out.parent))
-        write_file(folder / TRACES, traces.getvalue())
+        rows = list(_traces(documents, out.parent))
+        columns = {name: [row[number] for row in rows] for number, name in enumerate(_COLUMNS)}
+        write_file(folder / TRACES, parquet_bytes(make_table(columns, dict.fromkeys(_COLUMNS, TEXT))))
         write_file(page, page_text(documents, folder))
     except OSError as error:
         raise FileError(Path(error.filename or page), "", error.strerror or str(error)) from error

@@ -170,7 +170,8 @@ class Store:
             paths = []
         except OSError as error:
             raise FileError(self.folder, "", error.strerror or str(error)) from error
-        records, bad = [], []
+        records: list[Record] = []
+        bad: list[FileError] = []
         for path in paths:
             try:
                 of_file, errors = read_records(path)
