@@ -121,6 +121,7 @@ class Controller:
             registers: reads a register for these commands if the P4Runtime server refuses it.
             on_event: called with every event.
             on_digest: called with every digest of every switch, before the controller handles it.
+            load: returns the compiled program of a name.
             calls: makes the channels to switches: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
             epoch_ns: time since the epoch when the event loop's clock was 0; None: from this machine's clock.
             when: formats a time for messages.
@@ -151,10 +152,11 @@ class Controller:
         self._divided = 0  # consecutive rounds in which this controller could claim switches (_claim)
         self._down: Down = frozenset()
         self._clock = _LoopClock(time.time_ns() - time.monotonic_ns() if epoch_ns is None else epoch_ns)
+        # decides which paths that switches report as faulty are withdrawn, and for how long
         self._paths = scheme.watch(topology, target, on_event, when)
         self._faulty = PathSuppressor(self._clock, self._paths, lambda: self._down, self._rewrite)
         self._intents = self._compute()
-        # pending queries by switch, reason of the response, and index
+        # results of pending queries, by switch, reason of the response (PacketInReason_t), and index
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
         self._links_discovered = asyncio.Event()
@@ -386,6 +388,7 @@ class Controller:
             backup = {name: s for name, s in self._sessions.items() if s.state is SessionState.BACKUP}.keys()
             probing = self._probing()
             self._claim(backup)
+            # the index of this round's queries, and the switches that did not answer the last ones in time
             index, late = self._liveness.round(probing)
             if probing:
                 self._report_lag(lag_s)
@@ -459,6 +462,7 @@ class Controller:
                 self._on_event(Event(LINK_DOWN, name, f"{name}: link down"))
             for name in link_names(self.topology, before - down):
                 self._on_event(Event("link-up", name, f"{name}: link up"))
+            # paths whose link has recovered
             self._faulty.restore_paths()
             self._rewrite(self._sessions)
         if self._monitor.discovered:

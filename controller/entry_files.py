@@ -137,6 +137,7 @@ def _has_commands(text: str) -> bool:
         token = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
         if token in p4r.WriteRequest.DESCRIPTOR.fields_by_name:
             return False
+        # 0.85: least similarity, so that a command with a wrong letter is reported as such
         if difflib.get_close_matches(token[:40], commands.COMMANDS, 1, 0.85):
             return True
     return False

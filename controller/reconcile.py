@@ -156,7 +156,9 @@ async def reconcile(
 async def _write(
     endpoint: Endpoint, update_stages: list[list[p4r.Update]]
 ) -> tuple[ReconcileReport, WriteError | None]:
-    """Writes stage by stage; returns what was written, and the error that stopped it, if any."""
+    """Writes one stage after the other (p4rt.diff.stages: groups before the entries that use them). Returns
+    what was written, and the error that stopped it, if any.
+    """
     done: list[p4r.Update] = []
     for stage in update_stages:
         for start in range(0, len(stage), BATCH):
@@ -226,24 +228,26 @@ def install_all(
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> ReconcileReport:
-    """As `install` without other writers, but reads the entities after a push only once per program.
+    """As `install` without other writers, but reads the entities after a push only once per program. Then
+    writes table entries without a comparison.
 
     Args:
-        fresh: the entities after a push, by program.
+        fresh: the entities of a switch after a push, by program.
     """
     if await endpoint.cookie() == program.cookie:
         return await reconcile(endpoint, program, intended, alone=True)
     await endpoint.push(program)
     if program not in fresh:
         fresh[program] = by_key(await read_all(endpoint, program))
+    # entries that the program itself made are compared with the intent, too
     if any(key[0] != "default" for key in fresh[program]):
         return await reconcile(endpoint, program, intended, alone=True)
     entries: list[p4r.Entity] = []
-    pre_entities: list[p4r.Entity] = []
+    other_entities: list[p4r.Entity] = []  # default entries, multicast groups, clone sessions, digests
     for entity, message in zip(intended, encode_shared(program, intended), strict=True):
         is_entry = type(entity) is P4TableEntry and not entity.is_default_action
-        (entries if is_entry else pre_entities).append(message)
-    changes = diff_by_key(program, by_key(pre_entities), fresh[program])
+        (entries if is_entry else other_entities).append(message)
+    changes = diff_by_key(program, by_key(other_entities), fresh[program])
     written, refused = await _write(endpoint, stages(program, changes))
     try:
         await endpoint.write([Insert(entity) for entity in entries])

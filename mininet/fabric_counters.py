@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the programs' counters from all switches of a fabric over P4Runtime; reading needs no election."""
+"""Reads the programs' counters from all switches of a fabric over P4Runtime; reading needs no election.
+
+Of p4rt.counters: `requests` are the entities that read all counters, `cells` decodes the response.
+"""
 
 from __future__ import annotations
 

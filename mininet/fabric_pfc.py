@@ -38,10 +38,12 @@ def options(
 ) -> list[str]:
     """Options of a native switch: thresholds and watchdogs of its ports, and the file for its counts.
 
+    With virtual channels, a packet's priority rises by `pfc.rise` from one switch to the next.
+
     Args:
         priority: the priority of data.
         hosts: the ports that lead to hosts.
-        links: the ports that lead to switches; there, a scheme's virtual channels are lossless priorities.
+        links: the ports that lead to switches, where all virtual channels (priorities) are lossless.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     arguments = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]

@@ -42,8 +42,8 @@ def link_down_message(name: str, watch: Timing) -> str:
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
         f"{name} is down: flows over it lose what they send until the controller notices, for about"
-        f" {noticed_s:g} s; then they take another path with their next packet, TCP's at its next"
-        f" retransmission, within another {noticed_s:g} s and a timeout\n"
+        f" {noticed_s:g} s; then their next packet takes another path. TCP's next packet is a retransmission:"
+        f" its timer doubles with each loss, so TCP may wait another {noticed_s:g} s and its first timeout\n"
     )
 
 

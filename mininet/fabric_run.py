@@ -56,13 +56,14 @@ class FabricRun:
         topology = job.topology
         self.job, self.topology, self.report = job, topology, report
         self.watch = ProcessMonitor()
-        self._delays = True
+        self._delays = True  # whether links have their delays; `up` sets it
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
         self._program = programs.load(job.scheme.program)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs)
         self.links = FabricLinks(self._plan, self._frame_bytes)
+        # faults that take links down
         self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
         self._processes: list[FabricProcess] = []
         self._events: list[dict[str, Any]] = []
@@ -102,6 +103,7 @@ class FabricRun:
         return net
 
     def _set_queues(self, plan: SwitchPlan) -> None:
+        # RLB recirculates packets at the highest rate of a link between switches
         rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
         recirculation = fabric_bmv2.recirculation_rates(
@@ -120,7 +122,7 @@ class FabricRun:
             more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts, links)
         if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
-        arguments = command(plan, job.switches, limit_bytes, more)
+        arguments = command(plan, job.switches, limit_bytes, more)  # job.switches: a p4rt.target.Target
         process = FabricProcess(plan.name, arguments, plan.log)
         self._processes.append(process)
         return process
@@ -206,6 +208,14 @@ class FabricRun:
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Writes the result file, and returns its content.
+
+        Args:
+            collected: the result of the hosts' driver (tailrace.hosts.driver.report.make_result).
+            load: the load of the machine during the traffic.
+            before, after: the programs' counts by switch, before and after the traffic.
+            pfc: PFC counts, from `_counts`.
+        """
         reasons = [*collected["overload"], *load.reasons, *self._reasons_to_distrust()]
         result = {
             "flows": collected["flows"],

@@ -75,7 +75,7 @@ class FabricTraffic:
         self._watch.wait(lambda: "ready" in self._events, READY_S, "the hosts are not ready")
 
     def _job(self, job: Job, net: FabricNet) -> HostsJob:
-        table = job.scheme.paths(job.topology)
+        table = job.scheme.paths(job.topology)  # paths among which NICs choose; None: switches choose
         paths: dict[str, dict[str, PathList]] = {}
         if table is not None:
             for flow in job.flows:
@@ -99,7 +99,7 @@ class FabricTraffic:
         if event == "progress":
             self._done = message["done"]
         if event == "done":
-            self._watch.release(self.process)
+            self._watch.release(self.process)  # its exit is no failure from now on
 
     def run(
         self, steps: Sequence[FaultStep], report: FabricReport, poll: Callable[[], None]

@@ -68,7 +68,7 @@ def _fail(message: str, code: int) -> int:
 
 def _main(path: Path, results: socket.socket | None, *, prompt: bool) -> int:
     job = read_job(path)
-    check_real_time(job)
+    check_real_time(job)  # SpecError: the job runs only in virtual time
     check_machine(job)
     remove_stale()
     folder = make_run_dir()

@@ -69,14 +69,14 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
         job.topology,
         job.scheme,
         switches,
-        job.switches,
+        job.switches,  # properties of the target (p4rt.target.Target)
         timing=Timing(),
         relay=relay,
         registers=_registers(job),
         on_event=lambda event: _report(event),
     )
     await controller.start()
-    trimming = asyncio.create_task(heap.keep_trimmed())
+    trimming = asyncio.create_task(heap.keep_trimmed())  # returns freed memory to the system
     try:
         await controller.wait_ready(READY_S + 2 * len(switches))
         _write_run_file(job, switches, controller, relay)
@@ -107,7 +107,7 @@ def _report(event: Event) -> None:
 def main() -> int:
     """Controls the network until SIGTERM; returns the exit code, 1 on failure."""
     job_file, addresses = map(Path, sys.argv[1:])
-    heap.share_one_heap()
+    heap.share_one_heap()  # for all threads; it is smaller than one for each thread
     try:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
         asyncio.run(_serve(read_job(job_file), switches, addresses.with_name("relay.sock")))

@@ -31,7 +31,7 @@ from tailrace.spec.keys import Key, keys_of
 from tailrace.spec.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERY, HF2T = "every-scheme", "hf2t"
+EVERY, HF2T = "every-scheme", "hf2t"  # keys of all schemes; keys of HF²T, which stretches gaps in NICs
 STRUCTS = {EVERY: Common, HF2T: Hf2tSpec}
 """The structs that declare the keys which schemes share; each has a separate table."""
 

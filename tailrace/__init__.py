@@ -14,6 +14,7 @@
     result.flows                                # an Arrow table, one row per flow
     tailrace.figure(result).savefig("flowcut.svg")
 
+    # "basic": an experiment file that Tailrace contains (experiments/presets)
     tailrace.compare("basic", schemes=["ecmp", "flowcut:variant=nic"])
     tailrace.sweep("basic", {"scheme": ["ecmp", "flowcut"], "seed": range(1, 6)}, workers=2)
 

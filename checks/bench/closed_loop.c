@@ -41,7 +41,7 @@ typedef struct loader {
     uint8_t *frames;          /* BATCH frames being sent */
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH];
-    uint32_t run;             /* id in each frame; a loss changes it */
+    uint32_t run;             /* id in each frame; changes after a loss */
     uint64_t sequence, in_flight; /* frames sent so far; not yet received */
     bool counting;            /* the warm-up is over */
     bench_result *result;

@@ -39,7 +39,7 @@ GOAL_PACKETS_PER_S = 1e6
 RUNS = 5
 PACKETS = 1_000_000
 TRACED = 1_000
-"""Packets that a run traces step by step."""
+"""Packets of a run with a trace of every step."""
 MOST_FRAME_BYTES = 9216
 
 
@@ -85,10 +85,11 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
         P4RtError: the program, or the whole request, was refused.
     """
     # bmv2_compat: like simple_switch_grpc, writes need no primary controller
+    # the clock (lambda: 0) stands still
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
     push = requests.push_request(case.program)
-    device.configure(push.action, device.prepare(push))
+    device.configure(push.action, device.prepare(push))  # prepare: verifies and compiles
     loaded_s = time.perf_counter()
     request = p4r.WriteRequest(device_id=device.settings.device_id, updates=case.entries.updates)
     results = device.write(request)

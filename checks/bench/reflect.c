@@ -1,6 +1,6 @@
-/* The target "limit" of the closed-loop benchmark, a bound for every switch:
- * each frame that one interface receives is sent unchanged by another
- * interface, through the same kinds of sockets as in the switch.
+/* "limit" in the closed-loop benchmark: no switch, but an upper bound of the
+ * rate of every switch. It sends each frame that one interface receives
+ * unchanged by another interface, through sockets like those of the switch.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1

@@ -98,7 +98,7 @@ def in_fresh_process(task: Callable[..., T], *arguments: object) -> T:
 
 
 def _measure(load: FatTreeLoad) -> RoundFigures:
-    os.environ["TAILRACE_HOSTS"] = load.hosts
+    os.environ["TAILRACE_HOSTS"] = load.hosts  # compiled or interpreted NICs
     from checks.bench.virtual_run import measure
 
     return measure(load)

@@ -67,6 +67,7 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
     cpu_s, wall_s = time.process_time(), time.perf_counter()
     finished = network.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    # records of all rounds, sorted by flow id: this round has the highest ids
     records = Nic.merge(*nics.values())[-len(job.flows) :]
     if not finished or any(record.end_ns is None or record.retransmitted for record in records):
         raise BenchError("flows did not finish, or retransmitted packets")

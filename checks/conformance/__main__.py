@@ -40,6 +40,7 @@ COLUMNS = (
     ("program", "<24"), ("entries", ">7"), ("packets", ">8"), ("outputs", ">8"), ("no output", ">9"),
     ("mismatches", ">10"), ("state", ">13"), ("s", ">5"),
 )  # fmt: skip
+# column `state`: cells of counters and registers, and digests, that differ / that are compared
 HEAD = " ".join(f"{name:{layout}}" for name, layout in COLUMNS)
 
 

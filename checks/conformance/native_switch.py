@@ -36,6 +36,7 @@ class NativeSwitch(SwitchUnderTest):
         self.model = compiled(program.json_bytes).model
         self.switch = V1ModelSwitch(None, config)
         settings = DeviceSettings(device_id=DEVICE_ID, bmv2_compat=True)
+        # its P4Runtime device, with the clock of this object
         self.device = Device(self.switch, settings, lambda: self.now_ns, compiled)
         self.now_ns = 0
         self.learned: set[Learned] = set()
@@ -75,7 +76,7 @@ class NativeSwitch(SwitchUnderTest):
         try:
             self.switch.inject(packet.port, packet.data, self.now_ns)
             self.now_ns += PACKET_SPACING_NS
-            self.switch.run(self.now_ns - 1)
+            self.switch.run(self.now_ns - 1)  # all events before the next packet
         except StateError as error:
             raise ConformanceError(f"native switch: {error}") from error
         for record in self.switch.digests():

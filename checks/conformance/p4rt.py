@@ -163,6 +163,7 @@ class GrpcSwitch(SwitchUnderTest):
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:
         frames = [(packet.port, packet.data) for packet in packets]
         try:
+            # None: the default timeout
             return self.dataplane.window(frames, LONE_S if len(frames) == 1 else None)
         except DataplaneError as error:
             raise ConformanceError(str(error)) from error

@@ -189,7 +189,7 @@ class PacketMaker:
         transitions, key = state["transitions"], state["transition_key"]
         if not key:
             return transitions[0]["next_state"] if transitions else None
-        widths = [self._width(part) for part in key]
+        widths = [self._width(part) for part in key]  # None: not a field or lookahead
         if None not in widths and self.rng.random() < 0.8:
             self._force(walk, key, [width or 0 for width in widths], self.rng.choice(transitions))
         try:

@@ -2,7 +2,9 @@
 """Controllers of a network in virtual time under disturbances: they are killed, several run at once, channels
 fail, and switches restart during a Write, are full, or have entries of an earlier controller.
 
-The intent of a switch is the program and the entities that it should have.
+The intent of a switch is the program and the entities that it should have. Of RealController, `memory` is
+gRPC within this process, `_services` are the P4Runtime servers by switch, and `_loop.run_ready` calls a
+function in the event loop of virtual time.
 """
 
 from __future__ import annotations
@@ -153,6 +155,7 @@ class DisturbedController(RealController):
         super()._serve(switch)
         if self._chaos.digests:
             device = self._network.p4rt(switch).device
+            # replaces the method that returns the digest lists that are due
             setattr(device, "digest_lists", partial(self._disturbed, device.digest_lists))  # noqa: B010
 
     def _disturbed(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
@@ -164,7 +167,7 @@ class DisturbedController(RealController):
         return delivered
 
     def _fill(self, full: Full) -> None:
-        """Makes a switch refuse further entries for a time."""
+        """Makes a switch refuse further entries for a time: its memory limit is what it uses now."""
         memory = self._network.p4rt(full.switch).device.memory
         memory.limit = memory.used
 

@@ -196,6 +196,7 @@ def _cut_off(result: Result, scenario: Scenario) -> bool:
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
+    # Spritz's schemes: their paths are those of the network without failures
     fixed = isinstance(job.scheme, ResolvedBounded) and job.scheme.mode != MINIMAL_MODE
     if dead and (job.switches.channels > 0 or (fixed and job.topology.kind in TREES)):
         return True
@@ -237,7 +238,7 @@ def _problems_when_quiet(network: Network, control: DisturbedController, scenari
     control.end()
     network.advance_to(network.now_ns + 4 * control.interval_ns)
     yield from (f"ends: {problem}" for problem in control.open_ends())
-    account = network.account()
+    account = network.account()  # how many frames were sent and made, and what became of them
     if not account.balanced:
         yield f"balance: {account}"
     if account.queued.frames or account.under_way.frames:

@@ -90,7 +90,7 @@ class PrimaryQueryClient:
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """See QueryClient. Repeats unanswered queries: packets to and from the CPU port may be lost."""
-        out, packet_in = _headers(self._program)
+        out, packet_in = _headers(self._program)  # P4Info's packet-out and packet-in headers
         op_value = require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
         waiting = list(dict.fromkeys(indices))
@@ -100,7 +100,7 @@ class PrimaryQueryClient:
                 for index in sorted(part):
                     self._send(out, {"op": op_value, "index": index})
                 for response in self._collect(packet_in, reason, part):
-                    waiting[waiting.index(response[0])] = -1  # answered
+                    waiting[waiting.index(response[0])] = -1  # answered; removed after this round
                     yield response
             waiting = [index for index in waiting if index >= 0]
             if not waiting:

@@ -11,7 +11,8 @@ from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: rows are sorted by these columns, which identify a row; rank: columns of the highest rank are hidden
+# first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("counter", key=True),
@@ -37,6 +38,7 @@ def read_counters(
     """
     rows = [*_indirect(node, only), *_direct(node, only)]
     kept = rows if zeros else [row for row in rows if row["packets"] or row["bytes"]]
+    # key fields of tables, by which filters may select rows, too
     names = {field.name for table in node.program.tables.values() for field in table.fields.values()}
     return Listing("counters", COLUMNS, in_order(COLUMNS, kept), frozenset(names))
 
@@ -57,10 +59,10 @@ def read_cells(node: InspectedSwitch, name: str) -> dict[int, int]:
 
 def _indirect(node: InspectedSwitch, only: frozenset[str]) -> Iterator[Row]:
     for counter in node.program.info.counters:
-        name = node.program.counters.shown(counter.preamble.id)
+        name = node.program.counters.shown(counter.preamble.id)  # the alias, or the full name
         if only and name not in only:
             continue
-        field = node.program.index_field(name)
+        field = node.program.index_field(name)  # its values are ports if the name contains "port"
         pattern = p4r.CounterEntry(counter_id=counter.preamble.id)
         for entity in node.connection.read([p4r.Entity(counter_entry=pattern)]):
             entry = entity.counter_entry

@@ -18,7 +18,8 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import SwitchPort, Value, text_of
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: rows are sorted by these columns, which identify a row; rank: columns of the highest rank are hidden
+# first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("difference", key=True),

@@ -24,7 +24,8 @@ from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: rows are sorted by these columns, which identify a row; rank: columns of the highest rank are hidden
+# first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("kind", key=True),

@@ -29,7 +29,8 @@ _ROUTES, _ONWARD, _TOWARD = "ipv4_routes", "onward_groups", "toward"
 Place = tuple[str, bool]
 """A switch, and whether a packet came to it from a switch of the same Dragonfly group."""
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: these columns identify a row; rank: columns of the highest rank are hidden first if the terminal is too
+# narrow
 COLUMNS = (
     Column("src", key=True),
     Column("dst", key=True),

@@ -27,7 +27,8 @@ COLUMNS = (
     Column("egress_queue_bytes"),
     Column("ingress_queue_bytes"),
 )
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: rows are sorted by these columns, which identify a row; rank: columns of the highest rank are hidden
+# first if the terminal is too narrow
 RLB_COLUMNS = (
     Column("warns"),
     Column("warned_ago_ns", is_time=True, rank=4),

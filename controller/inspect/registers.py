@@ -75,7 +75,7 @@ def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterato
             ) from error
         raise
     name, types = node.program.registers.shown(register.preamble.id), node.program.info.type_info
-    field = node.program.index_field(name)
+    field = node.program.index_field(name)  # its values are ports if the name contains "port"
     for entity in entities:
         entry = entity.register_entry
         # before anything is decoded: a flow table has a quarter of a million cells, nearly all 0

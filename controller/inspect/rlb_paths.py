@@ -23,7 +23,8 @@ from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_restricted
 from tailrace.topology.paths.shortest import Down
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: these columns identify a row; rank: columns of the highest rank are hidden first if the terminal is too
+# narrow
 COLUMNS = (
     Column("src", key=True),
     Column("dst", key=True),
@@ -73,6 +74,7 @@ class RlbPaths:
     _hops: Hops = field(init=False)
 
     def __post_init__(self) -> None:
+        # next hops without failures, by switch and leaf; also by host, for hosts that use only some paths
         self._hops = with_restricted(self.topology, next_hops(self.topology))
 
     def listing(self, walks: Sequence[PathWalk]) -> Listing:

@@ -3,6 +3,9 @@
 
 A row of `read_lists` is a path. A row of `check_lists` is a pair of hosts: how many paths were walked through
 the present entries of the switches, and how many differed from the list.
+
+ROLES are the names of a switch's roles for a packet: FIRST chooses the first link of the path, SECOND the
+second link. ALL is the class of all paths. `near`: 1 if the destination is in the switch's Dragonfly group.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
 from tailrace.topology.paths.bounded import BoundedPath
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: these columns identify a row; rank: columns of the highest rank are hidden first if the terminal is too
+# narrow
 LIST_COLUMNS = (
     Column("src", key=True),
     Column("dst", key=True),
@@ -31,9 +35,9 @@ LIST_COLUMNS = (
     Column("ev2", rank=3),  # the low byte
     Column("links"),
     Column("local", rank=2),  # number of links within groups
-    Column("global", rank=2),
+    Column("global", rank=2),  # number of links between groups
     Column("latency_ns", is_time=True, rank=1),
-    Column("category", rank=1),
+    Column("category", rank=1),  # minimal or not
     Column("weight"),
     Column("switches"),
 )
@@ -56,6 +60,7 @@ def read_lists(endpoints: EndpointPaths, pairs: Iterable[Pair]) -> Listing:
 
 
 def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
+    # the list of the sending endpoint: EV, latency, weight
     weights = {ev: weight for ev, _, weight in endpoints.of(src.ip, dst.ip)}
     for path in endpoints.paths.between(src.switch, dst.switch):
         yield {

@@ -12,7 +12,8 @@ from tailrace.p4rt.by_name.program import TableNames
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
-# rank: columns of the highest rank are hidden first if the terminal is too narrow
+# key: rows are sorted by these columns, which identify a row; rank: columns of the highest rank are hidden
+# first if the terminal is too narrow
 COLUMNS = (
     Column("switch", key=True),
     Column("table", key=True),

@@ -91,6 +91,7 @@ def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update]
                 _carry_out((tables, replication, cells), line_number, command, arguments)
             else:
                 raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
+        # cells.updates also completes entries of `tables`: so it comes before tables.updates
         for line_number, update in itertools.chain(replication.updates(), cells.updates(), tables.updates()):
             updates.append(update)
             places.append(f"line {line_number}")
@@ -113,7 +114,7 @@ def _carry_out(handlers: Iterable[Commands], line: int, command: str, arguments:
     method, usage, least, most = _COMMANDS[command]
     if not least <= len(arguments) <= most:
         raise SpecError(f"expected {command} {usage}, found {len(arguments)} arguments")
-    kind = method.__qualname__.partition(".")[0]
+    kind = method.__qualname__.partition(".")[0]  # the class, such as TableCommands
     handler = next(handler for handler in handlers if type(handler).__name__ == kind)
     handler.line = line
     method(handler, *arguments)

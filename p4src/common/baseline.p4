@@ -34,7 +34,7 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     FlowHash() flow_hash;
     SelectPath() select_path;
     QueueLimit() queue_limit;
-    Finish() finish;
+    Finish() finish;  // virtual channel, TTL, ECN, charge (common/transmit.p4)
     Drop() drop;
 
     apply {

@@ -53,7 +53,7 @@ control LimitHost(in port_t ingress_port, inout headers_t hdr, inout standard_me
     Police() police;
     direct_meter<bit<2>>(MeterType.bytes) host_control;
     bit<2> colour = 0;
-    Policed_t why = Policed_t.CONTROL_OVER_RATE;
+    Policed_t why = Policed_t.CONTROL_OVER_RATE;  // counted if the colour is not 0, green
 
     action limit_host(@name("reason") Policed_t reason) {
         host_control.read(colour);
@@ -103,7 +103,7 @@ control LimitPort(inout headers_t hdr, in metadata_t meta, inout standard_metada
     apply {
         if (meta.kind == PacketKind_t.CONTROL && standard_metadata.priority == PRIORITY_CONTROL) {
             port_limits.apply();
-            if (colour != 0) {
+            if (colour != 0) {  // not green: above the rate
                 police.apply(Policed_t.CONTROL_OVER_SHARE);
                 demote.apply(hdr, standard_metadata);
             }

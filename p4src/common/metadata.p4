@@ -34,11 +34,11 @@ struct charge_t {
 // Values from which the egress switch makes the ACK (flowcut/ack_maker.p4). A clone has the headers of the packet that
 // leaves the switch, without shim and stamps, so metadata carries the stamps.
 struct ack_seed_t {
-    @field_list(KEEP_FOR_ACK) bit<1>           wanted;
+    @field_list(KEEP_FOR_ACK) bit<1>           wanted;   // 1: egress makes an ACK of the packet
     @field_list(KEEP_FOR_ACK) port_t           port;     // ingress port of the data packet
-    @field_list(KEEP_FOR_ACK) bit<24>          bytes;
-    @field_list(KEEP_FOR_ACK) bit<4>           hops;
-    @field_list(KEEP_FOR_ACK) bit<4>           stamps;
+    @field_list(KEEP_FOR_ACK) bit<24>          bytes;    // frame length of the data packet, as its host sent it
+    @field_list(KEEP_FOR_ACK) bit<4>           hops;     // of the shim (shim_t)
+    @field_list(KEEP_FOR_ACK) bit<4>           stamps;   // number of stamps in `stack`
     @field_list(KEEP_FOR_ACK) bit<(STAMPS*48)> stack;    // newest stamp in the highest bits
 }
 

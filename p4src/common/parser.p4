@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //  start -> packet_out
-//        -> ethernet -> [detour] -> tailrace -> shim + stamps -> ipv4
-//                                            -> ack + stamps
-//                                            -> probe -> ipv4
-//                                            -> cnm
-//                                -> ipv4 -> udp -> [nic_shim] -> bth
+//        -> ethernet -> [detour] -> tailrace -> shim + stamps -> ipv4     Flowcut: data between switches
+//                                            -> ack + stamps              Flowcut: ACK
+//                                            -> probe -> ipv4             RLB: measures the RTT of a path
+//                                            -> cnm                       RLB: congestion notification message
+//                                -> ipv4 -> udp -> [nic_shim] -> bth      nic_shim: of a Flowcut NIC
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
 //                    -> pfc
@@ -60,7 +60,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
     state parse_detour {
-        packet.extract(hdr.detour_tag);
+        packet.extract(hdr.detour_tag);  // the subtype DETOUR; hdr.tailrace has the subtype after the detour header
         packet.extract(hdr.detour);
         meta.detour = hdr.detour.group;
         meta.frame_bytes = meta.frame_bytes - DETOUR_BYTES;
@@ -164,7 +164,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.flow.dport = hdr.udp.dport;
         transition select(hdr.udp.dport) {
             UDP_ROCE: parse_bth;
-            UDP_NIC_DATA: parse_nic_shim;
+            UDP_NIC_DATA: parse_nic_shim;  // a Flowcut NIC sent it: the shim has the flow's ports
             default: accept;
         }
     }

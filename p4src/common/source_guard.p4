@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // IP source guard: packets from a host's port must have a source address of this port's hosts, so that no host can
-// slow, stop or resume another host's flow by a spoofed ACK, NAK or CNP.
-//
-//   host_addresses   (ingress_port, src) -> own_address()          only ports with the role guarded_port are looked up
+// slow, stop or resume another host's flow by a spoofed ACK, NAK or CNP. admission.p4 applies this block only to
+// packets of guarded ports, which have the action guarded_port in the table port_role.
+//   host_addresses   (ingress_port, src) -> own_address()          a miss: the address is spoofed
 //
 // DHCP requests (from 0.0.0.0 to 255.255.255.255) pass here, but are not routed. ARP and other EtherTypes are not
 // checked here.

@@ -17,7 +17,7 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
     apply {
         bit<16> best;
         bit<16> second;
-        bit<32> order;
+        bit<32> order;  // not used here: only RLB tries further slots
         bool found;
         select_slot.apply(flow_hash, hdr, meta, standard_metadata, best, second, order);
 #ifdef SELECTOR_MEMORY

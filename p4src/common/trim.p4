@@ -62,7 +62,7 @@ control MayTrim(in port_t egress_port, in headers_t hdr, in metadata_t meta, in 
         may_trim = meta.kind == PacketKind_t.DATA && hdr.bth.isValid() && !hdr.nic_shim.isValid();
         if (may_trim && wire_bytes < TRIM_FREE_BYTES) {
             trim_limits.apply();
-            may_trim = colour == 0;
+            may_trim = colour == 0;  // green: within the rate
         }
     }
 }

@@ -74,8 +74,8 @@ enum bit<4> PacketKind_t {
     DATA        = 1,  // IPv4 with UDP or TCP ports, to be balanced
     CONTROL     = 2,  // IPv4 that must not wait behind data: RoCE ACK, NAK and CNP, a NIC's Flowcut ACK
     OTHER       = 3,  // IPv4 without ports: ICMP, fragments
-    FLOWCUT_ACK = 4,
-    CNM         = 5,
+    FLOWCUT_ACK = 4,  // between switches
+    CNM         = 5,  // congestion notification message of RLB, between switches
     TRIMMED     = 6   // headers of RoCE data, which must not wait behind data
 }
 

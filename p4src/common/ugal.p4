@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UGAL-L (Kim et al. 2008; Spritz §V-A): takes the minimal path if q_min * h_min <= q_val * h_val, where q is the queue
-// of this switch in bytes and h the path's links. 40 bits suffice for queues of 4 GiB and paths of 255 links.
+// UGAL-L (Kim et al. 2008; Spritz §V-A): takes the minimal path if q_min * h_min <= q_val * h_val. q: bytes in this
+// switch's queue; h: the path's links; val: the detour (Valiant). 40 bits suffice for queues of 4 GiB and 255 links.
 #ifndef COMMON_UGAL_P4
 #define COMMON_UGAL_P4
 #include "common/queues.p4"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The egress switch makes ACKs, in egress, when the data packet leaves the queue to its host (Flowcut §II-A): a clone of
-// the packet becomes an ACK and is recirculated. So it passes ingress, gets a queue of high priority and is counted
-// like any other packet.
-//
-//   data at egress -> strip shim -> host
-//                  \- clone, session ACK_SESSION -> MIRROR port, egress again -> ACK -> recirculate
+// The egress switch makes an ACK when the data packet leaves the queue to its host (Flowcut §II-A): a clone becomes the
+// ACK and is recirculated. So it passes ingress, gets a queue of high priority and is counted like any other packet.
+// The clone has no shim (hops and stamps, common/headers.p4). Its preserved metadata, the seed, has the shim's values
+// (ack_seed_t, common/metadata.p4).
+//   data in egress -> shim removed -> host
+//                  \- clone, session ACK_SESSION, port MIRROR (has no link) -> egress: becomes ACK -> recirculated
 #ifndef FLOWCUT_ACK_MAKER_P4
 #define FLOWCUT_ACK_MAKER_P4
 #include "common/instances.p4"
@@ -16,7 +16,7 @@ const bit<32> ACK_BYTES = 14 + 1 + 18;
 
 control RestoreStamps(in ack_seed_t seed, inout headers_t hdr) {
     apply {
-        bit<(STAMPS*48)> stack = seed.stack;
+        bit<(STAMPS*48)> stack = seed.stack;  // stamp 0 in the highest 48 bits, as SeedAck has packed it (shim.p4)
 #define RESTORE(i) if (seed.stamps > i) { \
             hdr.stamps[i].setValid(); \
             hdr.stamps[i].ticks = stack[(STAMPS-i)*48-1:(STAMPS-i)*48-32]; \
@@ -76,7 +76,7 @@ control MakeAck(in ack_seed_t seed, inout headers_t hdr) {
 control SendNewAck(in headers_t hdr, inout ack_seed_t seed, out port_t port, out bit<32> ack_bytes) {
     apply {
         port = seed.port;
-        seed.wanted = 0;
+        seed.wanted = 0;  // recirculation has preserved it; egress would make an ACK of this ACK
         ack_bytes = ACK_BYTES + STAMP_BYTES * (bit<32>)hdr.ack.stamps;
         truncate(ack_bytes);
     }

@@ -24,7 +24,7 @@ enum bit<4> Decision_t {
 struct decision_t {
     Decision_t what;
     bit<32>    index;      // entry, unless UNTRACKED
-    bool       evicts;     // the entry belonged to a flow that exceeded its age
+    bool       evicts;     // the entry belonged to a flow that was idle for age_ticks
     bool       rerouted;   // another port than this flow's last flowcut had
     bool       takes_slot; // UNTRACKED: writes its slot of untracked_port
     bit<1>     moved;      // for the stamp: the flow has left a path; packets of it may still be on that path
@@ -165,7 +165,7 @@ control Decide(in lookup_t lookup, in bit<32> flow_hash, in ticks_t now_ticks, i
             preference.last_port = current_port;
         }
         if (chooses_path) {
-            new_path.apply(next_hops, preference, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,
+            new_path.apply(next_hops, preference, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,  // varied hash
                            standard_metadata.egress_spec);
             decision.rerouted = standard_metadata.egress_spec != preference.last_port
                 && (moves || decision.what == Decision_t.RESELECT || history.known);

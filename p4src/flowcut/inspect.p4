@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a bucket of the flow table (flowcut/table.p4) to the controller (READ_FLOWS). SWEEP first deletes entries that
-// exceeded their age: v1model has no timer, and entries that lost a packet or ACK would stay until a flow needs them.
+// have been idle for age_ticks: v1model has no timer, and entries that lost a packet or ACK would stay until needed.
 #ifndef FLOWCUT_INSPECT_P4
 #define FLOWCUT_INSPECT_P4
 #include "common/packet_io.p4"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup in the flow table: finds a flow's entry in its bucket, or a free entry (a way of the bucket).
+// Lookup in the flow table: a flow's entry in its bucket, or a free entry (way). Age limit: age_ticks (config.p4).
 #ifndef FLOWCUT_LOOKUP_P4
 #define FLOWCUT_LOOKUP_P4
 #include "flowcut/table.p4"

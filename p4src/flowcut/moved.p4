@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the order of flows that were moved (data.p4) from a path that the controller has withdrawn, while packets could
-// still be on that path. Such packets may arrive late at the last switch, which drops a packet if its first switch sent
-// it before another packet that has already arrived over the newer path. So packets are always delivered in order.
-// The transport has to retransmit lost packets anyway after a path has failed.
+// Keeps the order of flows that data.p4 has moved from a withdrawn path, while packets could still be on that path. The
+// last switch drops a packet if its first switch sent it before another packet that has already arrived over the newer
+// path. After a path has failed, the transport has to retransmit lost packets anyway. Stamps show the times of sending:
+// each switch that tracks the flow adds a stamp_t (common/headers.p4) in front of earlier ones; the ACK returns them.
 //
 //   at the switch that moves the flow   its stamps have `moved` set until an ACK returns such a stamp: then the last
 //                                       switch has a record of the move
 //   at the last switch                  a record (slot: 16 bits of the flow's hash): the flow, when its newest moved
-//                                       packet passed its first switch, by that switch's clock (the oldest stamp)
+//                                       packet passed its first switch, by that switch's clock (the oldest, last stamp)
 //
-// A record is valid for the age (age_ticks); after that, no packet from before the move can be in the network.
-// Meanwhile, another flow's moved packets that need the same slot are dropped.
+// A record is valid for the age (age_ticks, config.p4): no packet is in the network for longer. Meanwhile,
+// another flow's moved packets that need the same slot are dropped.
 #ifndef FLOWCUT_MOVED_P4
 #define FLOWCUT_MOVED_P4
 #include "common/drops.p4"

@@ -108,7 +108,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     PushStamp() push_stamp;
     SeedAck() seed_ack;
     SendNewAck() send_new_ack;
-    Finish() finish;
+    Finish() finish;  // virtual channel, TTL, ECN, charge (common/transmit.p4)
 
     apply {
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim between Ethernet and IPv4 (Flowcut §II-B, §III-A1).
+// The shim, a header between Ethernet and IPv4: hops and stamps (common/headers.p4; Flowcut §II-B, §III-A1).
 #ifndef FLOWCUT_SHIM_P4
 #define FLOWCUT_SHIM_P4
 #include "common/metadata.p4"

@@ -38,7 +38,7 @@ typedef bit<105> entry_key_t;
 @name("flow_rtt_last") register<bit<16>>(ENTRIES) flow_rtt_last;                // 8.8
 @name("flow_rtt_growth") register<bit<16>>(ENTRIES) flow_rtt_growth;            // two's complement, 8.8
 @name("flow_samples") register<bit<8>>(ENTRIES) flow_samples;                   // ACKs so far, saturates
-@name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // 1: its stamps have `moved` set
+@name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // 1: stamps get `moved` (moved.p4)
 @name("flow_since_ticks") register<ticks_t>(ENTRIES) flow_since_ticks;          // packets sent before it are not counted
 
 // By bucket.

@@ -21,7 +21,7 @@ const bit<32> PFC_FRAME_BYTES = 60;  // Ethernet's minimum, without FCS
 @name("pfc_pauses_sent") counter(PORTS, CounterType.packets) pfc_pauses_sent;  // pause frames, repeated ones included
 
 control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
-    SourceLoad() source_load;
+    SourceLoad() source_load;  // bytes that came in at a port and still wait
     ticks_t before_ticks = 0;
 
     @hidden action begin() {

@@ -22,7 +22,7 @@
 
 const bit<3> PRIORITY_RESUMED = 1;  // of packets that are let in: above data, below control
 
-// Index: port. Sequence numbers wrap at 2^32.
+// Index: port. Sequence numbers wrap at 2^32. pfc/watch.p4 has more registers: pfc_issued, pfc_turn and others.
 @name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // number after the last one let in; ingress only
 @name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last packet left; written by egress
 @name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // numbered packets of all ports; ingress only

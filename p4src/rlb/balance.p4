@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a packet's path: the selector's choice, changed by Algorithm 1 within the limits of §IV-B.1.
+// Chooses a packet's path: the selector's choice, changed by RLB's Algorithm 1 (reroute.p4) within §IV-B.1's limits.
 #ifndef RLB_BALANCE_P4
 #define RLB_BALANCE_P4
 #include "common/drops.p4"

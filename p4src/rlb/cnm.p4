@@ -86,8 +86,8 @@ control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, 
     }
 }
 
-// Decides whether a CNM for one leaf is forwarded, after its warning was stored, in a switch that is no leaf. One pass
-// examines eight next hops. `unfinished`: further next hops must be examined.
+// In a switch that is no leaf, after storing the warning: forwards a CNM for one leaf if all next hops have warnings,
+// or if it withdraws a warning and a next hop has none. A pass examines eight next hops; `unfinished`: there are more.
 control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review,
                    out bool is_forwarded, out bool unfinished) {
     ConsiderHop() consider;
@@ -166,7 +166,7 @@ control ForwardCnm(inout headers_t hdr, inout metadata_t meta, inout standard_me
                    out bool is_sent) {
     apply {
         is_sent = false;
-        if (standard_metadata.egress_rid != 0) {
+        if (standard_metadata.egress_rid != 0) {  // copy of group first_relay + E: rid is leaf + 1
             hdr.cnm.leaf = standard_metadata.egress_rid - 1;
             meta.rlb.preserved.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);

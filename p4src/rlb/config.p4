@@ -56,7 +56,7 @@ struct recirculation_config_t {
 }
 
 control RecirculationConfig(out recirculation_config_t config) {
-    // dynamic      1: only if the buffer has space (eq. 4, 5) and the delays together do not exceed the gain (eq. 6)
+    // dynamic      1: only if the buffer has space (eq. 4, 5) and all delays do not exceed the gain (eq. 6); RLB*
     // last_open    path of a packet that may no longer recirculate; 0: p (§IV-B.1), 1: the next path without a warning
     // most         limit of recirculations for each packet; 0: no recirculation
     // room         limit of packets that recirculate at the same time, so that the target's queue does not overflow

@@ -24,9 +24,9 @@ const bit<8> FAILURE_STRIKES = 2;
 @name("failure_most") register<bit<32>>(1) failure_most;                    // its recirculations
 @name("failure_calms") register<bit<32>>(1) failure_calms;                  // number of removals of all strikes
 // Index: port. Recirculations of an earlier interval, and strikes from before the last removal, count as 0.
-@name("port_interval") register<bit<32>>(PORTS) port_interval;
+@name("port_interval") register<bit<32>>(PORTS) port_interval;  // interval of port_recirculations
 @name("port_recirculations") register<bit<32>>(PORTS) port_recirculations;
-@name("port_calms") register<bit<32>>(PORTS) port_calms;
+@name("port_calms") register<bit<32>>(PORTS) port_calms;  // failure_calms at the last strike
 @name("port_strikes") register<bit<8>>(PORTS) port_strikes;
 @name("failures_found") counter(1, CounterType.packets) failures_found;
 

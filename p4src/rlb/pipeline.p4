@@ -99,7 +99,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         bit<32> hash_value;
         next_hops_t hops;
         probe_config_t probes;
-        bool clones_pause = false;
+        bool clones_pause = false;  // the packet was cloned for a pause frame
         warning_config.apply(meta.rlb.warnings);
         probe_config.apply(probes);
         pfc_enter.apply(meta, standard_metadata);
@@ -212,12 +212,12 @@ control RlbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     ForwardCnm() forward_cnm;
     ReviewWarning() review_warning;
     PfcGate() pfc_gate;
-    PfcReview() pfc_review;
+    PfcReview() pfc_review;  // ends or renews the pause of the sender at the ingress port (pfc/ask.p4)
 
     apply {
-        bool not_sent;
-        bool clones_pause = false;
-        bool charged = meta.charge.bytes != 0;
+        bool not_sent;              // the packet waits, becomes a pause frame, or was dropped (pfc/pfc.p4)
+        bool clones_pause = false;  // the packet was cloned for a pause frame
+        bool charged = meta.charge.bytes != 0;  // the queue accounts contain its bytes
         pfc_gate.apply(hdr, meta, standard_metadata, not_sent);
         if (not_sent) {
             pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp,

@@ -38,7 +38,7 @@ control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_
 
 // Applied after the packet's bytes were added to the queue accounts (charged: common/queues.p4).
 control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config, out bool warns) {
-    SourceLoad() source_load;
+    SourceLoad() source_load;  // bytes that came in at a port and still wait
     WillPause() will_pause;
 
     apply {

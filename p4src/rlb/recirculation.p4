@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recirculation of a packet through the port MIRROR (common/types.p4): delay, limits (RLB §IV-B.1), and queue accounts
-// (counts of queued bytes by port, common/queues.p4). The packet waits for path p, which has a warning, because the
-// other path p_s would take longer (reroute.p4).
+// Recirculation: a packet leaves by the port MIRROR, which has no link (common/types.p4), and enters ingress again. So
+// it waits for path p, although PFC may soon pause p (a warning: warnings.p4): the other path p_s would take longer
+// (reroute.p4). Here are delay, limits (RLB §IV-B.1) and queue accounts (queued bytes by port, common/queues.p4).
 //
 //   begin   the packet's bytes are charged (added) to its ingress port and to MIRROR; egress keeps both charges, as the
 //           packet stays buffered
 //   return  both charges are removed, as if the packet had just arrived; the delay t_rc of the recirculation is measured
 //
-// Limits: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (RLB*) also:
-//   eq. 4, 5   bytes in the ingress queue, this packet, and bytes that can arrive within t_rc do not exceed Q_PFC
+// Limits: `most` recirculations of a packet, and `room` packets at the same time. With `dynamic` (the paper's RLB*):
+//   eq. 4, 5   bytes in the ingress queue, this packet, and bytes that arrive within t_rc: at most Q_PFC (pause_bytes)
 //   eq. 6      the packet's delay so far + t_rc <= RTT(p_s) - RTT(p)
-// DEVIATION: eq. 5 divides bytes by a time; here it is taken as the number of packets that fit into the remaining
-// bytes. A packet in MIRROR's queue belongs to its ingress queue here, so that eq. 4 counts it for the next packet.
-// DEVIATION: t_rc is measured with packets, whereas the paper multiplies the length of the queue by the rate: some
-// targets do not report the length of this queue.
-// A recirculated packet has no ingress timestamp in v1model (simple_switch clears it). Its time is the later one of two:
-// when the newest packet came from a link, and when the recirculated packet left MIRROR's queue. So this time is never
-// too late, and too early by at most the packet's wait for ingress.
+// DEVIATION: eq. 5 is to give the number of packets that fit below Q_PFC, but divides bytes by a time. Here one packet
+// must fit. A packet in MIRROR's queue stays charged to its ingress port, so eq. 4 counts it for the next packet.
+// DEVIATION: t_rc is measured with packets. The paper computes it from the length of the queue (times the rate, which
+// is no time), but some targets do not report this length.
+// A recirculated packet has no ingress timestamp in v1model (simple_switch clears it). Its time is the later of two:
+// when the newest packet came from a link, and when this packet left MIRROR's queue. Both lie before its arrival in
+// ingress, the second by the packet's wait for ingress: so its time is too early by this wait at most, never too late.
 #ifndef RLB_RECIRCULATION_P4
 #define RLB_RECIRCULATION_P4
 #include "common/queues.p4"
@@ -55,8 +55,8 @@ control EndRecirculation(in ticks_t now_ticks, inout preserved_t preserved) {
     @hidden action undo_charge() {
         bit<32> total;
         enqueued_by_source.read(total, (bit<32>)preserved.in_port);
-        enqueued_by_source.write((bit<32>)preserved.in_port, total - preserved.bytes);
-        dequeued_bytes.read(total, (bit<32>)(bit<9>)SpecialPort_t.MIRROR);
+        enqueued_by_source.write((bit<32>)preserved.in_port, total - preserved.bytes);  // egress writes dequeued_*
+        dequeued_bytes.read(total, (bit<32>)(bit<9>)SpecialPort_t.MIRROR);  // a cell that egress never writes
         dequeued_bytes.write((bit<32>)(bit<9>)SpecialPort_t.MIRROR, total + preserved.bytes);
     }
     apply {
@@ -89,7 +89,7 @@ control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, ou
 control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> gain_ticks, in bit<32> delay_ticks,
                        in ticks_t now_ticks, in bit<32> pause_bytes, in recirculation_config_t config,
                        out bool may_recirculate) {
-    SourceLoad() source_load;
+    SourceLoad() source_load;  // bytes that came in at a port and still wait
     apply {
         bit<16> packets;
         recirculating.read(packets, 0);
@@ -99,8 +99,8 @@ control MayRecirculate(in preserved_t preserved, in bit<32> bytes, in bit<32> ga
             source_load.apply(preserved.in_port, queue_bytes);
             // inflow: bytes per tick, 16 fractional bits
             bit<64> inflow_bytes = ((bit<64>)config.inflow * (bit<64>)delay_ticks) >> 16;
-            bool fits = (bit<64>)queue_bytes + (bit<64>)bytes + inflow_bytes <= (bit<64>)pause_bytes;
-            bool pays = now_ticks - preserved.first_ticks + (ticks_t)delay_ticks <= (ticks_t)gain_ticks;
+            bool fits = (bit<64>)queue_bytes + (bit<64>)bytes + inflow_bytes <= (bit<64>)pause_bytes;  // eq. 4
+            bool pays = now_ticks - preserved.first_ticks + (ticks_t)delay_ticks <= (ticks_t)gain_ticks;  // eq. 6
             may_recirculate = may_recirculate && fits && pays;
         }
         if (!may_recirculate) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional (stay_ticks not 0): keeps a flow on the path to which Algorithm 1 (reroute.p4) has moved it. p is the slot
-// that the selector chooses for a packet. If p has a warning, Algorithm 1 replaces it by another slot, p_s (line 8).
-// The flow's next packets begin their search at p_s, as long as the selector chooses the same p and the flow is not
-// idle for more than stay_ticks.
+// Optional (stay_ticks not 0): keeps a flow on the path to which Algorithm 1 (reroute.p4) has moved it. A slot is the
+// number of a next hop in its group; p is the slot that the selector chooses for a packet. If p has a warning,
+// Algorithm 1 replaces it by another slot, p_s (line 8). The flow's next packets begin their search at p_s, as long as
+// the selector chooses the same p and the flow is not idle for more than stay_ticks.
 //
 // DEVIATION: the paper decides for each packet. But packets that return to p when the warning for p ends overtake
 // packets that were sent by p_s, whereas a selector that keeps a flow on a path does so to preserve the order of
@@ -30,7 +30,7 @@ control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, 
         moved_flows.read(moved, (bit<32>)flow_hash[13:0]);
         if (moved[63:48] == preserved.best + 1 && moved[47:32] < count
             && now_ticks[31:0] - moved[31:0] <= stay_ticks) {
-            if (preserved.second == moved[47:32]) {
+            if (preserved.second == moved[47:32]) {  // second: p_s, the slot to try after best
                 preserved.second = preserved.best;
             }
             preserved.best = moved[47:32];

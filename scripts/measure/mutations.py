@@ -297,7 +297,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("action", choices=("draw", "check", "run"))
-    parser.add_argument("words", nargs="*", metavar="SEED | OUT.jsonl [NAME...]")
+    parser.add_argument("words", nargs="*", metavar="SEED | OUT.jsonl [NAME...]")  # depends on the action
     parser.add_argument("--all", action="store_true", help="run the tests of `make test-all`")
     options = parser.parse_args()
     if options.action == "draw":

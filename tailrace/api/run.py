@@ -97,6 +97,7 @@ def run(
     target = choose_target(chosen.target, display)
     planned = plan(chosen, target)
     if isinstance(ranks, World):
+        # raises an error unless all ranks have the same experiment and code
         ranks.agree(key_of(structs.replace(chosen, target=target)))
     stops_ns = _stops_ns(stop_at, planned)
     report_scale(planned, display)

@@ -95,6 +95,7 @@ def _landlock(write: list[str], devices: list[str], read: list[str]) -> str | No
         return None
     known = _KNOWN[min(version, max(_KNOWN))]
     ruleset = _Ruleset(known, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    # older kernels accept only the first fields of the structure
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     rules = _call(_CREATE_RULESET, ctypes.byref(ruleset), ctypes.c_size_t(size), ctypes.c_uint32(0))
     if rules < 0:

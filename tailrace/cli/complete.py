@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion on the command line: names in the running network, in registries, of columns and of files.
 
+A running network has a run file (controller.runfile), which names its switches and its topology.
+
 Registered names (schemes, workloads, …) and their keys are cached: listing them imports most of the program.
 """
 
@@ -64,6 +66,7 @@ def names_of(kind: str) -> Names:
         return _registered(kind)
     from tailrace.cbuild.memoized import memoized
 
+    # memoized: a cache on disk; the result is computed again if `_state` differs
     names: Names = json.loads(memoized("names", _state(kind), lambda: json.dumps(_registered(kind)).encode()))
     return names
 

@@ -100,7 +100,7 @@ def with_ranks(text: str) -> Iterator[int | World]:
         return
     world = World()
     try:
-        with world.together():
+        with world.together():  # an error in one rank ends all ranks
             yield world
     except (Error, StoppedError):
         if world.rank == 0:
@@ -129,7 +129,7 @@ def run_one(
     display = Display(sys.stderr if first else None)
     on_pause = None
     if stop_at:
-        # only breakpoints need a server
+        # only breakpoints need a server: the callback of let_inspect serves the switches over P4Runtime
         from tailrace.sim.pause import STANDARD_INPUT, Lines, let_inspect
 
         on_pause = let_inspect(display.say, Lines(STANDARD_INPUT).wait)

@@ -134,9 +134,7 @@ CLUSTER = argument(
     "--cluster", metavar="ADDRESS", help="run on the Dask cluster whose scheduler has this address"
 )
 AGAIN = flag("--again", help="repeat runs that an earlier call has finished")
-STORE = argument(
-    "--store", metavar="DIR", type=Path, help="folder of stored runs, one line of a file per run"
-)
+STORE = argument("--store", metavar="DIR", type=Path, help="folder of stored runs, one row of a file per run")
 
 PAGE = "report.html"
 """The page that `tailrace report` writes into a folder of results."""

@@ -24,7 +24,7 @@ from tailrace.study.store.store import Store, usual_folder
 from tailrace.tables.listing import Column, Listing
 
 _MOST_ERRORS = 20
-"""The most invalid lines that are reported one by one."""
+"""The most invalid rows that are reported one by one."""
 
 # `rank`: a narrow terminal hides the columns of the highest rank first; rank 0 is never hidden, and a rank
 # below 0 is shown even without values

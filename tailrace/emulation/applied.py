@@ -41,5 +41,7 @@ def _bmv2(job: Job) -> list[str]:
         if not job.pfc.channels and job.scheme.channels(job.topology):
             lines.append("pfc channels: none, so that pauses can deadlock")
     if job.scheme.recirculates:
-        lines.append("priority of CNMs: that of data, since BMv2 has no class of service for clones")
+        lines.append(
+            "priority of RLB's warnings (CNMs): that of data, since BMv2 has no class of service for clones"
+        )
     return lines

@@ -271,8 +271,8 @@ def _outcome(path: Path, job: Job) -> Outcome:
         raise RunError(f"the Mininet harness left no result: {error}") from error
     pfc = None
     if report.pfc is not None and job.pfc is not None:
-        priorities = job.pfc.lossless(job.nic.data_priority)
-        pfc = pfc_seen(list(report.pfc.switches.values()), priorities, report.pfc.traffic_ns)
+        lossless_priorities = job.pfc.lossless(job.nic.data_priority)
+        pfc = pfc_seen(list(report.pfc.switches.values()), lossless_priorities, report.pfc.traffic_ns)
     lost = 0 if pfc is None or report.pfc is None or report.pfc.in_program else pfc.lost
     reasons = report.overloaded.reasons or (("no reason given",) if report.overloaded.flag else ())
     return Outcome(

@@ -70,6 +70,7 @@ def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) ->
     by_thrift = dict(_by_thrift(saved))
     # BMv2's P4Runtime server can neither read nor delete the program's initial entries
     with_initial = {table.preamble.id for table in saved.p4info.tables if table.has_initial_entries}
+    # updates(saved, initial) also deletes the entries `initial`; here there are none to delete
     for key, update in updates(saved, ()):
         with _refused(key):
             if key in by_thrift:

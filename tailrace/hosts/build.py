@@ -82,6 +82,7 @@ def _compile(cache_folder: Folder, scratch: Path) -> Path:
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
     environment = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
     environment |= {"CC": shlex.join(cc.argv), "PYTHONDONTWRITEBYTECODE": "1"}
+    # the compilers run confined: they may read only these paths
     readable = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
     run = confined.run(command, scratch, readable, cwd=project, more_environment=environment)
     if run.status != 0:

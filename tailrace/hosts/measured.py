@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of NICs: gaps between a flow's packets (HF2T Table 1), and the thresholds above which NICs
-learnt to stretch gaps (HF2T §4).
+"""Measurements of NICs: gaps between a flow's packets (Table 1 of HF2T, Chen et al., APNet 2024), and the
+thresholds above which NICs learnt to stretch gaps (HF2T §4, hosts.gaps.hf2t).
 
 This module is not compiled, since its objects are sent between processes.
 """

@@ -39,6 +39,7 @@ from tailrace.p4rt.tls import Tls
 
 CALL_S = 30.0
 PUSH_S = 300.0
+"""Default timeouts, in s: of a call, and of a call that sets a program or traces a packet."""
 
 _NO_PIPELINE = (
     "no program is loaded with its P4Info; push it (tailrace push SWITCH NAME.json), or start"

@@ -23,6 +23,7 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes
 from tailrace.spec.spec_string import check_text
 
 TIMEOUT_S = 10.0
+"""Timeout of a call, in s."""
 BATCH = 500
 """Maximum number of updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 

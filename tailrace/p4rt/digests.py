@@ -25,7 +25,7 @@ ACK_TIMEOUT_NS = 1_000_000_000
 class DigestMessage:
     """A digest message of a switch.
 
-    name: the digest's name in P4Info
+    name: the digest's alias in P4Info
     fields: values by name, in the order of the declaration; bits are numbers
     time_ns: when the switch sent the message, by the switch's clock; 0: unknown
     """
@@ -46,6 +46,7 @@ def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[Dig
     """The messages of a list; empty if the program does not have the digest, for example after a new push."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
+    # in finsy, digest_id is the digest's alias
     batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
     return [DigestMessage(switch, batch.digest_id, _by_name(data), message.timestamp) for data in batch.data]
 

@@ -2,7 +2,7 @@
 """Entities as P4Runtime messages: finsy's encoding, cached for equal entities.
 
 The switches of a network have many equal entities: even in large networks there are only a few thousand
-different routes (leaf and port).
+different routes, that is, pairs of leaf and port.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Ty
     which = spec.bitstring.WhichOneof("type_spec")
     if which is None:
         enum_name = spec.serializable_enum.name
-        width = _JSON_BITS if enum_name else 0
+        width = _JSON_BITS if enum_name else 0  # any width but 0, which would mean text
         return make_field(name, width, type_name=enum_name or spec.new_type.name, types=types)
     bits = getattr(spec.bitstring, which)
     width = bits.max_bitwidth if which == "varbit" else bits.bitwidth

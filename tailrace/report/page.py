@@ -150,9 +150,9 @@ def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
         of_seed = f", seed {result.summary.seed}" if len(group.results) > 1 else ""
         name = f"{result.case}, {result.label}{of_seed}"
         yield run_figures.queue_figure(result), f"The longest queues: {name}"
-        yield run_figures.path_figure(result), f"Paths of watched flows: {name}"
+        yield run_figures.path_figure(result), f"Paths of followed flows: {name}"
         if any(result is each for each in fitting):
-            yield network_figures.flow_throughput_figure(result), f"Throughput of watched flows: {name}"
+            yield network_figures.flow_throughput_figure(result), f"Throughput of followed flows: {name}"
     if fitting:
         yield _map(fitting), f"The network: {fitting[0].summary.topology}"
 
@@ -187,6 +187,7 @@ def _texts(name: str, value: object) -> Sequence[str]:
 
 def _command(results: Results) -> str:
     """The command that repeats all runs; if a single command cannot do that, a command for each run."""
+    # checked: the command, quoted for a shell, or "" if this project would not write such a command
     runs = (checked(f"{PROGRAM} {RUN} {result.summary.option_string}") for result in results.results)
     return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
@@ -195,9 +196,10 @@ def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
     """The ends of the faulty links of a run; random links are drawn with the same generator as in the run."""
     for number, fault in enumerate(summary.faults):
         try:
-            hits = parse_fault(fault).resolve(topology, random.Random(f"fault {number} {summary.seed}"))
+            rng = random.Random(f"fault {number} {summary.seed}")
+            link_faults = parse_fault(fault).resolve(topology, rng)
         except SpecError:
             continue
-        for hit in hits:
-            if isinstance(hit, LinkSlow | LinkDown):
-                yield frozenset((hit.a, hit.b))
+        for link_fault in link_faults:
+            if isinstance(link_fault, LinkSlow | LinkDown):
+                yield frozenset((link_fault.a, link_fault.b))

@@ -133,6 +133,8 @@ def _locked(folder: Path) -> int | None:
 
 def _remove_unlocked(out: Path) -> None:
     """Removes the temporary folders of killed processes, that is, those that no process has locked."""
+    # left_behind(folder, prefix, age): files that are at least `age` seconds old. A folder that is being made
+    # is not locked yet, so only an old one is removed
     partial = left_behind(out.parent, _prefix(out), 0.0)
     for path in partial + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
         lock = _locked(path)

@@ -127,6 +127,7 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
     # equal values have no spread, even if rounding makes their mean differ
     spread = float(((of_rest - of_rest.mean()) ** 2).sum()) if np.ptp(of_rest) else 0.0
     error = ((seeds - 1) / seeds * spread) ** 0.5
+    # stdtrit: quantile of Student's t
     half_width = error * float(scipy.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
     return Estimate(value, value - half_width, value + half_width)
 

@@ -127,6 +127,7 @@ class FairSharing:
         self._delays = delays
         self._delays_from: dict[str, dict[str, int]] = {}
         self._capacity = self._capacities()
+        # for each kind of part, the part that a flow from src to dst crosses; None if it crosses none
         self._kinds: Sequence[Callable[[str, str], Part | None]] = (
             lambda src, _dst: ("source", src),
             lambda _src, dst: ("destination", dst),

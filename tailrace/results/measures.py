@@ -59,7 +59,9 @@ def draining_share(result: Result) -> float | None:
 
 
 def degree(percent: int) -> Compute:
-    """A percentile over the flows of each flow's largest out-of-order degree."""
+    """A percentile over the flows of each flow's largest out-of-order degree, the distance in packets between
+    an arriving PSN and the expected one.
+    """
     return lambda result: float(percentile(degrees, percent)) if (degrees := _degrees(result)) else None
 
 
@@ -127,6 +129,6 @@ def if_any(path: str, compute: Compute) -> Compute:
 
 
 def mean_stretch(result: Result) -> float | None:
-    """The mean time in ns by which HF2T stretched a gap."""
+    """The mean time in ns by which NICs with HF2T stretched a gap between packets."""
     total, count = _value(result.summary, "hf2t.stretched_ns"), _value(result.summary, "hf2t.stretched")
     return None if total is None else total / max(count or 0.0, 1.0)

@@ -82,6 +82,8 @@ class Metric:
 _FCT, _SLOWDOWN, _DEGREE = "Dukkipati and McKeown 2006", "pFabric", "Flowcut §IV-C"
 _PFC, _RLB, _HF2T, _GAPS, _SPRITZ = "IEEE 802.1Qbb", "RLB §III-B", "HF2T §4", "HF2T Table 1", "Spritz §IV"
 _CONGA, _FAIR = "CONGA", "Bertsekas and Gallager 1992"
+"""Sources of several metrics; Flowcut, RLB, HF2T (host-based flowlet fine-tuning) and Spritz are the papers
+that this project implements (docs/glossary.md)."""
 
 
 def _run(
@@ -281,7 +283,7 @@ _BUILT_IN: tuple[Metric, ...] = (
             summary(f"gaps.at_least_{rtts}_rtt", "gaps.count"),
             _GAPS,
         )
-        for rtts in RTTS
+        for rtts in RTTS  # the multiples of the base RTT with which gaps are compared
     ),
     _run(
         "rtt",

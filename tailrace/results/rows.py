@@ -40,7 +40,8 @@ class FlowRow:
     explored, reused, blocked: packets on a path drawn at random, packets on a path known to be good or on the
         flow's current path, and paths blocked after a timeout (Spritz §IV)
     cnps_sent, cnps_received: DCQCN's CNPs that the receiver sent, and that reached the sender
-    stretched, stretched_ns: gaps between packets that the NIC stretched, and by how much in total (HF2T §4)
+    stretched, stretched_ns: gaps between packets that the NIC stretched, so that switches begin a flowlet,
+        and by how much in total (HF2T, host-based flowlet fine-tuning, §4)
     natural: gaps that exceeded the flowlet threshold without being stretched
     flow_class: the column `class` (tailrace/experiments/workloads/classes.py)
     """

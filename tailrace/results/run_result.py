@@ -2,7 +2,8 @@
 """Computes the result (rows and summary) of one run from the plan and the measurements of a backend.
 
 The plan's `job` is what the backend executes: topology, flows, NICs. The *case* of a run is the name of its
-faults. *Ranks* are the processes that simulate a network together.
+faults. *Ranks* are the processes that simulate a network together. *Gaps* are the times between packets of a
+flow. With HF2T (host-based flowlet fine-tuning), NICs stretch gaps to the flowlet gap.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
     scheme_sums = scheme_counters(outcome)
     if nic.steering is not None:
         algorithm = nic.steering.algorithm
+        # ALGORITHMS: the transport that each algorithm needs; that of Spritz and its baselines is STEERABLE
         scheme_sums[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = column_sums(
             rows, "explored", "reused", "blocked"
         )
@@ -148,6 +150,7 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "fair": sharing.of(measured),
         "flowcut": scheme_sums.pop("flowcut", UNSET),
         "flowlets": flowlets(outcome.counters, {host.switch for host in topology.hosts}),
+        # with the shares of gaps of at least one or more base RTTs
         "gaps": UNSET if gaps is None else gaps.summary(base_rtt_ns(topology, frame_bytes)),
         "hf2t": UNSET if nic.hf2t is None else _hf2t(rows, outcome.learned),
         "rlb": scheme_sums.pop("rlb", UNSET),
@@ -169,8 +172,9 @@ def _steady(planned: Plan, rows: Sequence[FlowRow]) -> Steady | UnsetType:
 
 
 def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
-    """HF2T §4: sums over the flows and NICs, and minimum, median and maximum of T, the threshold in ns that
-    NICs learn, over the NICs that have learnt it.
+    """HF2T §4: sums over the flows and NICs, and minimum, median and maximum of T over the NICs that have
+    learnt it. T is the gap in ns above which a NIC stretches gaps; `natural`: gaps that exceeded the flowlet
+    gap without being stretched; `trainings`: how often NICs learnt T.
     """
     values = column_sums(rows, "stretched", "stretched_ns", "natural")
     values["trainings"] = sum(nic.trainings for nic in nics)
@@ -182,6 +186,7 @@ def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
 
 def _execution(outcome: Outcome) -> dict[str, Any]:
     """The keys of a summary that describe how the run was executed."""
+    # `known` of None is UNSET, so that the key is absent from summary.json
     hops, ranks = outcome.packet_hops, outcome.by_rank if len(outcome.by_rank) > 1 else ()
     return {
         "p4_sha256": known(outcome.p4_sha256),
@@ -196,7 +201,7 @@ def _execution(outcome: Outcome) -> dict[str, Any]:
         "trace_sha256": known(outcome.trace_sha256),
         "overloaded": bool(outcome.overload_reasons),
         "overload_reasons": outcome.overload_reasons,
-        "not_applied": outcome.not_applied or UNSET,
+        "not_applied": outcome.not_applied or UNSET,  # settings that the target ignored or changed
     }
 
 

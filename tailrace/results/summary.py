@@ -85,7 +85,7 @@ class Packets(msgspec.Struct, frozen=True):
 
 
 class Recirculations(msgspec.Struct, frozen=True):
-    """RLB's recirculations: the total, the mean per delivered data packet, and the most of any packet."""
+    """RLB's recirculations of waiting packets: total, mean per delivered data packet, most of any packet."""
 
     total: int
     mean: float
@@ -283,8 +283,8 @@ def flowlets(
 ) -> dict[str, int] | UnsetType:
     """Flowlets that switches started; unset if the switches' program has no flowlets.
 
-    Each switch detects flowlets by itself; `flowlets_at_leaves` counts those at switches with hosts (HF2T
-    §4.2).
+    Each switch detects flowlets by itself; `flowlets_at_leaves` counts those at switches with hosts (as the
+    paper on HF2T does, §4.2).
     """
     sums = counters(switches, (FLOWLETS,))
     at_leaves = counters({name: switches[name] for name in leaves if name in switches}, (FLOWLETS,))

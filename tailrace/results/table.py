@@ -5,7 +5,8 @@ group of runs that differ only in the seed.
 With several seeds a row has means with their intervals, and ratios are paired by seed (estimates.py). A cell
 is highlighted if no scheme with the same values on the other axes is significantly better. The axis *case* is
 the name of a run's faults. The *rank* of a column is its place in the order in which a narrow terminal drops
-columns: those of the highest rank first.
+columns: those of the highest rank first. A Column with `key` identifies a row; with `grouped` it leaves a
+cell blank that equals the cell above; with `data` it is in data formats only.
 """
 
 from __future__ import annotations

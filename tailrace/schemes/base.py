@@ -8,7 +8,8 @@ Defaults of values that all schemes have:
 
     queue limit   the limit that the experiment gives (SchemeContext); else QUEUE_BDPS bandwidth-delay
                   products, at least MIN_QUEUE_FRAMES full frames (usual_limit_bytes)
-    RED           with the transport dcqcn as in its paper's deployment; with other transports whose window
+    RED           random early detection, which sets ECN marks: with the transport dcqcn as in the deployment
+                  of its paper; with other transports whose window
                   ECN marks control, and for schemes whose NICs use marks, from 1/5 to 4/5 of a BDP
                   (assumption); else off
     control       CONTROL_SHARE of a host's link for control packets; more if small packets cause more ACKs
@@ -224,6 +225,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
                 max(1, size * context.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES
             )
             return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=dcqcn.RED_PERMILLE)
+        # led_by_marks of a transport: whether ECN marks control its window
         led_by_marks = bool(context.transport) and TRANSPORTS.entry(context.transport).struct.led_by_marks
         marks = self.marks_queues or led_by_marks
         return red_up_to(bdp_bytes(topology, context.frame_bytes)) if marks else None
@@ -237,6 +239,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 S = TypeVar("S", bound=type[SchemeConfig])
 
+# also: structs of further keys of each scheme; methods: required methods, with their numbers of arguments
 SCHEMES: Registry[SchemeConfig] = Registry("scheme", also=(Common, Hf2tSpec), methods={"resolve": 2})
 
 
@@ -253,6 +256,7 @@ def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | N
         SpecError: a topology file sets another CPU port or number of priority queues for a switch than its
             program was compiled for.
     """
+    # given_by checks the type of the value if the scheme is defined by a plug-in
     resolved: Resolved = given_by(
         config, config.resolve(topology, context or SchemeContext()), Resolved, "resolve"
     )

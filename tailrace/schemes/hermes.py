@@ -81,6 +81,8 @@ class TagTable:
         first = -(-FIRST_PORT // size) * size
         if first + size - 1 > LAST_PORT:
             raise SpecError(f"scheme hermes: {source} has {size} next hops, more than there are tags")
+        # tag, latency (not used here) and weight of each path; flows to hosts of one leaf (`place`) share
+        # what they measured
         return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL_WEIGHT,) * size, place=target)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LetFlow: a flow takes a random next hop after it was idle for at least a gap (RLB §II-A.3, HF2T §2).
+"""LetFlow: a flow takes a random next hop after it was idle for at least a gap (RLB §II-A.3, HF2T §2). With
+HF2T (host-based flowlet fine-tuning), NICs stretch gaps to this length.
 
 Defaults of keys:
 
@@ -28,8 +29,8 @@ from tailrace.schemes.dragonfly.paths import (
     SHORTEST,
     UGAL_L,
     check_share,
-    checked_on,
     paths_on,
+    require_dragonfly,
 )
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
@@ -39,7 +40,7 @@ from tailrace.topology.timing import base_rtt_ns
 
 BASE_VARIANT = "plain"
 LETFLOW_VARIANTS = (BASE_VARIANT, HF2T)
-"""LetFlow alone, or with NICs that create flowlets (HF2T), as with the key `hf2t`."""
+"""LetFlow alone, or with HF2T, as with the key `hf2t`."""
 
 ALL, TOR = LETFLOW_TIERS = ("all", "tor")
 TIERS = keys.choice(
@@ -93,7 +94,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
             tiers=self.tiers,
             path=path,
         )
-        checked_on(topology, self.name, resolved.dragonfly_paths)
+        require_dragonfly(topology, self.name, resolved.dragonfly_paths)
         return resolved
 
 

@@ -52,7 +52,8 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     transport: name of the transport; empty: unknown
     fastest_bps: rate of the fastest link, before time scaling
     pause_bytes: threshold of the PFC spec: length of an ingress queue at which a switch pauses the sender
-    marks: whether packets of some flows have the DSCP with which switches forward by entropy value (EV)
+    marks: whether packets of some flows have the DSCP with which switches forward by entropy value (EV), the
+        UDP source port as the number of a path
     lossless: whether queues pause their senders (PFC)
     held_bytes: the most bytes that can wait in a switch before it has paused all its senders (PFC)
     steady: whether RTTs depend on queues only; False: also on the CPU load, as with switches in real time
@@ -111,7 +112,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     source_guard: whether a host's port accepts only packets with the addresses of its hosts
     control_share: share of its link that a host may use for control packets, which have priority; excess
         control packets are treated as data. 0: no limit
-    hf2t: how NICs stretch gaps between packets (HF2T); None: NICs do not stretch gaps
+    hf2t: how NICs stretch gaps between packets (HF2T, host-based flowlet fine-tuning); None: they do not
     """
 
     name: str

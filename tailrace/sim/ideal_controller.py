@@ -82,6 +82,7 @@ class IdealController:
         self._watcher = watcher
         self._configure = configure
         self._delay_ns = delay_ns
+        # suppresses (withdraws) paths that digests report as faulty
         self._suppressor = PathSuppressor(network, watcher, lambda: self.down, self._write)
         # for each link end, the number of faults that keep it down, as far as the controller was notified
         self._dead: Counter[LinkEnd] = Counter()
@@ -94,6 +95,7 @@ class IdealController:
             if network.has(item.name)
         }
         digests = {digest.preamble.alias for digest in program.p4info.digests}
+        # without PFC there are no pauses, and so no digests of PFC storms (too long pauses)
         self._reads_digests = bool(digests if lossless else digests - storms.DIGESTS)
 
     @property
@@ -134,6 +136,7 @@ class IdealController:
     def _react_to_changes(self, at_ns: int) -> None:
         for end, change in self._changes[at_ns]:
             self._dead[end] += change
+        # suppressed paths over recovered links may be used again; all switches are written next
         self._suppressor.restore_paths()
         self._write([switch.name for switch in self._network.topology.switches])
 

@@ -37,7 +37,9 @@ class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
 
 
 class Loss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
-    """The link a-b loses each data packet with probability `rate`, in both directions or only from a to b."""
+    """The link a-b loses each frame of a flow (data or acknowledgment) with probability `rate`, in both
+    directions or only from a to b (`one_way`).
+    """
 
     a: str
     b: str
@@ -58,7 +60,7 @@ class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
 
 
 class Blackhole(msgspec.Struct, frozen=True, tag="blackhole", tag_field="kind"):
-    """`switch` drops every packet whose (source, destination) address pair is in `pairs`."""
+    """`switch` silently drops every packet whose IPv4 (source, destination) pair is in `pairs`."""
 
     switch: str
     pairs: frozenset[tuple[str, str]]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NICs of a network in virtual time, and the values that they have learnt and measured. Several
-processes, the *ranks*, can run one network; each has the NICs of its part.
+processes, the *ranks*, can run one network; each has the NICs of its part. `Network.all_gather` returns the
+values of all ranks, `Network.gathered` merges their mappings.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tailrace.topology import GATEWAY_MAC
 def attach_nics(network: Network, job: Job) -> list[Nic]:
     """Attaches a NIC with its flows to every host of this rank."""
     nics = {}
+    # the paths by source and destination that NICs choose among; None: the switches choose
     table = job.scheme.paths(job.topology)
     for host in network.hosts:
         nic = Nic(

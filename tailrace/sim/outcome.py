@@ -108,9 +108,11 @@ class Outcome:
 
     `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`: whether
-    the target emulated the propagation delays of links. `not_applied`: settings that the target did not
-    apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them. `learned`: the
-    thresholds above which NICs stretch gaps (HF2T). `nics`: how NICs ran: `compiled` or `interpreted`.
+    the target emulated the propagation delays of links. `trace_sha256`: hash of all frames that links
+    delivered, with their times; `p4_sha256`: hash of the P4 program. `not_applied`: settings that the target
+    did not apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them.
+    `learned`: the thresholds above which NICs stretch gaps (HF2T, hosts/gaps/hf2t.py). `nics`: how NICs ran:
+    `compiled` or `interpreted`.
     `deadlock`: the queues of a PFC deadlock that ended the run: each waits for the next, and the last for the
     first. `traffic_s`: the part of the real time `wall_s` during which packets were sent. `by_rank`: the work
     of each rank during that time, if there were several ranks.

@@ -32,7 +32,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], s
     # P4 programs that emulate PFC do not count the pauses of a port
     are_counted = all("times_paused" in counts for counts in lossless)
     total_ns = len(ports) * len(names) * span_ns
-    buffers = [switch["buffer"] for switch in switches]
+    buffers = [switch["buffer"] for switch in switches]  # the most memory used, by part of the buffer
     return PfcSeen(
         frames=sum(port["pfc_sent"] for port in ports),
         pauses=sum(counts["xoff_sent"] for counts in lossless),

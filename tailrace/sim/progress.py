@@ -57,6 +57,7 @@ def stalled_ns(job: Job) -> int:
     """The time without arrivals after which a run has stalled: STALLED_TIMEOUTS of the longest
     retransmission timeouts.
     """
+    # without progress the timeout doubles up to `rto_backoff` times
     return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff)
 
 
@@ -141,7 +142,7 @@ class ProgressReporter:
         self._next_s = 0.0
 
     def report(self, now_ns: int, events: int) -> None:
-        """Reports progress, unless the last report is recent.
+        """Reports progress, unless the last report is recent; `events`: number of events so far in this rank.
 
         Raises:
             SpecError: the run goes on for so long that samples would fill the memory.

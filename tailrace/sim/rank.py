@@ -67,7 +67,7 @@ def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: C
         try:
             part = read()
             transport = SharedMemory(memory, number, ranks, [first.fileno()])
-            with plugins.blamed(f"rank {number}"):
+            with plugins.blamed(f"rank {number}"):  # an error in a plug-in names its file and line
                 run_part(part, transport, _serve)
         except RankLostError:
             return 1
@@ -77,7 +77,7 @@ def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: C
         except RunError as error:
             first.sendall(f"\n{error}".encode())
             return 1
-        first.recv(1)
+        first.recv(1)  # returns when the first rank closes its end of the socket
     return 0
 
 

@@ -56,7 +56,7 @@ class RealController:
         self.memory = InMemoryGrpc(ChannelModel(self._delay_s))
         self._services: dict[str, P4RuntimeService] = {}
         for switch in job.topology.switches:
-            network.p4rt(switch.name).hand_over()
+            network.p4rt(switch.name).hand_over()  # the in-process client stops being primary
             self._serve(switch.name)
         default = Timing()
         interval_ns = config.interval_ns or usual_interval_ns(job)
@@ -77,7 +77,7 @@ class RealController:
             election_id=election_id,
             on_event=self._happened,
             calls=self.memory,
-            epoch_ns=0,
+            epoch_ns=0,  # events have virtual times, from 0
             when=format_time,
         )
 

@@ -217,7 +217,7 @@ class _Run:
             )
             at_end.enter_context(network)
             self._configure(network)
-            guard_hosts(network, self._job)
+            guard_hosts(network, self._job)  # stricter PFC watchdogs on ports to hosts
             nics = attach_nics(network, self._job)
             if self._job.pcap_dir is not None:
                 if network.rank == 0:
@@ -317,10 +317,11 @@ class _Run:
             paused = PausedRun(network, self._job, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
+                # the other ranks send theirs in serve_part (pause.py)
                 for each in network.all_gather(addresses):
                     addresses = addresses | each
                 breakpoints.on_pause(replace(paused, remote_addresses=addresses))
-                network.all_gather(None)
+                network.all_gather(None)  # the other ranks wait for this call in serve_part
             else:
                 breakpoints.on_pause(paused)
             # packets of in-band queries do not belong to the run
@@ -376,6 +377,7 @@ class _Run:
         return True
 
     def _by_rank(self, network: Network, elapsed: _Moment) -> tuple[RankWork, ...]:
+        """The work of each rank; empty if there is only one."""
         if self._transport is None:
             return ()
         counts = network.rank_counts
@@ -404,6 +406,7 @@ class _Run:
         data_seen = DataSeen(
             data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way
         )
+        # counters.dropped: drops that the P4 programs counted
         all_dropped = counters.dropped(by_name.values()) + queue_drops + restart_drops
         all_dropped += traffic.lost + traffic.unwired
         return Outcome(
@@ -412,7 +415,7 @@ class _Run:
             traffic_s=elapsed.wall_s,
             by_rank=self._by_rank(network, elapsed),
             counters=by_name,
-            # a plug-in's P4 program need not count every drop; then the core's count is larger
+            # a plug-in's P4 program need not count every drop; then the core's count (`data`) is larger
             dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),
             data=data_seen,
             virtual_ns=network.now_ns,

@@ -59,6 +59,7 @@ def queue_table(samples: Samples, topology: Topology) -> Table:
         values["peer"] += [topology.ports_of(switch)[port].name] * count
         values["queue_bytes"] += queued
         values["tx_bytes"] += sent
+        # whether any priority is paused
         values["paused"] += map(bool, samples.paused(index))
     return make_table(values, QUEUE_COLUMNS)
 

@@ -32,6 +32,7 @@ def run(
         RunError: the run failed, or did not report the flows of the plan.
     """
     usage = Usage()
+    # errors that a plug-in causes get its file and line
     with plugins.blamed(label, *_parts(planned)):
         outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
         if outcome.pfc is not None and outcome.pfc.storms:

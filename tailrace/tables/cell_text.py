@@ -75,6 +75,7 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> ColumnTe
 
 
 def _is_strong(column: Column, best: Value) -> bool:
+    """Whether a column is emphasised in a row whose field `Listing.best` is `best`: names of columns."""
     return isinstance(best, tuple) and column.name in best
 
 

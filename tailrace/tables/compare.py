@@ -54,6 +54,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     if op == "in":
         return _passes_any(value, operands)
     if value is None or operands[0].lower() == NONE:
+        # only == and != compare an absent value, which equals `none` alone
         return (
             (op == "==") == (value is None and operands[0].lower() == NONE) if op in {"==", "!="} else False
         )

@@ -121,6 +121,7 @@ class RowFilter:
 
     def _check_name(self, token: _Token, known: set[str]) -> None:
         name = token.text
+        # the second part: the field in a name of the form COLUMN.FIELD
         parts = [part for part in (name, name.partition(".")[2]) if part]
         if not any(full == part or full.endswith("." + part) for full in known for part in parts):
             hint = expected(name, sorted(known))

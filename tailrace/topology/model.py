@@ -170,8 +170,12 @@ class Topology(_Indexed):
     def prefixes_of(self, switch: str) -> tuple[IPv4Network, ...]:
         """Networks that contain all hosts of a switch and no host of another one, for routes towards it.
 
-        There is one /24 if a family assigned the addresses; a tutorial's file may need several. For the name
-        of a restricted host, the result is its address.
+        There is one /24 if a topology family (families/) has assigned the addresses. A topology.json of the
+        p4lang tutorials may assign any addresses, so a switch may need several networks.
+
+        Args:
+            switch: name of a switch; or of a restricted host, which has separate routes: the result is then
+                the host's address (/32).
         """
         return self._index.prefixes[switch]
 

@@ -37,9 +37,10 @@ def parse_topology(text: str | Spec) -> Topology:
     spec, family = FAMILIES.read(spec)
     builder = Builder(spec, family.links)
     try:
-        with blamed(spec.title, family):
+        with blamed(spec.title, family):  # an error in a plug-in's family names its file and line
             family.build(builder)
             topology = builder.topology()
+        # refuses parts of a wrong type from a plug-in's family
         for name, kind in _PARTS.items():
             given_by(family, getattr(topology, name), kind, f"build: {name}")
         return topology

@@ -27,7 +27,7 @@ class Thresholds:
     watchdog: PFC watchdog of ports to switches; spec.watchdog.of_port derives the watchdog of ports to hosts
     channels: number of virtual channels (docs/channels.md): lossless priorities on links between switches,
         from the data priority up; 0: only the data priority, which packets keep
-    deadlock: one of DEADLOCKS
+    deadlock: what a run does in a deadlock of pauses, one of DEADLOCKS
     """
 
     xoff_bytes: int

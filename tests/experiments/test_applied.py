@@ -24,7 +24,7 @@ RATE = "rate: in packets/s, so that every data frame takes as long as one of 108
 QUEUES = "queues: the lengths that programs see do not include packets that wait for BMv2's egress threads"
 PFC = "pfc: by the P4 program, without headroom; a paused port still sends what is in egress"
 NO_CHANNELS = "pfc channels: none, so that pauses can deadlock"
-CNMS = "priority of CNMs: that of data, since BMv2 has no class of service for clones"
+CNMS = "priority of RLB's warnings (CNMs): that of data, since BMv2 has no class of service for clones"
 NO_DELAY = "delay: links between switches have no delay, since this kernel has no netem"
 
 

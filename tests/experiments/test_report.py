@@ -75,7 +75,7 @@ def test_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "summary.json", "flows.parquet", "queues.parquet", "paths.parquet",
     }  # fmt: skip
     page = report(out)
-    for text in ("Flow completion times", "The longest queues: clean, spray", "Paths of watched flows"):
+    for text in ("Flow completion times", "The longest queues: clean, spray", "Paths of followed flows"):
         assert text in page.text
     assert "flow 2: packets at switches" in page.text
     assert "tailrace run --scheme spray --topology leaf-spine:leaves=2,spines=2,hosts=2" in page.text
@@ -197,7 +197,7 @@ def test_a_topology_file_that_changed_or_went(tmp_path: Path) -> None:
     _triangle(file, 3)
     words = ["run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=1KiB"]
     assert main([*words, "--topology", str(file), "--sample", "1us", "--follow", "1", "--out", str(out)]) == 0
-    drawn = ("The network:", "Throughput: what switches send", "Throughput of watched flows")
+    drawn = ("The network:", "Throughput: what switches send", "Throughput of followed flows")
     page = report(out)
     assert all(text in page.text for text in drawn)
     assert "no figures of the network" not in page.text

@@ -60,7 +60,7 @@ class FlowletTest(TwoChoicesTest):
             time.sleep(PAUSE_S)  # the pause that is tested
             ports.append(self.port_of(FLOW))
         self.assertEqual(set(UPLINKS), set(ports))
-        self.expect_drops()
+        self.expect_drops()  # none
 
 
 @group("two_choices")
@@ -69,7 +69,7 @@ class EvadeTest(TwoChoicesTest, SlowPortTest):
 
     def evade(self, flow: Flow) -> bool:
         """Sends a frame while packets wait at the slow port; returns whether they waited all the time."""
-        self.fill()
+        self.fill()  # with FILLERS packets
         before = self.count("port_rx", HOST_PORT)
         self.send(HOST_PORT, roce(flow))
         self.expect_count("port_rx", before + 1, HOST_PORT)

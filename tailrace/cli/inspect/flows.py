@@ -25,8 +25,8 @@ def flows(args: Namespace) -> None:
 
     def read(network: InspectedNetwork) -> Listing:
         def flows_of(node: InspectedSwitch) -> Listing:
-            with network.asker(node) as asker:
-                return read_flows(node, asker)
+            with network.query_client(node) as client:
+                return read_flows(node, client)
 
         nodes = network.select(args.switches)
         with_table = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]

@@ -114,7 +114,7 @@ class InspectedNetwork:
                 return resolved_of(self.run.scheme)
 
     @contextlib.contextmanager
-    def asker(self, node: InspectedSwitch) -> Iterator[QueryClient]:
+    def query_client(self, node: InspectedSwitch) -> Iterator[QueryClient]:
         """A client for in-band queries to a switch: the running controller, or this process as primary.
 
         Raises:
@@ -181,6 +181,7 @@ def read_named(
     names = [argument for argument in arguments if argument not in switches]
     nodes = network.select(switches)
     programs = each(nodes, lambda node: node.program)
+    # program.named: the objects that a name may mean; program.shown: the names of all objects
     for name in names:
         if not any(program.named(kind, name) for program in programs):
             network.refuse(name, kind, [shown for program in programs for shown in program.shown(kind)])

@@ -127,8 +127,8 @@ def _rlb_paths(network: InspectedNetwork, topology: Topology, walks: list[PathWa
     from tailrace.controller.inspect.rlb_paths import RlbPaths
 
     def states(node: InspectedSwitch, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
-        with network.asker(node) as asker:
-            return read_paths(node, asker, keys)
+        with network.query_client(node) as client:
+            return read_paths(node, client, keys)
 
     down, suppressed = network.known_to_controller()
     return RlbPaths(topology, network.nodes, down, suppressed, states).listing(walks)

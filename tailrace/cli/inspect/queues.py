@@ -26,8 +26,8 @@ def queues(args: Namespace) -> None:
 
     def read(network: InspectedNetwork) -> Listing:
         def queues_of(node: InspectedSwitch) -> Listing:
-            with network.asker(node) as asker:
-                return read_queues(node, asker)
+            with network.query_client(node) as client:
+                return read_queues(node, client)
 
         parts = each(network.select(args.switches), queues_of)
         return merge("queues", columns_of(parts), parts)

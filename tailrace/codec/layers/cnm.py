@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion notification between switches: a port is about to be paused (RLB §III-B.1)."""
+"""Congestion notification message (CNM) between switches: a port is about to be paused (RLB §III-B.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ LEAF_ALL = 0xFFFF
 
 
 class Cnm(Packet):
-    """port:16 of the warning switch, leaf:16, priority:8, hops:8, valid_ticks:32 (0: the warning ends)."""
+    """port:16 of the switch that warns, leaf:16 (the warning concerns packets to this leaf), priority:8,
+    hops:8 (over which the warning was forwarded), valid_ticks:32 (0: the warning ends).
+    """
 
     name = "Cnm"
     fields_desc = [

@@ -19,7 +19,7 @@ ACK_PORT = 4794
 
 
 class NicShim(Packet):
-    """orig_sport:16 orig_dport:16 ticks:32 (ns of the sender's clock, modulo 2^32, read only by it)."""
+    """orig_sport:16 orig_dport:16 ticks:32 (sending time in ns modulo 2^32, read only by the sender)."""
 
     name = "NicShim"
     fields_desc = [ShortField("orig_sport", 0), ShortField("orig_dport", 0), IntField("ticks", 0)]

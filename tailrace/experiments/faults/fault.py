@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fault of links or switches, and the registry of the kinds of faults, which kinds.py fills."""
+"""A fault of links or switches, and the registry of the kinds of faults, which kinds.py fills.
+
+A plug-in may add kinds: `blamed` adds its file and line to errors, and `given_by` checks what it returns.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ class FaultKind(Protocol):
 
 
 FAULTS: Registry[FaultKind] = Registry("fault", methods={"resolve": 2})
+"""All kinds by name; their method `resolve` has two arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,7 @@ class Blackholes:
         receivers = len(ips) - 1
         chosen = rng.sample(range(len(ips) * receivers), max(1, round(self.pairs * len(ips) * receivers)))
         ends = (divmod(number, receivers) for number in chosen)
+        # dst counts all hosts except the sender
         pairs = frozenset((ips[src], ips[dst + (dst >= src)]) for src, dst in ends)
         return (Blackhole(switch, pairs, self.times.at_ns, self.times.until_ns),)
 

@@ -185,7 +185,7 @@ def at_point(base: Experiment, settings: Mapping[str, str]) -> Experiment:
         specs["fault"] = [specs["fault"]]
     if "follow" in specs:
         specs["follow"] = [specs["follow"]]
-    changes = given(convert(specs, Settings, strict=False))
+    changes = given(convert(specs, Settings, strict=False))  # given: the keys that are set, with their values
     options = {}
     for key, value in settings.items():
         name, dot, option = key.partition(".")

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment: everything that determines its result, both as written and parsed."""
+"""An experiment: everything that determines its result, both as written and parsed.
+
+Functions of spec.schema: `convert` checks values against the types of a struct's fields; `given` returns the
+fields that are set, with their values.
+"""
 
 from __future__ import annotations
 
@@ -312,6 +316,7 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
 
 
 def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
+    """Whether the value of `key` contains the value of the key `variant`."""
     return key == "scheme" and "variant" in settings
 
 

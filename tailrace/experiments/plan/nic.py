@@ -11,9 +11,10 @@ paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates in prop
 mp-rdma from a fifth of a BDP to four fifths of one (schemes.base), unless the scheme gives its own
 thresholds.
 
-With HF2T, NICs stretch gaps between a flow's packets to the scheme's flowlet gap, or to a base RTT (the
-default of that gap) if the scheme has none. A NIC learns the threshold T, above which it stretches gaps, from
-as many gaps as the percentile needs (tailrace/hosts/options/hf2t.py). The spec can change both.
+With HF2T (host-based flowlet fine-tuning), NICs stretch gaps between a flow's packets to the scheme's flowlet
+gap, or to a base RTT (the default of that gap) if the scheme has none. A NIC learns the threshold T, above
+which it stretches gaps, from as many gaps as the percentile needs (tailrace/hosts/options/hf2t.py). The spec
+can change both.
 
 If switches choose paths by entropy values, or hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded (schemes.spritz.bounded), so the window is
@@ -222,11 +223,12 @@ def nic_config(
         SpecError: the scheme's and the transport's settings are incompatible.
     """
     try:
+        # given_by checks the type of the value if the scheme is defined by a plug-in
         of_scheme: NicConfig = given_by(scheme, scheme.nic(topology, context, scale), NicConfig, "nic")
         config = replace(
             of_scheme,
             hf2t=hf2t_config(topology, scheme, switches),
-            **scaled(transport, scale).settings(),
+            **scaled(transport, scale).settings(),  # the fields that the transport's spec determines
         )
     except ConfigError as error:
         raise SpecError(str(error)) from error
@@ -239,7 +241,7 @@ def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tC
     if spec is None:
         return None
     gap_ns = spec.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology, scheme.frame_bytes)
-    percentile = round(spec.percentile * PERMYRIAD / 100)
+    percentile = round(spec.percentile * PERMYRIAD / 100)  # in parts per 10,000
     return Hf2tConfig(
         threshold_ns=switches.ticks(gap_ns) * switches.tick_ns,
         percentile=percentile,

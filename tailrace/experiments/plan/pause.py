@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PFC settings on which experiment and scheme must agree: the threshold xoff, and channels.
 
-A scheme that predicts pauses uses the same threshold as the switches that pause (RLB §III-B.1: Q_PFC).
+A scheme that predicts pauses (RLB) uses the same threshold as the switches that pause (its paper, §III-B.1:
+Q_PFC).
 
 Without PFC there is nothing to predict, so such a scheme turns PFC on with its own threshold; a threshold
 that is given for the switches alone applies to the scheme, too (SchemeContext.pause_bytes).

@@ -20,7 +20,8 @@
 The spec `default` has the defaults of all keys; `off` disables PFC. Without a spec, PFC is enabled in virtual
 time and on the native switch for transports that are made for lossless networks (Transport.lossless), unless
 the scheme limits queues (queue=) or trims packets. Every port of every switch, including those to hosts, has
-the same thresholds, and NICs obey pauses (RLB §II-A). The limits of queues are still those of the scheme.
+the same thresholds, and NICs obey pauses (as in the paper on RLB, §II-A). The limits of queues are still
+those of the scheme.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def on_target(experiment: Experiment, target: str) -> Experiment:
     return of_settings({"workload": defaults.workload(target)}, experiment)
 
 
-@blamed("plan")
+@blamed("plan")  # adds a plug-in's file and line to an error that it causes
 def plan(experiment: Experiment, target: str) -> Plan:
     """Resolves an experiment into a job.
 
@@ -92,7 +92,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     check_queue(scheme, flows, experiment.mtu_bytes)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
     if given.frame_bytes_on(topology, context) is None:
-        # the program ignores the steering of single flows
+        # only the program `spritz`, whose frame size is known here, supports the steering of single flows
         flows = [structs.replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
@@ -147,9 +147,9 @@ def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapp
 
 def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[LinkFault, ...]:
     return tuple(
-        scaled(hit, scale)
+        scaled(link_fault, scale)
         for number, fault in enumerate(experiment.parsed.faults)
-        for hit in fault.resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
+        for link_fault in fault.resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
 
 
@@ -191,6 +191,7 @@ def _context(
 
 def _held_bytes(pfc: Pfc, topology: Topology, mtu: int) -> int:
     """The most bytes that any switch can have queued."""
+    # wire_bytes(bytes, mtu)[0]: the size of all frames of a flow of so many bytes; here of one full packet
     return pfc.of(topology, wire_bytes(mtu, mtu)[0]).held_bytes(topology)
 
 

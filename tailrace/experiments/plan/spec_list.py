@@ -55,7 +55,7 @@ def slug(text: str) -> str:
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:
     """A short unique label of each scheme: its name, its variant, and the options in which schemes of that
-    name differ. Of HF2T's options it shows only hf2t=.
+    name differ. Of the options of HF2T (NICs stretch gaps between packets) it shows only hf2t=.
     """
     alike: dict[str, list[str]] = {}
     for spec in schemes:

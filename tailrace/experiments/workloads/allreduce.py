@@ -39,7 +39,8 @@ class Message:
     sender, receiver: ranks of the hosts.
     first_part, parts: the message carries `parts` consecutive parts of the vector, from index `first_part`.
     total_parts: number of equal parts into which the vector is cut.
-    after: messages for which it waits, numbered from 1.
+    after: messages for which it waits; with `count` hosts, the message of rank r in step k has the number
+        k * count + r + 1.
     spreads: the receiver replaces its parts by these sums; otherwise it adds them to its parts.
     """
 
@@ -62,6 +63,7 @@ def ring(count: int) -> Iterator[Message]:
     for step in range(2 * (count - 1)):
         for rank in range(count):
             left = (rank - 1) % count
+            # the part to send has arrived from the left neighbour in the step before
             after = ((step - 1) * count + left + 1,) if step else ()
             part = (rank - step) % count
             yield Message(rank, (rank + 1) % count, part, 1, count, after, step >= count - 1)
@@ -70,7 +72,6 @@ def ring(count: int) -> Iterator[Message]:
 def butterfly(count: int) -> Iterator[Message]:
     """The messages of recursive doubling; `count` is a power of two."""
     for step in range(count.bit_length() - 1):
-        # in step k, the message of rank r has the number k * count + r + 1
         for rank in range(count):
             # all earlier steps: the last partner's message may arrive before those of earlier partners
             after = tuple(k * count + (rank ^ 1 << k) + 1 for k in range(step))

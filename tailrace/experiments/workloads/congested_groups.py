@@ -14,9 +14,9 @@ What the paper leaves open:
 * the load: each sender has `flows` flows of `background_bytes` at once. If a link to the gate carries more
   flows than its queue can store packets, congestion control cannot end the congestion: one packet of each
   flow is too much. If it carries fewer, the flows' first windows fill the queues. The completion time with
-  minimal routing, which has one path, shows how strong the congestion is (the page of Table III);
-* the paths: a hash chooses one path for each flow, so that all schemes meet the same load (HASH), as in the
-  paper's shared networks, or the scheme chooses (SCHEME);
+  minimal routing, which has one path, shows how strong the congestion is (docs/results/spritz.md);
+* the paths: a hash chooses one path for each flow, so that all schemes meet the same load (HASH), as
+  the paper does for load beside the measured flows (§V-B), or the scheme chooses (SCHEME);
 * the time: the load starts `ahead_ns` before the measured flow.
 
 The measured flow's source is not on the gate and sends nothing else; its destination is not on the switch at
@@ -82,6 +82,7 @@ class CongestedGroups:
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         if topology.kind != "dragonfly":
             raise PatternError(f"expected a dragonfly, whose groups it loads, found a {topology.kind}")
+        # one flow of each host is not too many: topologies are limited to fewer hosts (families/build.py)
         check_flows(self.flows * len(topology.hosts) if self.flows > 1 else 0)
         groups = sorted({switch.group for switch in topology.switches})
         if len(groups) < self.free + 2:

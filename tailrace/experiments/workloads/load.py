@@ -38,7 +38,8 @@ def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float
     groups = pairs.groups_of(topology, hosts, apart)
     inside = Counter(groups)
     neighbours = Counter(host.switch for host in hosts)
-    # `near` is exact: the hosts of a group are on one switch, or the group has all hosts of its switches
+    # partners: hosts that may be the receiver; near: those of them at the sender's switch. `near` is exact:
+    # the hosts of a group are on one switch, or the group has all hosts of its switches
     demand_bps = 0.0
     for host, group in zip(hosts, groups, strict=True):
         partners = len(hosts) - inside[group]

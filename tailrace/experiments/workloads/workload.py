@@ -4,6 +4,9 @@
 Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
 workloads` lists the patterns. FlowSpec.after lists the flows for which a flow waits. The sending host
 enforces this on every target.
+
+Functions of spec.plugins, for patterns of plug-ins: `blamed` adds the plug-in's file and line to errors,
+`given_by` checks the type of a value that a plug-in returned, `place_of` is empty for built-in patterns.
 """
 
 from __future__ import annotations
@@ -136,4 +139,5 @@ def parse_workload(text: str | Spec) -> Workload:
         seed = read(spec, Seed).seed
         return Workload(str(spec), spec.name, read_rows(Path(spec.name)), seed)
     spec, pattern = WORKLOADS.read(spec)
+    # common: reads the keys that all workloads have
     return Workload(str(spec), spec.name, pattern, WORKLOADS.common(spec, Seed).seed)

@@ -102,7 +102,8 @@ class FlowRecord:
         lost.
     cnps_sent, cnps_received: CNPs (congestion notification packets) that the receiver sent, and that the
         source received.
-    stretched: gaps between the flow's packets that the NIC stretched (HF2T §4).
+    stretched: gaps between the flow's packets that the NIC stretched, that is, held the next packet, so that
+        switches see a new flowlet (HF2T §4, hosts.gaps.hf2t).
     stretched_ns: total time by which gaps were stretched.
     natural: gaps longer than the flowlet threshold without stretching; 0 if the NIC stretches no gaps.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HF2T: a NIC stretches a few gaps between a flow's packets so that switches begin new flowlets (HF2T §4).
+"""HF2T (Chen et al., APNet 2024, §4): a NIC stretches a few gaps between a flow's packets, so that switches
+begin new flowlets.
 
 A gap is the time from the departure of one data packet of a flow to the moment at which the next packet may
 be sent, that is, the flow may send (window, pacing, pauses) and the link is free. The NIC compares the gap

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the time gaps between a flow's packets, and stretches them (HF2T §4)."""
+"""Measures the time gaps between a flow's packets, and stretches some (HF2T §4, hosts.gaps.hf2t)."""
 
 from __future__ import annotations
 

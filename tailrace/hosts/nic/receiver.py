@@ -227,7 +227,7 @@ class FlowReceiver(QueuePair):
             flow = self.flow
             self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
         self._cnps_sent += 1
-        self._control.append((RAW, self._cnp, 0))
+        self._control.append((RAW, self._cnp, 0))  # the frame's bytes, and no virtual bytes
 
     def _respond(self, response: int) -> None:
         """Sends a response. It echoes the last packet's source port and any mark since the last response."""

@@ -19,8 +19,8 @@ HYPER_SHARE = 100
 RED_BYTES = (5_000, 200_000)
 RED_PERMILLE = 10
 RED_RATE_BPS = 40_000_000_000
-"""RED marking in the paper's deployment (§5), at links of RED_RATE_BPS: Kmin and Kmax in bytes, Pmax in
-1/1000. Kmin and Kmax scale with the rate, like the bandwidth-delay product.
+"""RED marking in the deployment of DCQCN (Zhu et al., §5), at links of RED_RATE_BPS: Kmin and Kmax in bytes,
+Pmax in 1/1000. Kmin and Kmax scale with the rate, like the bandwidth-delay product.
 """
 
 
@@ -108,7 +108,8 @@ class HermesNicConfig:
     rate; S 100-800 KB. The delay of one hop is that of a queue at the marking threshold: 80 us at their
     10 Gb/s. Where they give a range, the default is its middle, except for S.
 
-    base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the PathList.place.
+    base_rtt_ns: RTT without queueing; 0: the smallest RTT that the NIC has measured to the hosts which it
+        reaches by the same paths (PathList.place).
     hop_ns: delay of one hop with a queue at the marking threshold: Delta_RTT; unit of rtt_low and rtt_high.
     rtt_low: a good path's RTT is below base_rtt_ns + rtt_low * hop_ns (30 us for 80 us).
     rtt_high: a congested path's RTT is above base_rtt_ns + rtt_high * hop_ns.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of HF2T on a NIC: which gaps between packets it stretches, and how far (HF2T §4).
+"""Settings of HF2T (Chen et al., APNet 2024) on a NIC: which gaps between packets the NIC stretches, and how
+far (§4).
 
 T is the threshold for gaps: a NIC stretches gaps of at least T * alpha, where alpha is that of eq. 1
 (hosts.gaps.hf2t).

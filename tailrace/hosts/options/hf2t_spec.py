@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spec keys of HF2T, for every scheme: NICs stretch gaps between packets to begin flowlets (HF2T §4).
+"""The spec keys of HF2T (Chen et al., APNet 2024), for every scheme: NICs stretch gaps between packets to
+begin flowlets (§4).
 
 The key `hf2t` turns HF2T on; the other keys require it. NICs stretch gaps of at least T, or with the key
 `dynamic` of T times a factor that depends on min_thr and max_thr (eq. 1, see hosts.gaps.hf2t).

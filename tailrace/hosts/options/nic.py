@@ -85,7 +85,8 @@ class MpRdmaNicConfig(RangeChecked):
 
 @dataclass(frozen=True, slots=True)
 class DctcpConfig(RangeChecked):
-    """The transport dctcp: an ECN-controlled window, with QuickAdapt and FastIncrease (Spritz §IV-C).
+    """The transport dctcp: an ECN-controlled window, which QuickAdapt lowers after losses, and FastIncrease
+    raises while there are no marks (Spritz §IV-C, hosts.transport.ecn_window).
 
     rtt_ns: RTT of the longest path without queueing; 0: the smallest RTT that the flow measures.
     adapt_rtts: duration of an interval of QuickAdapt, in units of rtt_ns.
@@ -180,7 +181,7 @@ class NicConfig:
     dcqcn: settings of the transport dcqcn.
     hermes: settings of the steering hermes.
     tcp: settings of the transport tcp.
-    hf2t: settings for stretching gaps (HF2T §4); None: gaps are not stretched.
+    hf2t: settings for stretching gaps between packets (HF2T §4, hosts.gaps.hf2t); None: no gap is stretched.
     measure_gaps: measure the gaps between data packets of a flow at departure.
     parameters: settings of a plug-in's transport.
     """

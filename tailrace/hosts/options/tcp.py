@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the transport tcp: a window-based sender with bursts. HF²T §3 compares the gaps between its
-packets with those of RDMA.
+"""Settings of the transport tcp: a window-based sender with bursts. HF²T (Chen et al., APNet 2024), §3,
+compares the gaps between its packets with those of RDMA.
 """
 
 from __future__ import annotations

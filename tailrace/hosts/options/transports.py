@@ -92,6 +92,7 @@ class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
 
 
 def _parse_one(text: str) -> int:
+    """The value of a key that must be 1; raises UnitError for other values."""
     if text != "1":
         raise UnitError(text)
     return 1

@@ -75,7 +75,7 @@ class SteeringFactory:
         algorithm: str = flow.steering or self._nic_algorithm
         if not algorithm:
             return ""
-        needed = ALGORITHMS[algorithm]
+        needed = ALGORITHMS[algorithm]  # the transport that the algorithm needs
         if needed not in (ANY, self._transport):
             raise ConfigError(
                 f"flow {flow.id}: steering {algorithm} needs transport {needed}, not {self._transport}"

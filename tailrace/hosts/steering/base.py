@@ -26,7 +26,8 @@ class Steering(ABC):
     """Chooses the paths of one flow's packets.
 
     explored: packets whose path was drawn at random.
-    reused: packets that took a path that had proved good, or the flow's current path.
+    reused: packets that took a path that had proved good, or the flow's current path. Experiments report
+        explored, reused and blocked (FlowRecord).
     blocked: number of times a path was blocked after a timeout.
     vlans: by EV, the VLAN ID of packets with this EV; empty: packets have no VLAN tag.
     """

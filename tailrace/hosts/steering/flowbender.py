@@ -22,7 +22,8 @@ from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
 class FlowBender(Steering):
     """One flow.
 
-    ev: the current source port, which is the entropy value (EV) of the path.
+    ev: the current source port, which is the entropy value (EV) of the path. Of the counters of Steering,
+        `explored` counts changes of the port, `reused` all packets.
     """
 
     __slots__ = (

@@ -69,7 +69,12 @@ class MinRtt:
         return max(1.0, rtt_ns / (smallest_ns + transmission_ns))
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int, from_ns: int) -> None:
-        """Handles a NIC ACK of a flow that has ended; ignored if its packet was sent before `from_ns`."""
+        """Handles a NIC ACK of a flow that has ended; ignored if its packet was sent before `from_ns`.
+
+        Args:
+            count: bytes of the acknowledged frames << COUNT_SHIFT | hops.
+            ticks: sending time of the last packet plus the delay of the NIC ACK, in ns modulo 2^32.
+        """
         rtt_ns = (now_ns - ticks) & TICKS_MASK
         if now_ns - rtt_ns >= from_ns:
             data_bytes = count >> COUNT_SHIFT

@@ -130,11 +130,13 @@ class Hermes(Steering):
         self._host.paths.on_frame(now_ns, self.path, frame_bytes)
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """Handles the outcome of a packet; here NACK means that the packet must be retransmitted."""
+        """Handles the outcome of a packet. With Hermes, NACK reports go-back-N's NAK: the packet is missing
+        and will be retransmitted (with Spritz it reports a trimmed packet).
+        """
         path = self._host.paths.find(ev)
         if path < 0:
             return
-        if self._host.on_feedback(now_ns, feedback, path):
+        if self._host.on_feedback(now_ns, feedback, path):  # the path has failed: too many timeouts
             self.blocked += 1
         if feedback == TIMEOUT:
             self._timed_out = True

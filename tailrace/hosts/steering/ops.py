@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oblivious packet spraying: every packet on a path drawn by weight, regardless of feedback (Spritz §V-A)."""
+"""Oblivious packet spraying (OPS): every packet on a path drawn by weight, without feedback (Spritz §V-A)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 """Converts P4Runtime entities to names and values and back, using only the P4Info of a program.
 
 `names` looks names up, `parse` encodes values. Decoded values have the types of `p4rt.values`; `parse`
-accepts the text forms of these types.
+accepts the text forms of these types. A `PeerOf` is a function that returns the name of the neighbour at a
+port, or None.
 """
 
 from __future__ import annotations

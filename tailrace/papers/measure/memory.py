@@ -84,7 +84,8 @@ COSTS: Mapping[str, MemoryCost] = {
 def tailrace_cost(stamps: int) -> MemoryCost:
     """The cost of this project's implementation if `stamps` switches on a path add a stamp to each packet.
 
-    An ACK is a separate Ethernet frame with all stamps; each switch that stores the flow reads its stamp.
+    The stamps (time, ingress port, flags) are in a shim between Ethernet and IP. An ACK is a separate
+    Ethernet frame with all stamps; each switch that stores the flow reads its stamp.
     """
     stack = [Stamp()] * stamps
     data = bytes(LocalHeader() / DataShim(stack=stack))
@@ -98,6 +99,7 @@ def _tailrace_state_bytes() -> tuple[int, int]:
     Besides entries, the registers contain the history of flows, and state that keeps the order of untracked
     flows and of flows that have left a dead path.
     """
+    # register_bits: by register, the number of cells and the width of a cell in bits
     of_ecmp = load("ecmp").register_bits()
     registers = {
         name: shape for name, shape in load("flowcut").register_bits().items() if name not in of_ecmp

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the figures of papers from their documents: bars, heat maps, curves of searches, memory.
 
-line_charts.py draws runs as lines, ratio_chart.py draws ratios.
+line_charts.py draws runs as lines, ratio_chart.py draws ratios. A cell is one scheme in one case, and a case
+is a setting in which schemes are compared; the *drawn* metrics are those that the paper's figure shows.
 """
 
 from __future__ import annotations

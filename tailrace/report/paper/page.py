@@ -4,6 +4,8 @@
 The page is PAGE.md. A folder PAGE/ contains a picture of each figure, the figure's numbers as JSON
 (document.py), and `traces.parquet`. That file has a row per run, with the options with which `tailrace run`
 repeats the run, and the run's trace hash, which is equal if the repeated run is identical.
+
+A cell is one scheme in one case, and a case is a setting in which schemes are compared.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ PICTURE = ".svg"
 NUMBERS = ".json"
 TRACES = "traces.parquet"
 _HOUR_S = 3600
-_COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")  # words: the options of `tailrace run`
+_COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")
+"""Columns of `traces.parquet`; `words` has the options of `tailrace run`, as in summary.json."""
 
 
 def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
@@ -124,7 +127,8 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
 
 
 def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
-    """The ratio of a cell's first drawn metric to the base scheme's, as text for sentences in templates.
+    """The ratio of a cell's metric to the base scheme's, as text for sentences in templates: of the metric
+    that the figure shows first.
 
     Args:
         figure: the document's name; or, if all documents are of one paper, the figure's name, such as Fig. 8.
@@ -217,7 +221,7 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "notes": table.cell_notes,
     "other_kinds": other_kinds,
     "quoted": quoted,
-    "reran": table.reran,
+    "has_reruns": table.has_reruns,
     "seeds": seeds_text,
     "settings": _settings,
     "tally": lambda documents: tally(document.claims for document in documents),

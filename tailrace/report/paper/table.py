@@ -69,7 +69,7 @@ def cell_notes(document: Document) -> list[str]:
 def claims_table(document: Document) -> Listing:
     """The table of claims: one row per claim and case."""
     notes = explanations(document)
-    columns = tuple(column for column in _CLAIMS if column.name != "rerun" or reran(document))
+    columns = tuple(column for column in _CLAIMS if column.name != "rerun" or has_reruns(document))
     rows = tuple(
         {
             "claim": claim.text,
@@ -86,7 +86,7 @@ def claims_table(document: Document) -> Listing:
     return Listing("claims", columns, rows)
 
 
-def reran(document: Document) -> bool:
+def has_reruns(document: Document) -> bool:
     """Whether any claim contains the result of a re-run by the paper's authors."""
     return any(claim.rerun for claim in document.claims)
 

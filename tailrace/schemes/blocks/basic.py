@@ -37,6 +37,7 @@ class SourcePortPaths:
     def __init__(self, count: int) -> None:
         """Args: count: number of source ports, from 1 to the number of unassigned ports."""
         ports = tuple(range(FIRST_PORT, LAST_PORT + 1))[:count]
+        # source port, latency (not used here) and weight of each path
         self._list = PathList(ports, (0,) * len(ports), (1.0,) * len(ports))
 
     def of(self, source_ip: str, target_ip: str) -> PathList:  # noqa: ARG002

@@ -38,5 +38,6 @@ def entries(plan: EntryPlan) -> Iterator[P4Entity]:
         raise IntentError(
             f"scheme {plan.config.name}: channels={count}: the program {plan.program.name} has none"
         )
-    # the channels are 0 to count - 1; priority `count` is that of queues to hosts at the end of longest paths
+    # first_ttl: the TTL that the first switch sets, from which the program computes a packet's n.
+    # The channels are 0 to count - 1; priority `count` is that of queues to hosts at the end of longest paths
     yield default_action(TABLE, "set_channels", first_ttl=TTL, last=count)

@@ -3,7 +3,8 @@
 are in ticks of the target's clock.
 
     room       data packets that a switch may store by recirculation. BMv2 accepts REENTRY_PACKETS
-               recirculated packets at a time and drops the rest; RLB's recirculation uses the same queue
+               recirculated packets at a time and drops the rest. The scheme RLB, in which packets wait by
+               recirculation, uses the same queue
     refresh    interval at which a pause is renewed: half of its duration, at the fastest port
     patience   how long a port waits for a missing packet; packets are missing only if a queue of the traffic
                manager is smaller than `room`

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routing by switches (Flowcut §III-C4, Spritz §V-A): minimal, Valiant's and UGAL-L.
 
+The key draw selects one of two programs:
+
+group   `dragonfly` (app.py): the first switch chooses a minimal path, or a detour through a third group
+hop     `spritz` (spritz.bounded): every switch draws a hop, on loop-free paths of bounded length
+
 Defaults of keys:
 
-draw    in a Dragonfly `group`: non-minimal paths lead through another group; in a Slim Fly `hop`: the program
-        `spritz` draws each hop
+draw    hop in a Slim Fly, else group
 gap     one base RTT; used with per=flowlet only
 """
 
@@ -17,7 +21,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.schemes.base import scheme
 from tailrace.schemes.dragonfly import app
-from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, checked_on
+from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, require_dragonfly
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved, SchemeContext
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
@@ -36,7 +40,8 @@ def _grain(*grains: str) -> keys.Key:
 
 
 class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
-    """Routing by switches.
+    """Routing by switches. draw=hop permits also the keys of BoundedConfig: trim (full queues trim packets),
+    repair (default routes avoid failed links) and frame (size of a full frame).
 
     hop_mode: mode of the program `spritz` with draw=hop
     usual_grain: default of `grain`, and the only value that draw=hop permits
@@ -81,9 +86,9 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
                 raise IntentError(f"scheme {self.name}: per={self.grain} needs draw=group")
             return self.resolve_on_spritz(topology, context, mode=self.hop_mode)
         gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
-        more = {"program": app.PROGRAM, "gap_ns": gap_ns}
-        resolved = self.resolved(ResolvedRouting, topology, context, **more)
-        checked_on(topology, self.name, resolved.dragonfly_paths)
+        # `resolved` adds the keys of this struct, and the values that all schemes have
+        resolved = self.resolved(ResolvedRouting, topology, context, program=app.PROGRAM, gap_ns=gap_ns)
+        require_dragonfly(topology, self.name, resolved.dragonfly_paths)
         for key, value in (("trim", self.trim), ("repair", self.repair), ("frame", self.frame_bytes)):
             if value is not None:
                 raise IntentError(f"scheme {self.name}: {key} needs draw=hop")

@@ -92,6 +92,7 @@ class _RoutingBuilder:
         self._list(frozenset())  # list 0 has all detours
 
     def result(self) -> DragonflyRouting:
+        # ids of next-hop groups, by leaf and by Dragonfly group
         of_leaf: dict[str, int] = {}
         of_group: dict[int, int] = {}
         keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
@@ -138,6 +139,7 @@ class _RoutingBuilder:
         excluded = frozenset(
             third
             for third in self._detours_via
+            # detours_end: whether all switches of the third group have minimal paths to the leaf
             if third != group and not self._current.detours_end(third, leaf)
         )
         group_id = count + len(self._topology.leaves) + position

@@ -55,7 +55,7 @@ def paths_on(topology: Topology, path: str | None, usual: str) -> str:
     return path
 
 
-def checked_on(topology: Topology, name: str, paths: DragonflyPaths | None) -> None:
+def require_dragonfly(topology: Topology, name: str, paths: DragonflyPaths | None) -> None:
     """Raises IntentError if the scheme of this name uses paths of a Dragonfly in another topology."""
     if paths is not None and topology.kind != DRAGONFLY:
         raise IntentError(f"scheme {name}: {paths.rule} paths need a Dragonfly, which {topology.spec} is not")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of Flowcut in switches: mode, table size, age and drain thresholds; candidates for the least loaded
-next hop; and the clone session with which the last switch generates ACKs.
+"""Entries of Flowcut in switches: mode, table size, age (time after which an idle flow's entry is deleted),
+drain thresholds; candidates for the least loaded next hop; and the clone session with which the last switch
+generates ACKs.
 """
 
 from __future__ import annotations
@@ -164,6 +165,7 @@ def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]
     """For each number of links, the idle RTT to a switch with hosts, and what the hosts' links add to it."""
     topology, target = plan.topology, plan.target
     before_ns = hosts_links_ns(topology, given.frame_bytes)
+    # least_delays_ns: by switch, then by number of links, the least one-way delay to a switch with hosts
     for links, delay_ns in sorted(least_delays_ns(topology)[plan.switch.name].items()):
         least_ns = 2 * delay_ns + links * sending_ns(ACK_BYTES, uplink_bps(plan))
         values = {"least_ticks": target.ticks(least_ns), "before_ticks": target.ticks(before_ns)}

@@ -38,8 +38,8 @@ from tailrace.schemes.dragonfly.paths import (
     SHORTEST,
     UGAL_L,
     check_share,
-    checked_on,
     paths_on,
+    require_dragonfly,
     stepped,
 )
 from tailrace.schemes.ecmp import EcmpConfig
@@ -272,7 +272,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         resolved = self.resolved(
             ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, context, **more
         )
-        checked_on(topology, self.name, resolved.dragonfly_paths)
+        require_dragonfly(topology, self.name, resolved.dragonfly_paths)
         return resolved
 
 
@@ -322,6 +322,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
             IntentError: a path has more switches than a packet has fields for the timestamps of switches.
         """
         capacity = program.constant("stamps")
+        # the last switch of a path returns the ACK and adds no timestamp
         stamping = max_switches(topology, self.path) - 1
         if self.variant == FULL and stamping > capacity:
             raise IntentError(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of RLB: thresholds and times, ports of slots, ids of leaves, and replication of warnings."""
+"""Entries of RLB: thresholds and times, ports of slots, ids of leaves, and replication of warnings.
+
+A *warning* is a message to upstream switches that PFC is about to pause a path.
+"""
 
 from __future__ import annotations
 
@@ -174,6 +177,9 @@ def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
 
 
 def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
+    """Limits of recirculations, and `usual_ticks`, the delay of a recirculation that the program assumes if
+    it has measured none within `trust_ticks`.
+    """
     target = plan.target
     rate_bps = fabric_rate_bps(plan.topology)
     # bytes per tick from all flows of an incast but one, in 16.16 fixed point: bits/s * ns / NS_BITS is bytes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB over one of four path selectors (RLB §III, §IV): it rejects a selector's choice if PFC is about to
-pause that path. Symbols and defaults of keys:
+"""RLB (load balancing with in-network recirculation, §III, §IV) over one of four path selectors: it rejects a
+selector's choice if PFC is about to pause that path. Symbols and defaults of keys:
 
     d, C      the longest delay and the highest rate of a link between switches; dC: the bytes in flight on it
     n         the key flows, the degree of incast

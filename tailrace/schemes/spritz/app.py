@@ -122,7 +122,7 @@ def _lists(plan: BoundedPlan) -> Iterator[_List]:
     """The lists of a switch. An empty list gets no entry, so that packets use the default table."""
     tables = plan.paths.ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
-    if plan.topology.kind != SLIM_FLY:
+    if plan.topology.kind != SLIM_FLY:  # a Slim Fly has no groups
         yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
     yield _List(SECOND, "SECOND", False, tables.second)
 
@@ -161,6 +161,7 @@ def _max_links_after(max_links: int, path_list: _List, *, goes_on: bool) -> int:
     goes_on: whether the next switch has the second role for such packets
     """
     if path_list.near:
+        # within a group: the direct link, or two links if the group has a third switch
         return min(2, len(path_list.ports))
     if path_list.role == "SECOND":
         return max_links - 1

@@ -9,7 +9,7 @@ path (topology.timing; Spritz, Table II):
     frame          size of the experiment's packets plus the headers of Spritz; if unknown, that of Table II
     queue limit    one BDP of the longest path, also the base of RED
     RED            from 0.2 to 0.8 of the queue limit
-    transport      dctcp
+    transport      dctcp (STEERABLE), which reports whether each packet arrived
     rto            retransmission timeout of a packet: RTO_MARGIN times the sum of the longest path's RTT
                    without queueing and the delay of a full queue at each of its switches. The paper gives no
                    value. The timeout does not double. If queues trim, only packets that vanish time out, and
@@ -53,7 +53,9 @@ from tailrace.topology.timing import (
 )
 
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
-"""Algorithms by which NICs choose among paths."""
+"""Algorithms by which NICs choose among paths: the two variants of Spritz, oblivious packet spraying (OPS), a
+hash of the flow, and Flicr.
+"""
 
 SCOUT, SPRAY, OPS, FLOW_ECMP, FLICR = ALGORITHMS
 
@@ -236,7 +238,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002
         rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
-        switches = sum(max_links_on_path(topology)[0]) + 1
+        switches = sum(max_links_on_path(topology)[0]) + 1  # [0]: of the longest path
         # bytes * NS_BITS / (bits/s) is a time in ns
         queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
         return NicConfig(
@@ -245,7 +247,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             window_bytes=context.window_bytes,
             rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
             rto_backoff=0,
-            timeout=PATH if self.trim else LOSS,
+            timeout=PATH if self.trim else LOSS,  # what a timeout indicates: a dead path, or a lost packet
             ack_delay_ns=rtt_ns,
             link_rate_bps=rate_bps,
             dctcp=DctcpConfig(rtt_ns=rtt_ns),

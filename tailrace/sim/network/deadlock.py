@@ -53,7 +53,7 @@ def deadlock(
     no deadlock.
 
     Args:
-        held: by switch, the contents of its paused queues.
+        held: by switch, the bytes in its paused queues, by the port and priority by which they entered.
         neighbour: maps a port of a switch to the port at the other end of its link; None if that is not a
             port of a switch.
     """

@@ -192,7 +192,7 @@ class SwitchEndpoint:
             if prepared is not None:
                 self._prepared[key] = prepared
         else:
-            prepared = self.device.prepare(copy)
+            prepared = self.device.prepare(copy)  # None: COMMIT, the configuration was saved earlier
         self.device.configure(copy.action, prepared)
 
     def pipeline(

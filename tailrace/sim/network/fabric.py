@@ -66,6 +66,7 @@ class Fabric:
         self._nodes: dict[str, SwitchNode] = {}
         self._endpoints: dict[str, SwitchEndpoint] = {}
         self._nics: dict[str, Nic] = {}
+        # a heap of (time in ns, sequence number, callback)
         self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = itertools.count()
         self._add_switches(programs)
@@ -132,6 +133,7 @@ class Fabric:
         return self._net.add_absent(name, self._part_of[name])
 
     def _add_switches(self, programs: SwitchProgram | Mapping[str, SwitchProgram] | None) -> None:
+        # verified pipeline configurations, which the endpoints of all switches share
         prepared: dict[bytes, Prepared] = {}
         cpu_port = self._config.cpu_port
         for item in self.topology.switches:
@@ -259,7 +261,7 @@ class Fabric:
             callback()
         else:
             heapq.heappush(self._callbacks, (time_ns, next(self._sequence), callback))
-            self._net.cut(time_ns * PS_PER_NS)
+            self._net.cut(time_ns * PS_PER_NS)  # the present run ends before this time
 
     def _next_callback_ps(self) -> int:
         return self._callbacks[0][0] * PS_PER_NS if self._callbacks else NEVER_PS
@@ -290,7 +292,8 @@ class Fabric:
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
         mark = NEVER_PS if progress is None else net.events + every
-        net.poll()
+        net.poll()  # NICs may have new frames to send
+        # a signal stops the run by cut(0); its handler runs after that
         with DeferredSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
             while True:
                 stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)

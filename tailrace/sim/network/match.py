@@ -37,7 +37,8 @@ class FrameMatch:
 
     ALL: ClassVar[FrameMatch]
     FLOWS: ClassVar[FrameMatch]
-    """Frames of flows: data, and acknowledgments of the transport; no frames that switches exchange."""
+    """Frames of hosts (data, acknowledgments) and MAC control frames (PFC); of frames with the local
+    EtherType only data with Flowcut's shim (a header with timestamps of switches)."""
     FLOWCUT_ACK: ClassVar[FrameMatch]
     """ACKs of Flowcut, between switches or between NICs."""
 

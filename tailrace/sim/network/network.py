@@ -11,8 +11,7 @@
 A switch is a core.V1ModelSwitch; its traffic manager implements rates, queues and delays. The network is in C
 (tv_net.h says how it runs); NICs, callbacks and taps are Python. The arguments and the seed determine
 everything: the same calls give the same trace hash (of all frames that links deliver, with their times), on
-every machine. Times in this interface are integer
-nanoseconds from 0; internally they are picoseconds.
+every machine. Times in this interface are integer nanoseconds from 0; internally they are picoseconds.
 """
 
 from __future__ import annotations
@@ -118,6 +117,7 @@ class Network(Faults, Observation):
         """A cycle of queues that are paused for ever, each waiting for the next one (deadlock.py); empty if
         there is none. With several ranks each must make this call.
         """
+        # by switch id: bytes in paused queues, by the sender from which they came
         local = {item.id: self.switch(item.name).paused_queues(self.now_ns) for item in self.switches}
         names = {item.id: item.name for item in self.topology.switches}
         held = {names[number]: queues for number, queues in self.gathered(local).items()}

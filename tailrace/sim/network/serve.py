@@ -143,9 +143,10 @@ async def serving(network: Network, address: str, tls: ServerTls | None = None) 
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server(len(endpoints))
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
-    on_freed = heap.Trimmer().trim_soon
+    on_freed = heap.Trimmer().trim_soon  # returns freed memory to the operating system
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, on_freed)
     handlers = (rpc_handler(FabricService(endpoints, executor, on_freed)), counts, traces.handler())
+    # all calls have a deadline, also if the client sets none
     server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
     port = listen(server, address, tls)
     try:

@@ -33,6 +33,7 @@ class WirePath:
     def delivered_ps(self, host: str) -> int | None:
         """The time when the packet was delivered to a host untrimmed; None if that did not happen."""
         last = self.transits[-1]
+        # virtual_bytes: payload that counts in lengths but is not stored; a switch that trims removes it
         untrimmed = last.virtual_bytes == self.transits[0].virtual_bytes
         received = last.fate is Fate.RECEIVED and last.wire.target.node == host
         return last.ended_ps if received and untrimmed else None

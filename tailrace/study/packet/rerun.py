@@ -114,6 +114,7 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
         RunError: the trace differs from that of the finished run.
     """
     transits: list[WireTransit] = []
+    # `observe` is called before the traffic begins, `afterwards` when it has ended
     backend = VirtualBackend(
         observe=lambda network: network.log_flow(flow.src, flow.dst),
         afterwards=lambda network: transits.extend(network.transits()),

@@ -26,7 +26,10 @@ class CoveragePoint:
 
 
 _Key = tuple[str, int, int]
-"""Kind, index of the state, action, table or pipeline, and number of the part in it."""
+"""Kind, index of the state, action, table or pipeline, and number of the part in it.
+
+A condition: 0 (ingress) or 1 (egress), and 2 * its index + its value.
+"""
 
 
 class CoveragePoints:
@@ -76,7 +79,7 @@ class CoveragePoints:
         self.all.append(point)
 
     def index(self, kind: str, index: int, part: int = 0) -> int:
-        """The index in `all`, and so of the counter, of the coverage point with this key."""
+        """The index of a coverage point in `all`; its counter has the same index."""
         return self._indexes[kind, index, part]
 
 

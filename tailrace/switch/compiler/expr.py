@@ -114,7 +114,10 @@ class Lookahead:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operator with its operands; ``name`` is its name in BMv2 (``+``, ``two_comp_mod``, ``b2d`` ...)."""
+    """An operator with its operands; ``name`` is its name in BMv2.
+
+    Casts: ``two_comp_mod`` (to int<W>), ``usat_cast``, ``sat_cast``; ``b2d``: boolean to number; ``d2b``.
+    """
 
     name: str
     args: tuple[Expr, ...]

@@ -334,7 +334,10 @@ class KeyField:
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
-    """A table entry that the program declares. If several match, the largest priority is used."""
+    """A table entry that the program declares. If several match, the largest priority is used.
+
+    For a range field, ``key`` has the lower bound and ``mask`` the upper bound.
+    """
 
     key: bytes
     mask: bytes
@@ -350,7 +353,7 @@ class Table:
 
     ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``); otherwise on the action
     (``next_by_action``, ``next_default``).
-    ``kind``: BMv2's table type; ``indirect_ws`` has an action profile with a selector.
+    ``kind``: BMv2's table type; ``indirect`` has an action profile, ``indirect_ws`` also a selector.
     ``meter_target``: the field that is set to the colour of the direct meter.
     """
 

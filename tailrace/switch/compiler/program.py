@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles BMv2 JSON to a program that switches can load."""
+"""Compiles BMv2 JSON to a program that switches can load.
+
+A Recipe (cbuild/cc.py) contains all inputs of a compilation; its methods compile if the object is not cached.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +83,7 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
 
     # models that cannot be pickled, such as those with deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
+        # the cached result, else the result of `pickled`, which is then cached
         octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not parsed:
             return _unpickled(octets)

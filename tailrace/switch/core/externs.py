@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters, registers, meters and value sets of a switch, identified by index in the program's model."""
+"""Counters, registers, meters and value sets of a switch, identified by index in the program's model.
+
+`Core._do(what, function, ...)` calls a C function; StateError if that fails, with `what` as its subject.
+"""
 
 from __future__ import annotations
 

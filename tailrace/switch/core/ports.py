@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports, queues, PFC, packet buffer, packet replication and frame counts of a switch."""
+"""Ports, queues, PFC, packet buffer, packet replication and frame counts of a switch.
+
+`Core._do(what, function, ...)` calls a C function; StateError if that fails, with `what` as its subject.
+`ps` converts ns to ps.
+"""
 
 from __future__ import annotations
 

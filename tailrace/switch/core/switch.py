@@ -60,7 +60,7 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         if c.tick_ns < 1:
             raise StateError("range", "tick_ns must be at least 1")
         self._lib = lib.load()
-        self._code: ctypes.CDLL | None = None
+        self._code: ctypes.CDLL | None = None  # the shared object with the program's code
         self._log: object = None
         self.on_program: Callable[[], None] | None = None
         """Called when another program has been loaded, before other code uses that program."""

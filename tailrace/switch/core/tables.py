@@ -2,6 +2,8 @@
 """Tables and action profiles of a switch, identified by their index in the program's model.
 
 Entries, members and groups are identified by handles: numbers that the switch assigns.
+`Core._do(what, function, ...)` calls a C function; StateError if that fails, with `what` as its subject.
+`ps` converts ns to ps.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
-    heap.share_one_heap()
+    heap.share_one_heap()  # of all threads: glibc's heaps for each thread would keep freed memory
     _raise_file_limit()
     logging.raiseExceptions = False  # standard output may be closed
     from tailrace.switch.daemon.signals import EndedError, SignalHandlers
@@ -418,6 +418,7 @@ def _write_coverage(options: SwitchOptions, tracer: LiveTracer, device: Device) 
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None
+    # entries_hit lists the entries of the present program; was_hit says whether an entry was hit
     coverage = tracer.coverage(lambda _, was_hit: device.entries_hit(was_hit))
     path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
     try:

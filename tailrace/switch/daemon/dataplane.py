@@ -5,6 +5,9 @@ One client at a time sends packets to ports and receives all packets that leave 
 of the packet from which it results. The switch numbers received frames; a frame that results from a received
 frame has the same number, its origin. After the client has closed its side of the stream, it receives the
 remaining packets; the call ends when the switch is empty. A slow client blocks the ports, like a busy link.
+
+`invalid` and `exhausted` are errors with gRPC's codes INVALID_ARGUMENT and RESOURCE_EXHAUSTED; `with_status`
+ends a call with the code of such an error.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC, its watchdog and the shared buffer: parses the command line's specs and configures the switch."""
+"""PFC, its watchdog and the shared buffer: parses the command line's specs and configures the switch.
+
+`C` has the constants of the C core (tr_switch.h) as attributes.
+"""
 
 from __future__ import annotations
 

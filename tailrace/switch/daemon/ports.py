@@ -36,6 +36,7 @@ _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
 """Receive ring slots of all ports of a switch together; each takes 2 KiB, allocated at the start."""
 
+# for calls of C: the types and functions, and the constants, that tri_loop.h declares
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
 

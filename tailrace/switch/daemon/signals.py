@@ -36,7 +36,7 @@ class SignalHandlers:
         """`exit_process` is called in another thread if the main thread does not stop in time."""
         self._exit_process = exit_process
         self._stop_serving: Callable[[], None] | None = None
-        self._is_stopping = self._block_left = False
+        self._is_stopping = self._has_exited = False
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
         self._wakeup_before = signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
@@ -54,7 +54,7 @@ class SignalHandlers:
         """Restores the previous handlers, for Python code that calls `main`."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        self._block_left = True
+        self._has_exited = True
         signal.set_wakeup_fd(self._wakeup_before)
         os.close(self._wakeup_write)
 
@@ -64,7 +64,7 @@ class SignalHandlers:
             pass
         if number:
             time.sleep(LATEST_S)
-        if number and not self._block_left:
+        if number and not self._has_exited:
             self._exit_process()
         os.close(self._wakeup_read)
 

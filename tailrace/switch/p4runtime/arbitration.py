@@ -96,7 +96,7 @@ class Arbiter:
         if role.primary is client and before is not client:
             self._terms += 1
             role.term = self._terms
-        if role.primary is not client and role.primary is before:
+        if role.primary is not client and role.primary is before:  # the same primary as before
             return self._notices(name, [client])
         # the new primary is notified last (specification 5.3)
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))

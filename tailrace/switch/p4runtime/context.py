@@ -42,7 +42,9 @@ ENTITY = 8
 COPIES_PER_WORK = 8
 """Changes of copies of action profile members that count as one unit of work."""
 TOKENS_PER_WORK = 40
-"""Evaluated tokens of constraints (@entry_restriction, @action_restriction) per unit of work."""
+"""Evaluated tokens (names, numbers, operators) of constraints (@entry_restriction, @action_restriction) per
+unit of work.
+"""
 
 Work = Generator[int, None, None]
 """A request in steps: it yields the units of work of each step. Between steps other calls are served."""

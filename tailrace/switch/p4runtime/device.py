@@ -4,6 +4,9 @@
 A device has a live pipeline and perhaps a saved one (VERIFY_AND_SAVE). The saved pipeline runs on a scratch
 switch, which gets no packets. While there is a saved pipeline, Write and Read apply to it; COMMIT makes it
 live with the entities that were written.
+
+`Work` (context.py) is a request in steps, between which other calls are served: a generator that yields the
+units of work of each step. `in_quanta` joins short steps, `finish` runs all steps without pauses.
 """
 
 from __future__ import annotations
@@ -284,6 +287,7 @@ class Device:
         scratch = pipeline.context.switch
         self._switch.exchange(scratch)
         pipeline.context.switch = self._switch
+        # the scratch switch now has the program and state of the replaced pipeline
         before, self._live = self._live, pipeline
         saved, self._saved = self._saved, None
         if before is None:
@@ -377,13 +381,14 @@ class Device:
             return
         if atomicity not in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
             raise invalid(f"atomicity {atomicity} is not known")
+        # frees unused strings (sdn_string) first, as a batch with rollback must not free strings
         yield from in_quanta(state.sweep_if_nearly_full())
         steps = state.write_all_or_none(updates, results, role, takeover_error)
         if atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
             yield from steps
             return
         with state.context.switch.between_packets():
-            work = sum(steps)
+            work = sum(steps)  # runs all steps
         yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:

@@ -30,7 +30,10 @@ Metadata = p4i.ControllerPacketMetadata.Metadata
 
 @dataclass(frozen=True, slots=True)
 class _MetadataField:
-    """A field of `bits` bits, above the lowest `shift` bits of the packed header."""
+    """A field of `bits` bits, above the lowest `shift` bits of the packed header.
+
+    `sdn` converts values between frames and messages.
+    """
 
     id: int
     name: str

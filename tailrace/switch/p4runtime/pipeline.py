@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forwarding pipeline of a device: its configuration and its forwarding state."""
+"""A forwarding pipeline of a device: its configuration and its forwarding state.
+
+`Work` (context.py) is a task in steps, between which other calls are served; `in_quanta` joins short steps.
+"""
 
 from __future__ import annotations
 

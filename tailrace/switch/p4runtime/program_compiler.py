@@ -72,6 +72,7 @@ class ProgramCompiler:
             CompilerError: the JSON is invalid, the C compiler failed, the call was cancelled, or the switch
                 is stopping.
         """
+        # from the cache, if the program is there; "": messages name no file
         known = None if self._tracing else known_program(text, source="")
         if known is not None:
             return known

@@ -87,6 +87,7 @@ class ReadSet:
         """Table id and handle of the last entry that was hit: the next member event belongs to this entry."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.ChoiceEvent | None = None
+        """The last choice, if the next event has its outcome."""
         for _, step in trace_steps:
             handler = self._HANDLERS.get(type(step))
             if handler is not None:
@@ -196,7 +197,7 @@ class ReadSet:
         cell = step.name, step.index
         if not step.inside or cell in self._registers:
             return
-        self._registers[cell] = None
+        self._registers[cell] = None  # only the first access counts, and a write needs no old value
         plan = self._register_plans.get(step.name)
         if step.access == "write" or not step.value or plan is None:  # cells of a new switch are 0
             return

@@ -4,6 +4,9 @@
 Entities are written to the new pipeline by updates. Counter values and register contents belong to the data
 plane: they are copied if the new pipeline has the same array, and otherwise discarded. Changes by the data
 plane between this copy and the new pipeline's first packet are lost.
+
+`Work` (context.py) is a generator of steps, which yields the units of work of each step: ENTITY units for an
+entity, SKIPPED for an entity that needs no update.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from tailrace.switch.p4runtime.state import ForwardingState, all_of
 def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     """Copies the state of `old` to the freshly loaded `new`; no client may write to `old` meanwhile.
 
-    Yields the units of work of each step (context.py), so that other calls are served between steps.
+    Other calls are served between its steps.
 
     Raises:
         P4RtError: some state does not fit; `new` is then unusable, `old` unchanged.

@@ -139,6 +139,7 @@ class Server:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
+        # returns freed memory to the system some seconds later
         on_freed = self.service.on_freed = heap.Trimmer().trim_soon
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")

@@ -138,7 +138,7 @@ class P4RuntimeService:
                 steps = self.device.write_steps(request, results, term)
                 await self._scheduler.run_shielded(steps, TAKEOVER_S)
         finally:
-            self._writes -= Counter([request.role])
+            self._writes -= Counter([request.role])  # also removes a count of 0
         if results.failures:
             raise results.error("write failed", len(request.updates))
         return p4r.WriteResponse()
@@ -355,7 +355,7 @@ class P4RuntimeService:
                 raise _full(len(announced))
             return  # the arbiter rejects it: too many streams of the role
         evictable = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
-        victim = min(
+        victim = min(  # False sorts before True: a backup before a primary
             evictable, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
         )
         victim.fail(exhausted("too many streams are open; this one was evicted for a new primary"))
@@ -429,7 +429,10 @@ class P4RuntimeService:
                 stream.send(p4r.StreamMessageResponse(arbitration=update))
 
     def _offer(self, message: p4r.StreamMessageResponse, object_id: int = 0) -> None:
-        """Sends a notification to the primaries of all roles that have access to its object."""
+        """Sends a notification to the primaries of all roles that have access to an object of P4Info.
+
+        `object_id`: the id of the object that the notification is about; 0: every role gets it.
+        """
         octets, roles = message.SerializeToString(), self.device.roles
         for client in self.device.arbiter.primaries():
             if roles is None or roles.allows(client.role or DEFAULT_ROLE, object_id):

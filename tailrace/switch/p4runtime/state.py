@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forwarding state of one pipeline: all its entities, and the execution of Writes and Reads on them."""
+"""The forwarding state of one pipeline: all its entities, and the execution of Writes and Reads on them.
+
+Terms of context.py: `Work` is a request in steps, a generator that yields the units of work of each step. An
+entity takes ENTITY units, an item that is left out SKIPPED; after QUANTUM units a request pauses. `Undo` is a
+list of functions that undo a batch.
+
+Strings are values of translated types (sdn_string) in messages, each with a number in the data plane. A
+savepoint is the state of these numbers before a Write (entities/translation.py).
+`owner_of(entity)` is the P4Info id of the entity's table, action profile, array, value set or digest.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +113,7 @@ class ForwardingState:
         self.schema = schema
         self.context = context
         self._strings = schema.types if schema.types.has_strings() else None
-        schema.types.states += 1
+        schema.types.states += 1  # counts the states that use the strings
         if schema.references is not None:
             context.references = schema.references.index()
         self.profiles = {plan.id: ProfileState(plan, context) for plan in schema.profiles.values()}
@@ -265,8 +274,8 @@ class ForwardingState:
             raise exhausted(f"a ROLLBACK_ON_ERROR batch has {limit} updates at most, not {len(updates)}")
         undo = Undo()
         complete, attempted, self._work = False, 0, 0
-        mark = None if self._strings is None else self._strings.begin()
-        self.schema.types.count_batch()
+        savepoint = None if self._strings is None else self._strings.begin()
+        self.schema.types.count_batch()  # strings must not be swept before the end of the batch
         try:
             for position, update in enumerate(updates):
                 attempted += 1
@@ -291,11 +300,14 @@ class ForwardingState:
             if not complete:
                 with self.context.memory.unlimited():
                     undo.roll_back()
-                self._roll_back(mark, attempted)
+                self._roll_back(savepoint, attempted)
 
-    def _roll_back(self, mark: Savepoint | None, within: int = 0) -> None:
-        """Frees the numbers that a failed Write has allocated to strings (pins/strings.py)."""
-        if mark is not None and self._strings is not None and self._strings.roll_back(mark, within):
+    def _roll_back(self, savepoint: Savepoint | None, within: int = 0) -> None:
+        """Frees the numbers that a failed Write has allocated to strings since the savepoint.
+
+        `within`: how many writes since the savepoint are parts of the failed Write.
+        """
+        if savepoint is not None and self._strings is not None and self._strings.roll_back(savepoint, within):
             self._forget_interned()
 
     def _forget_interned(self) -> None:
@@ -355,7 +367,7 @@ class ForwardingState:
         changes_before = context.copy_changes
         if constraints is not None:
             constraints.evaluated = 0
-        mark = None if strings is None else strings.begin()
+        savepoint = None if strings is None else strings.begin()
         result: Result = None
         steps = None
         try:
@@ -365,7 +377,7 @@ class ForwardingState:
                 if constraints is not None:
                     undo.count_tokens(constraints.evaluated)
         except (P4RtError, StateError) as error:
-            result = self._rejected(error, mark)
+            result = self._rejected(error, savepoint)
         self._work += ENTITY + (context.copy_changes - changes_before) // COPIES_PER_WORK
         if constraints is not None:
             self._work += constraints.evaluated // TOKENS_PER_WORK
@@ -373,17 +385,17 @@ class ForwardingState:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
             return None, self._sweep_and_apply(update, undo, role)
-        return result, None if steps is None else self._in_steps(steps, mark)
+        return result, None if steps is None else self._in_steps(steps, savepoint)
 
-    def _rejected(self, error: P4RtError | StateError, mark: Savepoint | None) -> P4RtError:
-        self._roll_back(mark)
+    def _rejected(self, error: P4RtError | StateError, savepoint: Savepoint | None) -> P4RtError:
+        self._roll_back(savepoint)
         return from_state_error(error) if isinstance(error, StateError) else without_frames(error)
 
-    def _in_steps(self, steps: Work, mark: Savepoint | None) -> Generator[int, None, Result]:
+    def _in_steps(self, steps: Work, savepoint: Savepoint | None) -> Generator[int, None, Result]:
         try:
             yield from steps
         except (P4RtError, StateError) as error:
-            return self._rejected(error, mark)
+            return self._rejected(error, savepoint)
         return None
 
     def _sweep_and_apply(
@@ -542,7 +554,7 @@ class ForwardingState:
         for count, request in enumerate(requests, 1):
             reader = self._readers.get(request.WhichOneof("entity"))
             if reader is not None:
-                size += _ENTITY_BYTES * reader[1](request)
+                size += _ENTITY_BYTES * reader[1](request)  # the estimated number of entities
             if count % QUANTUM == 0:
                 yield None
         if size > limit:

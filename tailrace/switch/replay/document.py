@@ -38,6 +38,7 @@ MOST_UPDATES = 10_000
 """Most updates in the WriteRequest."""
 
 _ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
+"""Kinds of entities that always exist, so that they are written by MODIFY."""
 
 # \Z: `$` would also match before a final line feed, and the line feed would split a line of an exported test
 _Frame = Annotated[
@@ -54,6 +55,7 @@ _DropReason = Annotated[
     str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}\Z", description="a reason of lower-case letters")
 ]
 Unsure = Literal["time", "queue", "random", "meter", "selection"]
+"""A reason why the outcome may differ on another switch: what it depends on besides packet and entities."""
 
 
 class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -251,6 +253,7 @@ def _write_request(updates: Iterable[p4r.Update], p4info: p4i.P4Info) -> str:
     return text
 
 
+# fields of standard metadata that depend on the time, and on the queues
 _TIMES = {"ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"}
 _QUEUES = {"enq_qdepth", "deq_qdepth"}
 

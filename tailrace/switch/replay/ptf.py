@@ -18,8 +18,8 @@ from typing import Any
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import SavedTrace
 
-_WIDTH = 96
-_MIN_FRAME_BYTES = 14
+_WIDTH = 96  # characters of base 64 in a line
+_MIN_FRAME_BYTES = 14  # an Ethernet header
 
 
 def test_source(saved: SavedTrace) -> str:

@@ -32,6 +32,7 @@ class LocalSwitch(contextlib.ExitStack):
         except StateError:
             self.close()
             raise
+        # bmv2_compat: a Write needs no client that is primary
         self.device = Device(self.switch, DeviceSettings(bmv2_compat=True), lambda: now_ns, compiler)
 
     def load(self, name: str, json: bytes, p4info: p4i.P4Info) -> None:

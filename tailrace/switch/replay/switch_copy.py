@@ -49,7 +49,7 @@ class SwitchCopy(LocalSwitch):
             TraceError: the copy rejects the program or an entity; the message begins with the switch's name.
         """
         self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
-        config = run_at_once(connection.client.config())
+        config = run_at_once(connection.client.config())  # its coroutines block instead of waiting
         if not config.p4_device_config or not config.p4info.ByteSize():
             raise UnsupportedError(self.name, "its program cannot be read, so dry runs are not possible")
         self._info = config.p4info

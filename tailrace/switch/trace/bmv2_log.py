@@ -119,7 +119,7 @@ def _table(step: events.TableEvent) -> Iterator[Line]:
 
 
 def _member(step: events.MemberEvent) -> Iterator[Line]:
-    if step.group is not None and step.of:
+    if step.group is not None and step.of:  # `of`: the size of the group
         yield DEBUG, f"Choosing member {step.member} from group {step.group}"
 
 
@@ -224,6 +224,7 @@ class PacketLogs:
         self._dump_bytes = dump_bytes
         self._packets = itertools.count()
         self._logs: dict[int, tuple[Log, int, int]] = {}
+        """By packet number in the trace: its log, and the numbers of packet and copy in the log's lines."""
         self._made: dict[int, tuple[int, int]] = {}
         """By packet: how many copies were made; how many of the packet and its copies are in the switch."""
 

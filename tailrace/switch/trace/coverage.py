@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of P4 programs: counts of coverage points, in files that can be merged."""
+"""Coverage of P4 programs: counts of coverage points, in files that can be merged.
+
+A coverage point is a part of a program that a packet may execute, such as a parser state, a statement, a
+table's hit, or the true branch of a condition (compiler/coverage_points.py).
+"""
 
 from __future__ import annotations
 
@@ -119,7 +123,11 @@ def _added(a: Coverage, b: Coverage) -> Coverage:
 
 
 def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
-    """Lines of an lcov tracefile, with counts of source lines and of branches of conditions and tables."""
+    """Lines of an lcov tracefile, with counts of source lines and of branches of conditions and tables.
+
+    SF: source file; BRDA: line, block, branch, count ("-": no branch was reached); DA: line, count; LF, LH:
+    how many lines are listed, and executed.
+    """
     lines: dict[str, dict[int, int]] = {}
     branches: dict[str, dict[tuple[int, str], dict[str, int]]] = {}
     for use in (use for coverage in coverages for use in coverage.uses if use.file and use.line):

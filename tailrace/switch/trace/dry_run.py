@@ -2,7 +2,8 @@
 """Dry runs: compute what a switch would do with a packet now, without a change to the switch's state.
 
 Outcomes differ in choices: selected group members, meter colours and values of `random`. A choice is a number
-that says which outcome happens.
+that says which outcome happens. The switch core records each step of the packet as a record of 64-bit fields
+(records.py).
 """
 
 from __future__ import annotations
@@ -79,10 +80,12 @@ def dry_runs(
         CompilerError: the program's tracing build cannot be compiled.
     """
     watcher = PacketWatcher(switch, BUFFER_FIELDS)
+    # `waiting`: sequences of first choices, an outcome each; `size`: record fields of all outcomes so far
     waiting, size, count = [tuple(choices)], 0, 0
     while waiting and size < MOST_RECORD_FIELDS and count < MOST_OUTCOMES:
         given = waiting.pop(0)
         records = watcher.dry_run(port, data, ps(at_ns), given)
+        # number of outcomes, and the outcome taken
         taken = [record.payload[1:] for record in records if record.kind == C.TR_RECORD_CHOICE]
         for other in _alternatives(taken, len(given)):
             if len(waiting) >= MOST_OUTCOMES:

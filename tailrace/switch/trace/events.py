@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 Stage = Literal["parser", "verify", "ingress", "egress", "update", "deparser"]
+"""A stage of the pipeline; checksums are verified in `verify` and computed in `update`."""
 
 
 def _tag(name: str) -> str:

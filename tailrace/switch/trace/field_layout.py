@@ -97,13 +97,14 @@ def shown_name(name: str) -> str:
 def _field(model: Model, place: Any) -> LayoutField:
     if place.kind in (C.TR_PLACE_STACK, C.TR_PLACE_UNION_STACK):
         stacks = model.stacks if place.kind == C.TR_PLACE_STACK else model.union_stacks
+        # the next index of a header stack
         return LayoutField(f"{stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
     header = model.headers[place.index]
     if place.kind == C.TR_PLACE_VALID:
         return LayoutField(f"{header.name}.{VALID}", place.index, 1, place.offset, place.bytes)
     field = model.header_types[header.type].fields[place.field]
     name = shown_name(f"{header.name}.{field.name}")
-    if place.kind == C.TR_PLACE_BITS:
+    if place.kind == C.TR_PLACE_BITS:  # the current length of a varbit field
         return LayoutField(f"{name}.$bits$", place.index, 0, place.offset, place.bytes)
     return LayoutField(name, place.index, field.bits, place.offset, place.bytes, field.varbit, field.signed)
 

@@ -62,7 +62,7 @@ def send_packet(
         watcher.attach()
         # packets that arrive between these two calls are recorded as well; `_InjectedPacket` ignores them
         inject(port, data)
-        watcher.attach(recording=False)
+        watcher.attach(recording=False)  # later packets are not recorded
         ends_s = time.monotonic() + most_s
         while packet.poll(watcher) and time.monotonic() < ends_s and switch.program is watcher.program:
             if ended.wait(POLL_S):
@@ -99,7 +99,7 @@ class _InjectedPacket:
             self.records.append(record)
             self._size += record.size
             if record.kind == C.TR_RECORD_COPY:
-                self.inside.add(record.payload[0])
+                self.inside.add(record.payload[0])  # the number of the copy
             elif record.kind in _PACKET_ENDS:
                 self.inside.discard(record.packet)
         # without a limit, a packet that recirculates for ever would be recorded for ever
@@ -113,6 +113,7 @@ class _InjectedPacket:
         return bool(self.inside) and not self.cut
 
     def _is_arrival(self, record: TraceRecord) -> bool:
-        if record.kind != C.TR_RECORD_ENTER or record.payload[0] != self._port:
+        if record.kind != C.TR_RECORD_ENTER:
             return False
-        return octets(record.payload[3:], record.payload[1]) == self._data
+        port, length, _virtual_bytes, *limbs = record.payload
+        return port == self._port and octets(limbs, length) == self._data

@@ -25,6 +25,7 @@ EntryHit = Callable[[int, int], bool]
 """Takes a table's index and an entry's handle; returns whether the entry was ever hit."""
 
 ListEntries = Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]]
+"""Lists the table entries of a program, each with whether it was ever hit."""
 
 WARN_S = 1.0
 """Shortest time between two warnings."""
@@ -94,7 +95,7 @@ class LiveTracer:
         """The coverage of each program so far.
 
         Args:
-            entries: lists the present program's entries; its second argument is whether an entry was hit.
+            entries: lists the present program's entries; called with the program and an EntryHit.
         """
         with self._polling:
             return self._coverage(entries)
@@ -115,7 +116,7 @@ class LiveTracer:
                 self._on_event(self._watcher.program, number, event)
         if self._watcher.cut:
             self._reader.forget()
-        self._untraced += self._watcher.missed + self._watcher.cut
+        self._untraced += self._watcher.missed + self._watcher.cut  # lost records count as one packet
         now_s = time.monotonic()
         if self._untraced and now_s >= self._warn_s:
             self._warn(f"{self._untraced} packets were not traced: they arrived too fast")

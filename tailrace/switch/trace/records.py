@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes the trace records of the switch core (tr_tracer.h) into events."""
+"""Decodes the trace records of the switch core (tr_tracer.h) into events.
+
+A record consists of 64-bit fields: kind, packet number, time, and the payload. A limb is a 64-bit part of a
+value, the least significant first; a value of W bits has limbs_of(W) limbs.
+"""
 
 from __future__ import annotations
 
@@ -256,7 +260,7 @@ class RecordReader:
         order = [f.name for f in self._model.header_types[self._model.headers[header].type].fields]
         return tuple(sorted(fields, key=lambda f: order.index(f.name) if f.name in order else len(order)))
 
-    # ---- one method for each other kind of record; `w`: the fields of the record ----
+    # ---- one method for each other kind of record; `w`: its payload, as tr_tracer.h lists it ----
 
     def _enter(self, w: Sequence[int]) -> events.Event:
         return events.EnterEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
@@ -325,7 +329,7 @@ class RecordReader:
             )
             for k in t.key
         )
-        entry = w[1] - 1 if w[1] else None
+        entry = w[1] - 1 if w[1] else None  # the record has the handle plus 1; 0: a miss
         written = "" if entry is None else self._describe("entry", t.name, entry)
         return events.TableEvent(
             name=t.name, match=t.match_kind, key=key, entry=entry, place=_place(t.source), written=written

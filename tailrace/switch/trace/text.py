@@ -86,6 +86,7 @@ _MAIN = (
     events.RecirculateEvent, events.MulticastEvent, events.CopyEvent, events.QueueEvent, events.SentEvent,
     events.DropEvent, events.TextEvent,
 )  # fmt: skip
+"""The events that `summary` shows."""
 
 
 def summary(trace: Trace) -> Iterator[Line]:
@@ -138,6 +139,7 @@ _DEPTH: dict[type, int] = {
     events.MulticastEvent: 1, events.ResubmitEvent: 1, events.RecirculateEvent: 1, events.DigestEvent: 1,
     events.ParserErrorEvent: 1, events.ActionEvent: 3, events.MemberEvent: 3,
 }  # fmt: skip
+"""Depth of indentation; that of all other events depends on the event before (`_lines`)."""
 
 
 def _is_minor(step: Event) -> bool:

@@ -172,7 +172,7 @@ class PacketTracker:
         elif kind == C.TR_RECORD_DROP:
             self._leaving.pop(number, None)
             for tracked in self._tracked.values():
-                for residence in tracked.queues[-1:]:
+                for residence in tracked.queues[-1:]:  # the last stay, if there is one
                     residence.later.pop(number, None)
             if packet is not None:
                 packet.drop = drop_name(payload[0])

@@ -46,6 +46,7 @@ class Dragonfly:
         groups = most if self.groups is None else self.groups
         switches = groups * routers
         links_within, links_between = switches * (routers - 1) // 2, switches * global_links // 2
+        # refuses a network that is too large, before it is built
         builder.expect(switches=switches, hosts=switches * hosts, links=links_within + links_between)
         names = [
             [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]

@@ -46,6 +46,7 @@ class FatTree:
         hosts = half if self.hosts is None else self.hosts
         uplinks = half // self.taper
         edges_total, aggs_total = k * half, k * uplinks
+        # refuses a network that is too large, before it is built
         builder.expect(
             switches=edges_total + aggs_total + uplinks * half,
             hosts=edges_total * hosts,

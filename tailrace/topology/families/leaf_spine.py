@@ -31,6 +31,7 @@ class LeafSpine:
 
     def build(self, builder: Builder) -> None:
         leaves, spines = self.leaves, self.spines
+        # refuses a network that is too large, before it is built
         builder.expect(switches=leaves + spines, hosts=leaves * self.hosts, links=leaves * spines)
         leaf_names = [
             builder.switch(f"leaf{number}", "leaf", hosts=self.hosts) for number in range(1, leaves + 1)

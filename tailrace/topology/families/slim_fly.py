@@ -68,6 +68,7 @@ class SlimFly:
         delta = {0: 0, 1: 1, 3: -1}[q % 4]
         degree = (3 * q - delta) // 2
         hosts = (degree + 1) // 2 if self.p is None else self.p
+        # refuses a network that is too large, before it is built
         builder.expect(switches=2 * q * q, hosts=2 * q * q * hosts, links=q * q * degree)
         gf = field(q)
         name = {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The size of an endpoint's table of EV lists (Spritz §III-C, Fig. 3), computed without listing paths.
 
-A list has an entropy value (EV) for each bounded simple path to one switch (bounded.py). Paths are only
-counted. In a Dragonfly their number follows from the links that leave a group. In a Slim Fly
-it is counted from one router of each of the two kinds (0, x, y) and (1, m, c), as all routers of a kind are
-equivalent: adding t to x and subtracting m*t from c is an automorphism of the graph, and so is adding t to y
-and to c. So any (0, x, y) can be mapped to any other, and likewise any (1, m, c).
+A list has an entropy value (EV) for each bounded simple path (loop-free and of bounded length, bounded.py) to
+one switch. Paths are only counted. In a Dragonfly their number follows from the links that leave a group. In
+a Slim Fly it is counted from one router of each of the two kinds (0, x, y) and (1, m, c), as all routers of a
+kind are equivalent: adding t to x and subtracting m*t from c is an automorphism of the graph, and so is
+adding t to y and to c. So any (0, x, y) can be mapped to any other, and likewise any (1, m, c).
 """
 
 from __future__ import annotations

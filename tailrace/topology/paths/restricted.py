@@ -23,6 +23,7 @@ _SEPARATOR = "+"
 
 
 def _restricted(text: str) -> tuple[Restricted, ...]:
+    """The hosts in a value of the key; raises UnitError, which the key reports, for an invalid value."""
     hosts = [_restricted_host(part) for part in text.split(_SEPARATOR)]
     if len({each.host for each in hosts}) < len(hosts):
         raise UnitError(text)

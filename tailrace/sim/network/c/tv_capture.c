@@ -200,6 +200,7 @@ static int reserve(tv_capture *c, size_t bytes)
 static int add(tv_capture *c, uint32_t interface, const tv_wire *w, int lost,
                const tc_frame *f)
 {
+    /* an Enhanced Packet Block has 32 bytes besides frame and options */
     uint32_t size = 32 + ((f->len + 3) & ~3u) +
                     (lost ? 4 + (uint32_t)sizeof lost_comment + 4 : 0);
     if (reserve(c, size) < 0)

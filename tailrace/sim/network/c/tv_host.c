@@ -1,4 +1,5 @@
-/* A host: its events, and its two wires (the directions of its link).
+/* A host: its events, and its two wires (the directions of its link). tc_nic_*
+ * call the NIC through the codec (tc_nic.h).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -135,7 +136,7 @@ static int run(tv_host *h, uint64_t end_ps)
     int events = 0;
     uint64_t now_ps;
     while ((now_ps = tv_host_next(h)) < end_ps) {
-        int due = h->wake_ps == now_ps;
+        int due = h->wake_ps == now_ps; /* whether to ask the NIC */
         if (h->notified_ps < now_ps)
             h->notified_ps = now_ps;
         if (due)

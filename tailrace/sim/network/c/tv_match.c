@@ -50,6 +50,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
     if (len < ETHERNET_BYTES)
         return m->other_types;
     uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
+    /* frames match by their first subtype that is not one of `skipped` */
     while (type == f->local_type && len - at >= 1) {
         uint8_t subtype = data[at];
         if (subtype >= TV_SHIMS || !(f->skipped >> subtype & 1))

@@ -1,5 +1,9 @@
-/* The network: the schedule of the nodes' next events, and the loop of windows.
+/* The network: the schedule of the nodes' next events, and the loop that runs
+ * one window (period of time, tv.h) after another.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * A wire is one direction of a link. A tap is a Python function called for each
+ * event of a wire. A rank is one of the processes that run the network.
  */
 #include "tv_host.h"
 #include "tv_net.h"
@@ -145,7 +149,8 @@ static int is_local(const tv_net *net, uint32_t node)
 }
 
 /* The look-ahead (tv_net.h): the least time from sending a frame to its
- * arrival, over the wires within this rank except those from switches to hosts.
+ * arrival, over the wires within this rank except those from switches to hosts
+ * (which run after all switches, and so receive frames of the same window).
  * Sets *between_ps to this time for wires to other ranks. First reads the rates
  * of the wires, which faults or control calls may have changed since the last
  * run. */
@@ -162,7 +167,8 @@ static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
             w->rate_bps = state.rate_bps;
             w->delay_ps = state.delay_ps;
         }
-        /* nodes run by index, so the host must come after the switch */
+        /* to a host that runs after the switch: nodes run by index; absent: to
+         * a node of another rank */
         w->downward = w->source < w->target && core && !w->absent &&
                       !net->nodes[w->target]->core;
         if (w->downward || !is_local(net, w->source))
@@ -178,6 +184,7 @@ static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
 
 int tv_net_at_rest(tv_net *net)
 {
+    /* frames are on wires, or switches have events to come */
     if (net->under_way || net->awake)
         return 0;
     for (uint32_t k = 0; k < net->n_nodes; k++) {
@@ -224,6 +231,7 @@ static int run_window(tv_net *net, uint64_t end_ps)
 static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
                 uint64_t end_ps)
 {
+    /* a tap may read any node, so all nodes must be at the same time */
     int instant = ahead_ps == 0 || net->stepwise || net->taps;
     uint64_t until_ps = saturating_sum(first_ps, instant ? 1 : ahead_ps);
     if (until_ps > end_ps)
@@ -235,6 +243,7 @@ static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
         net->rounds = 0;
     }
     net->now_ps = first_ps;
+    /* tv_wire_send refuses frames that arrive earlier, except at hosts */
     net->least_arrival_ps = ahead_ps == 0 ? first_ps : until_ps;
     return run_window(net, until_ps);
 }
@@ -253,7 +262,8 @@ static int run_period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
     while ((first_ps = schedule_first(&net->schedule)) < until_ps) {
         if (step(net, first_ps, ahead_ps, until_ps) < 0)
             return -1;
-        /* a NIC may have ended the run, which would end for this rank alone */
+        /* a NIC has scheduled a callback, for which the run must end before
+         * until_ps; it would end for this rank alone */
         if (net->limit_ps < until_ps)
             return tv_net_error("a NIC cannot schedule a callback if there "
                                 "are several ranks");
@@ -262,7 +272,7 @@ static int run_period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
 }
 
 /* Sets *s to the state of the network: of all ranks if there are several.
- * 0, -1. */
+ * `mark`: number of events at which the run stops. 0, -1. */
 static int read_state(tv_net *net, int stop_at_rest, uint64_t mark,
                       tv_state *s)
 {
@@ -287,8 +297,8 @@ static int read_state(tv_net *net, int stop_at_rest, uint64_t mark,
     return 0;
 }
 
-/* Control calls may have changed switches since the last run: handles the
- * events that follow at once. */
+/* Control calls may have changed switches since the last run: lets each core
+ * handle what is due (tr_run), and puts the frames that it sent on wires. */
 static int settle_all(tv_net *net)
 {
     for (uint32_t i = 0; i < net->n_nodes; i++) {
@@ -306,6 +316,7 @@ static int settle_all(tv_net *net)
 
 static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
 {
+    /* settle_all may send frames to other ranks, which arrive from now on */
     if (net->ranks)
         tv_ranks_period(net->ranks, net->now_ps);
     if (settle_all(net) < 0)
@@ -357,7 +368,8 @@ enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
     enum tv_stop stop = run(net, stop_at_rest, mark);
     net->running = 0;
     if (stop != TV_STOP_ERROR) {
-        /* now_ps is a window's start; timers without a frame do not count */
+        /* the run ends at its last event with a frame: now_ps is a window's
+         * start, and timers that send nothing do not advance the time */
         net->now_ps = net->last_ps > began_ps ? net->last_ps : began_ps;
         if (tv_capture_flush(net, 1) < 0)
             stop = TV_STOP_ERROR;

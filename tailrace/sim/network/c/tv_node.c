@@ -1,4 +1,5 @@
-/* Nodes: runs a switch or a host through a window (tv.h).
+/* Nodes: runs a switch or a host through a window (tv.h). A switch consists of
+ * the switch core, whose functions are tr_* (tr_switch.h), and its wires.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -90,9 +91,9 @@ uint64_t tv_node_next(const tv_node *n)
 void tv_node_lost(void *node, const tr_lost *frame)
 {
     tv_node *n = node;
-    if (frame->copy)
+    if (frame->copy) /* a clone or multicast copy is no data frame */
         return;
-    if (frame->cut)
+    if (frame->cut)  /* truncated by the P4 program */
         n->dropped.trimmed++;
     else
         tv_kinds_add(&n->dropped, &n->net->formats, frame->data, frame->len,
@@ -148,6 +149,7 @@ int tv_node_settle(tv_node *n, uint64_t now_ps)
     uint64_t next = tr_next(n->core);
     for (int i = 0; next <= now_ps && i < IDLE_ROUNDS; i++)
         next = tr_run(n->core, now_ps);
+    /* awake: number of switches that have a next event */
     net->awake += (next != TC_NEVER) - (n->core_next_ps != TC_NEVER);
     n->core_next_ps = next;
     if (net->last_ps < now_ps)
@@ -166,6 +168,8 @@ int tv_node_settle(tv_node *n, uint64_t now_ps)
 
 /* ---- receiving ---- */
 
+/* Makes `moved` the first element of the heap of n arrivals, which are ordered
+ * by time, then wire, and restores the order. */
 static void sift_down(tv_head *heads, uint32_t n, tv_head moved)
 {
     uint32_t i = 0;
@@ -251,6 +255,7 @@ static int switch_run(tv_node *n, uint64_t end_ps)
 {
     uint32_t count = heads_gather(n, end_ps);
     tv_head *heads = n->heads;
+    /* before an arrival the core handles its due events (tr_rx_virtual) */
     while (count) {
         tv_head first = heads[0];
         if (receive(n, n->in[first.in]) < 0)

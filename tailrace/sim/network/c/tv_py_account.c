@@ -31,8 +31,9 @@ static PyObject *wire_counts(const tv_wire *w)
 }
 
 /* account() -> ([counts of each switch], [counts of each wire]), by index.
- * For a switch: the core's frames (in, made, out, dropped, held) and payload
- * bytes (in, made, out, dropped, truncated, held), then (frames, payload bytes)
+ * For a switch: the core's frames (in, made: clones, copies and pause frames,
+ * out, dropped, held) and payload bytes (in, made, out, dropped, truncated,
+ * held), then (frames, payload bytes)
  * handed to the core, sent to a port without a wire, sent to the CPU port,
  * dropped by blackholes, and entered as packet-outs.
  * For a wire (one direction of a link): (frames, payload bytes) sent,
@@ -68,8 +69,9 @@ static PyObject *account(tv_object *self, PyObject *nothing)
 }
 
 /* data() -> five counts of data frames that no host received: dropped by
- * switches, with payload; the same, trimmed; lost to faults, with payload; the
- * same, trimmed; still on wires or in switches */
+ * switches, with payload; the same, trimmed (a switch cut off the payload);
+ * lost to faults, with payload; the same, trimmed; still on wires or in
+ * switches */
 static PyObject *data(tv_object *self, PyObject *nothing)
 {
     (void)nothing;

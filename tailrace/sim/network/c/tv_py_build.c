@@ -27,7 +27,7 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
         tv_node_free(n);
         return NULL;
     }
-    tr_set_lost(n->core, tv_node_lost, n);
+    tr_set_lost(n->core, tv_node_lost, n); /* counts dropped data frames */
     return PyLong_FromUnsignedLong(n->index);
 }
 
@@ -67,6 +67,7 @@ static PyObject *add_host(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(n->index);
 }
 
+/* Attaches a wire to those of its two nodes that this rank has; 0, -1. */
 static int connect(tv_node *source, tv_node *target, tv_wire *w)
 {
     uint32_t rank = tv_ranks_own(w->net->ranks);
@@ -116,6 +117,7 @@ static PyObject *add_wire(tv_object *self, PyObject *args)
     tv_node *from = net->nodes[source], *to = net->nodes[target];
     if (connect(from, to, w) < 0)
         return NULL;
+    /* a host is created when it has both of its wires */
     tv_node *host = to->core ? from : to;
     if (!host->core && !host->host && host->host_out && host->n_in &&
         !(host->host = tv_host_new(host->in[0], host->host_out)))
@@ -179,6 +181,7 @@ static PyObject *set_formats(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Schedules the node's next event; None, or NULL if rc is negative. */
 static PyObject *rescheduled(tv_node *n, int rc)
 {
     tv_schedule_lower(&n->net->schedule, n->index, tv_node_next(n));

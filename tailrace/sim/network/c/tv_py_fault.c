@@ -80,8 +80,9 @@ static PyObject *drop(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* blackhole(switch, pairs, from_ps, until_ps): pairs is a buffer of 64-bit
- * numbers src << 32 | dst */
+/* blackhole(switch, pairs, from_ps, until_ps): the switch discards the packets
+ * between these pairs of IPv4 addresses; pairs is a buffer of 64-bit numbers
+ * src << 32 | dst */
 static PyObject *blackhole(tv_object *self, PyObject *args)
 {
     unsigned node;

@@ -1,4 +1,5 @@
-/* The extension module: the type Net, its creation and end, and running it.
+/* The extension module: the type Net, its creation and end, and running it, in
+ * windows (periods of time, tv.h).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
@@ -144,6 +145,7 @@ static PyObject *net_run(tv_object *self, PyObject *args)
     return stop == TV_STOP_ERROR ? NULL : PyLong_FromLong(stop);
 }
 
+/* at_rest() -> whether no frame is under way and every NIC is idle */
 static PyObject *net_at_rest(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -174,6 +176,7 @@ static PyObject *net_cut(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* set_stepwise(on): whether each window is a single instant */
 static PyObject *net_set_stepwise(tv_object *self, PyObject *args)
 {
     int stepwise;

@@ -219,7 +219,7 @@ static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
     if (h.state.last_ps > all->last_ps)
         all->last_ps = h.state.last_ps;
     all->busy |= h.state.busy;
-    if (from == 0)
+    if (from == 0) /* only rank 0 counts events in order to stop */
         all->mark = h.state.mark;
     if (join_frames(net, from, p, h.frames) < 0)
         return -1;
@@ -231,7 +231,7 @@ int tv_ranks_meet(tv_net *net, tv_state *s)
     tv_ranks *r = net->ranks;
     if (r->sent_first_ps < s->first_ps)
         s->first_ps = r->sent_first_ps;
-    s->busy |= r->sent_first_ps != TC_NEVER;
+    s->busy |= r->sent_first_ps != TC_NEVER; /* frames to other ranks */
     PyObject *out = make_messages(net, s);
     PyObject *in = out ? PyObject_CallMethod(r->transport, "exchange", "O",
                                              out)

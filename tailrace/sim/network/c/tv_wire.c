@@ -73,6 +73,8 @@ void tv_wire_free(tv_wire *w)
 
 /* ---- the ring ---- */
 
+/* Enlarges the ring by at least `size` bytes, and makes its frames contiguous:
+ * those up to `wrap`, then those at the start of the old ring. */
 static int ring_grow(tv_wire *w, uint32_t size)
 {
     uint64_t cap = w->cap ? w->cap : RING_LEAST / 2;
@@ -178,18 +180,20 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
 {
     tv_net *net = w->net;
     uint32_t len = head_len + tail_len;
+    /* a shorter frame takes as long as one of TV_LEAST_BYTES */
     if ((uint64_t)len + virt < TV_LEAST_BYTES)
         arrival_ps += tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps) -
                       tv_serialise_ps(len + virt, w->rate_bps);
     if (arrival_ps < w->last_ps)
         arrival_ps = w->last_ps;
-    if (__builtin_expect(w->absent, 0)) {
+    if (__builtin_expect(w->absent, 0)) { /* to another rank (process) */
         w->last_ps = arrival_ps;
         w->sent.frames++;
         w->sent.virt += virt;
         return tv_ranks_send(w, arrival_ps, w->up ? w->cuts : SENT_WHILE_DOWN,
                              head, head_len, tail, tail_len, virt);
     }
+    /* only frames to hosts (downward) may arrive within the window */
     if (__builtin_expect(arrival_ps < net->least_arrival_ps, 0) &&
         !(w->downward && arrival_ps >= net->now_ps))
         return tv_net_error("wire %u: a frame sent at %llu ps arrives at "
@@ -221,6 +225,7 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
 /* Why the frame is lost: tv_loss + 1; 0: it is not lost; -1: exception. */
 static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
 {
+    /* the link was down at the sending, or has gone down since then */
     if (f->cuts != w->cuts)
         return 1 + TV_LOSS_CUT;
     int taken = 0;
@@ -267,7 +272,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     }
     w->received.frames++;
     w->received.virt += virt;
-    tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
+    tv_mix_frame(&w->mix, time_ps, len, virt, out->data); /* trace hash */
     if (__builtin_expect(w->inspects_arrivals, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
             return -1;

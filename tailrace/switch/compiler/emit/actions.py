@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of actions: one C function for each action, one C block for each primitive in the action."""
+"""C text of actions: one C function for each action, one C block for each primitive in the action.
+
+Terms of other files used here: places are C lvalues of headers, fields and stacks. ``Values.clean(e, bits)``
+is C text of an expression's value modulo 2^bits, ``Values.index(e)`` of its value as uint64_t. In tracing
+builds (tr_tracer.h), ``CodeWriter.trace`` emits code that records a step, ``count_point`` code that counts
+its executions. ``tr_undo_save`` saves state in a dry run, before a write.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +97,7 @@ def _jump_targets(p: Primitive) -> list[Any]:
 
 
 class ActionBody:
-    """Emits primitives, and C lvalues from ``places``. ``end`` is the C label after the last primitive."""
+    """Emits the primitives of an action. ``end`` is the C label after the last primitive."""
 
     def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
         self.code = code
@@ -119,6 +125,7 @@ class ActionBody:
         self.values.assign(target, value)
 
     def _do_assign_vl(self, target: FieldRef, source: FieldRef) -> None:
+        """Assigns a varbit field: its current width in bits (``vl_bits``) and its bytes."""
         to_type, from_type = self.model.type_of(target.header), self.model.type_of(source.header)
         to_field, from_field = to_type.fields[target.field], from_type.fields[source.field]
         if not to_field.varbit or not from_field.varbit or to_field.bits < from_field.bits:
@@ -157,6 +164,7 @@ class ActionBody:
         self.code.line(f"{dst} = {src};")
 
     def _do_assign_header_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
+        """Assigns a stack. Both operands: index, and whether it is a stack of unions."""
         if target[1]:
             self._do_assign_union_stack(target, source)
             return
@@ -337,6 +345,7 @@ class ActionBody:
     # ---- drop, clone, resubmit, recirculate, digest, truncate, exit ----
 
     def _do_mark_to_drop(self, fields: tuple[FieldRef, ...]) -> None:
+        # fields: egress_spec, then mcast_grp if the header has it
         self._store_word(fields[0], "s->cfg.drop_port")
         for group in fields[1:]:
             self._store_word(group, "0")

@@ -159,6 +159,7 @@ def _open_valid(model: Model, code: CodeWriter, header: HeaderRef | None) -> Non
 
 
 def _emit_grouped(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
+    """Emits the packing of the groups into ``buf``; ``o`` counts the bytes."""
     code.line("uint32_t o = 0;")
     for header, items, _ in groups:
         pieces = _group_pieces(model, code, items)
@@ -234,7 +235,7 @@ def emit_checksums(code: CodeWriter, model: Model) -> None:
         code.open(f"if ({valid} && {cond})")
         t = code.temp()
         code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
-        code.trace("TR_RECORD_CHECKSUM", i, 0, f"!{t}")
+        code.trace("TR_RECORD_CHECKSUM", i, 0, f"!{t}")  # 0: verified
         code.line(f"wrong |= {t};")
         code.close()
         code.close()
@@ -257,7 +258,7 @@ def emit_checksums(code: CodeWriter, model: Model) -> None:
         place = places.header(c.target.header, code, values)
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
         code.open(f"if ({cond})")
-        code.trace("TR_RECORD_CHECKSUM", i, 1, 1)
+        code.trace("TR_RECORD_CHECKSUM", i, 1, 1)  # updated, and so correct
         code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
         code.trace_changes("NULL")
         code.close()

@@ -41,8 +41,10 @@ STANDARD = (
 
 
 def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
-    """Emits structs of header types and unions, ``struct tr_phv`` and ``struct tr_locals``. Fields that
-    queued packets do not carry come last in ``struct tr_phv``.
+    """Emits structs of header types and unions, ``struct tr_phv`` and ``struct tr_locals``.
+
+    Fields that queued packets do not carry (`omitted`) come last in ``struct tr_phv``: first the header of
+    which only some fields are carried (`omitted.split`), then the headers that are not carried at all.
     """
     fields_in_locals = {(model.headers[h].type, i) for h, i in c_locals.fields}
     split = None if omitted.split is None else model.headers[omitted.split].type

@@ -38,7 +38,7 @@ def type_name(t: HeaderType) -> str:
 
 
 def union_type_name(union: Union) -> str:
-    """The name of the C struct of a union's type."""
+    """The name of the C struct of a union's type; `kind` is the type's index."""
     return f"struct ut{union.kind}_{identifier(union.type)}"
 
 

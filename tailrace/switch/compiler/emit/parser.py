@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the parser and the deparser."""
+"""C text of the parser and the deparser.
+
+Terms of other files used here: places are C lvalues of headers and fields. ``Values.clean(e, bits)`` is C
+text of an expression's value modulo 2^bits, ``Values.index(e)`` of its value as uint64_t. In tracing builds
+(tr_tracer.h), ``CodeWriter.trace`` emits code that records a step, and ``count_point`` code that counts its
+executions for coverage.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +77,7 @@ class ParserEmitter:
         return self.model.errors.get(name, _CORE_ERRORS[name])
 
     def _fail(self, name: str) -> str:
+        """C text that ends the parser with an error."""
         return f"{{ error = {self._error(name)}; goto done; }}"
 
     def _goto(self, state: str | None) -> str:
@@ -81,6 +88,7 @@ class ParserEmitter:
         code.depth -= 1
         code.line(f"{self.labels[state.name]}: __attribute__((unused));")
         code.depth += 1
+        # `counted` increases `visited`, by more than 1 if the state has many operations, and yields the sum
         code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
         code.trace("TR_RECORD_STATE", index)
@@ -97,10 +105,12 @@ class ParserEmitter:
         code.close()
 
     def _require_bytes(self, nbytes: str) -> None:
+        """Emits the check that the packet has `nbytes` (C text) more bytes."""
         self.code.line(f"if (len - pos < {nbytes})")
         self.code.line(f"    {self._fail('PacketTooShort')}")
 
     def _require_lookahead(self, operand: object) -> None:
+        """Emits the check that the packet has the bytes that the lookaheads in an operand read."""
         bytes_ahead = [(e.offset + e.bits + 7) // 8 for e in parts(operand) if isinstance(e, Lookahead)]
         if bytes_ahead:
             self._require_bytes(str(max(bytes_ahead)))
@@ -119,6 +129,7 @@ class ParserEmitter:
             self._advance(op.bits)
         else:
             assert isinstance(op, Primitive)
+            # outside actions a primitive has no parameters, and its index (0) is not used: it is no jump
             ActionBody(self.code, self.places, (), "done").primitive(op, 0)
 
     def _set(self, op: ParserSet) -> None:
@@ -144,6 +155,7 @@ class ParserEmitter:
         if op.target is not None:
             ref = op.target
             place = self.places.header(ref, code, self.values)
+            # the other members of the header's union, which become invalid
             siblings = self.places.siblings(ref, place)
             self._extract_to(op, self.model.type_of(ref).index, place)
         elif op.stack is not None:
@@ -180,7 +192,7 @@ class ParserEmitter:
             code.line(f"extract_ht{type_index}(&{place}, pkt + pos);")
             code.line(f"pos += {fixed};")
             return
-        vl = code.temp()
+        vl = code.temp()  # width of the varbit field in bits
         code.line(f"uint64_t {vl} = {self.values.index(op.length)};")
         code.line(f"if ({vl} % 8)")
         code.line(f"    {self._fail('ParserInvalidArgument')}")

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the match-action pipelines: a node (table, condition, call) is a C label, an edge a goto."""
+"""C text of the match-action pipelines: a node (table, condition, call) is a C label, an edge a goto.
+
+Terms of other files used here:
+
+* ``Table.is_call``: the table only runs a constant default action; p4c compiles action calls to such tables.
+* ``Table.by_hit``: the next node depends on hit or miss, not on the action.
+* places: C lvalues of headers and fields. Chunk: C text of at most 64 bits, and its width.
+* ``Values.clean(e, bits)``: C text of an expression's value modulo 2^bits.
+* ``CodeWriter.trace`` emits code that records a step, ``count_point`` code that counts its executions for
+  coverage; both only in tracing builds (tr_tracer.h).
+"""
 
 from __future__ import annotations
 
@@ -66,6 +76,7 @@ class PipelineEmitter:
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)
+        # indexes of the actions after which the generated code must test p->exit
         self.may_exit = {a.index for a in model.actions if may_exit(a)}
 
     def emit(self) -> None:
@@ -89,6 +100,7 @@ class PipelineEmitter:
                 t = code.temp()
                 code.line(f"const int {t} = {condition};")
                 code.trace("TR_RECORD_CONDITION", index, f"(uint64_t){t}")
+                # 2 * index: the point "false" of this condition; t = 1 selects the next point, "true"
                 code.count_point("condition", int(self.pipeline.name == "egress"), 2 * index, t)
                 condition = t
             code.line(f"if ({condition})")
@@ -151,7 +163,7 @@ class PipelineEmitter:
         code.line("const tr_slot *slot =")
         code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
         code.line("const int hit = slot != NULL;")
-        self._trace_lookup(t, "slot ? slot->taken : 0")
+        self._trace_lookup(t, "slot ? slot->taken : 0")  # taken: the entry's handle + 1
         code.line("uint32_t id;")
         code.line("const uint64_t *data;")
         code.open("if (hit)")
@@ -218,6 +230,7 @@ class PipelineEmitter:
     def _hit_or_default(self, t: Table) -> None:
         code = self.code
         code.line("const int hit = e != NULL;")
+        # tr_rest(e): the rarely used fields of an entry, such as its handle and counters (tr_core.h)
         self._trace_lookup(t, "e ? (uint64_t)tr_rest(e)->handle + 1 : 0")
         code.open("if (hit)")
         if t.support_timeout:
@@ -273,9 +286,9 @@ class PipelineEmitter:
             self.code.line(self._goto(t.next_default))
 
     def _trace_lookup(self, t: Table, handle: str) -> None:
-        """In a tracing build (tr_tracer.h), records a lookup.
+        """In a tracing build (tr_tracer.h), records a lookup and counts it for coverage.
 
-        `handle`: C text of the entry's number in the table + 1; 0: miss.
+        `handle`: C text of the entry's handle (its number in the table) + 1; 0: miss.
         """
         if self.code.tracing:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
@@ -313,7 +326,10 @@ class PipelineEmitter:
         code.trace_changes()
 
     def _group_action(self, t: Table) -> None:
-        """Emits the call of the group's action (``first``), if it has one, before the selected member's."""
+        """Emits the call of a group's action, which runs before the action of the selected member.
+
+        A client may set such an action for a group (tr_group_add). The C variable ``first`` has it, or NULL.
+        """
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -330,7 +346,7 @@ class PipelineEmitter:
         code.close()
 
     def _resolve_member(self, t: Table) -> None:
-        """Emits the replacement of an entry that names a member or group by the selected profile member."""
+        """Emits code that replaces ``e``, if it refers to a member or a group, by the selected member."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector
         code = self.code

@@ -50,6 +50,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
         CompilerError: the program uses a construct that is not supported.
     """
     code = CodeWriter(CoveragePoints(model) if tracing else None)
+    # metadata that become local variables of C functions; metadata that packets in queues do not carry
     c_locals = locals_of(model)
     omitted = not_carried(model, c_locals)
     emit_types(code, model, omitted, c_locals)
@@ -167,7 +168,10 @@ def digest_limbs(d: Digest) -> int:
 
 
 def _emit_description(code: CodeWriter, model: Model) -> None:
-    """Emits ``tr_program_entry``: the sizes of tables and externs, and the functions of the data plane."""
+    """Emits ``tr_program_entry``: the sizes of tables and externs, and the functions of the data plane.
+
+    The values of a struct have the order of its members in tr_core.h.
+    """
     for t in model.tables:
         if t.key:
             code.open(f"static const tr_key_field key_{t.index}[] =")

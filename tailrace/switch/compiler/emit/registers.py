@@ -112,6 +112,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
     code.line("")
     code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
     _trace_access(code, r, "TR_RECORD_WRITE", "v")
+    # a dry run saves the cell before the write
     saved = f" && tr_undo_save(s, s->traced_pkt, {place}, {cell_bytes(r.bits)})" if code.tracing else ""
     code.line(f"if (i < {r.size}u{saved})")
     code.line(f"    {write}")

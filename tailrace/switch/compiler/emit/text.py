@@ -75,7 +75,7 @@ def storage(bits: int) -> str:
 
 
 def counted(counter: str, steps: int) -> str:
-    """C text that adds a pass through a loop to a counter: 1 for each 64 steps, so long passes count more."""
+    """A C expression that adds a pass through a loop to a counter, 1 per 64 steps, and yields the sum."""
     return f"++{counter}" if steps <= _STEPS else f"({counter} += {-(-steps // _STEPS)})"
 
 
@@ -133,7 +133,7 @@ class CodeWriter:
         self.depth += 1
 
     def trace(self, *fields: str | int) -> None:
-        """In a tracing build, adds code that records an event; `fields`: C text of kind and fields."""
+        """In a tracing build, adds code that records an event; `fields`: C text of its kind and fields."""
         if self.tracing:
             self.line(f"TR_TRACE(s, p, {', '.join(map(str, fields))});")
 
@@ -155,7 +155,10 @@ class CodeWriter:
             self.line(f"tr_trace_changes(s, p, h, {space});")
 
     def trace_begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
-        """In a tracing build, adds code that records the start of a stage, such as ingress."""
+        """In a tracing build, adds code that records the start of a stage, such as ingress.
+
+        `locals_size`: C text of the size of the C locals; "0" in functions without C locals.
+        """
         if self.tracing:
             self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 

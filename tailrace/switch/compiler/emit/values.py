@@ -11,6 +11,9 @@ There are two methods of computing a value, chosen by its use:
 Some expressions need C statements: arithmetic on limbs, and stack elements whose index is known only at run
 time. These statements are emitted before the statement that uses the expression. No expression has a side
 effect.
+
+BMv2's names of casts: two_comp_mod to int<W>, usat_cast and sat_cast saturate, b2d and d2b convert a boolean
+to a number and back.
 """
 
 from __future__ import annotations
@@ -153,6 +156,7 @@ class Values:
         return "(" + " || ".join(f"{place}.m{k}.valid" for k in range(count)) + ")"
 
     def _same_union(self, e: SameUnion) -> str:
+        """C text that compares unions: equal if the same member is valid in both, with equal fields."""
         left, right = self.model.union_of(e.left), self.model.union_of(e.right)
         if left.type != right.type:
             return "0"

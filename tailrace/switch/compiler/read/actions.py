@@ -112,7 +112,10 @@ class ActionReader:
         return Action(index, node["name"].text(), tuple(params), body, source_of(node))
 
     def primitive(self, node: JsonNode, body_length: int = 0) -> Primitive:
-        """Reads one primitive call."""
+        """Reads one primitive call; `body_length` is the number of primitives of its action.
+
+        0: the primitive is not in an action, so it cannot be a jump.
+        """
         op = node["op"].text()
         args = node.optional_elements("parameters")
         info = node.get("source_info")

@@ -184,7 +184,7 @@ class _Bmv2Parser:
         parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
         parser = parser_reader.parser(_only(root, "parsers", _PARSER))
         deparser = _only(root, "deparsers", "deparser")
-        reader.param_count = 0  # none in the deparser
+        reader.param_count = 0  # there are no action parameters in the deparser
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
         calculations = self._calculations()
         checksums = self._checksums(calculations)

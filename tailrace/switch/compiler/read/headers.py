@@ -43,6 +43,7 @@ class Headers:
     positions: for each type, the position of each field by name
     lengths: for a type with a varbit field, the JSON expression of its length (P4_14)
     union_members: the names of the members of each union type, by the type's name
+    aliases: the field that each alias, "header.field", stands for
     """
 
     types: list[HeaderType] = field(default_factory=list)

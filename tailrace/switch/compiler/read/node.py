@@ -71,7 +71,7 @@ class JsonNode:
         Args:
             ignored_keys: keys to ignore, by the key of the object or array that contains them; "*": anywhere.
         """
-        waiting = [(self, "")]
+        waiting = [(self, "")]  # with the key of each value; the loop appends nested values
         for node, outer_key in waiting:
             if isinstance(node.value, list):
                 waiting += [(e, outer_key) for e in node.elements() if isinstance(e.value, dict | list)]

@@ -148,7 +148,7 @@ class ParserReader:
         if op == "advance" and len(args) == 1:
             return Advance(self.exprs.number(args[0]))
         if op == "shift" and len(args) == 1:
-            return Advance(Const(8 * args[0].integer()))
+            return Advance(Const(8 * args[0].integer()))  # from bytes to bits
         if op == "primitive" and len(args) == 1:
             self.actions.param_count = 0
             return self.actions.primitive(args[0])
@@ -177,6 +177,7 @@ class ParserReader:
             e: Expr = Lookahead(offset, f.bits)
             fields_before.append(Op("two_comp_mod", (e, Const(f.bits))) if f.signed else e)
             offset += f.bits
+        # the JSON refers to these fields by index, like to action parameters
         try:
             return with_params(self.exprs.number(node), fields_before)
         except IndexError:

@@ -52,6 +52,7 @@ class TableParser:
     meters: index and target field of each direct meter, by name
     selectors: the JSON of the calculations of action profiles
     first_selector: the calculation index of the first of `selectors`
+    node_names: the names of all nodes, to find duplicates; the values are not used
     """
 
     exprs: ExprReader
@@ -265,6 +266,7 @@ class TableParser:
         return self.meters[name]
 
     def _default(self, node: JsonNode) -> tuple[int | None, tuple[int, ...], bool]:
+        """Index and parameters of a table's default action, and whether the action is constant."""
         entry = node.get("default_entry")
         if entry is None:
             return None, (), False
@@ -281,6 +283,7 @@ class TableParser:
     def _next_nodes(
         self, node: JsonNode, actions: tuple[int, ...]
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
+        """The next nodes of a table: Table.by_hit, next_by_action, next_hit and next_miss."""
         listed = node.get("next_tables")
         next_by_name = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
         if "__HIT__" in next_by_name or "__MISS__" in next_by_name:

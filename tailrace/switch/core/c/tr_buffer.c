@@ -3,8 +3,8 @@
  *
  * A part of the buffer is shared by all ports. The rest is reserved: a headroom
  * for each lossless ingress port and priority (RLB §II-A), and a reserve of
- * each port for packets that are not lossless, so that waiting data do not
- * block control packets:
+ * each port (own_bytes) for packets that are not lossless, so that waiting data
+ * do not block control packets:
  *
  *   |<------------------------- bytes ------------------------->|
  *   |  shared: all ports, all priorities   | headrooms  | ports |
@@ -170,7 +170,7 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
     if (bytes > p->charged_bytes) {
         if (charge(s, st, limits, bytes - p->charged_bytes) != TR_DROP_COUNT)
             return;
-        if (st->headroom && !st->paused)
+        if (st->headroom && !st->paused) /* pauses the sender */
             tr_pfc_notify(s, p->pfc_port, p->pfc_class, 1);
     } else if (bytes < p->charged_bytes) {
         uint64_t freed = p->charged_bytes - bytes;

@@ -443,6 +443,8 @@ int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
 
 /* ---- ports and queues: these calls work without a program, too ---- */
 
+/* Runs `statement` under the lock, with t as the port's state, and marks the
+ * port to be served. Returns TR_ERANGE if there is no such port. */
 #define LOCKED_PORT(s, port, t, statement)                                    \
     do {                                                                      \
         tr_switch_lock(s);                                                    \
@@ -580,6 +582,7 @@ static void count_held(const tr_pkt *p, tr_account *a)
     for (; p; p = p->next) {
         a->held_frames++;
         a->held_virt += p->virt;
+        /* frames whose virtual payload will not be truncated */
         a->held_data += p->virt && !p->copy &&
                         (uint64_t)p->len + p->virt <= p->trunc;
     }

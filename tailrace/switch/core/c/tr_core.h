@@ -46,6 +46,7 @@ enum tr_instance {
     TR_INSTANCE_RESUBMIT = 6
 };
 
+/* Bit of tr_pkt.clone_session: a clone is requested. */
 #define TR_CLONE_VALID 0x8000u
 
 /* The part of the packet buffer to which a waiting packet's bytes are charged

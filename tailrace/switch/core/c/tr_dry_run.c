@@ -5,7 +5,8 @@
  * is saved in an undo log, which is rolled back at the end. The packets of a
  * dry run wait in a separate list, so the switch's queues and their departure
  * times do not change. The caller may request the outcomes of choices: of what
- * does not follow from the packet alone (tr_tracer.h).
+ * does not follow from the packet alone (tr_tracer.h). `natural` is the outcome
+ * without a dry run. tr_tracer_internal.h explains the fields of a tracer, g.
  */
 #include "tr_tracer_internal.h"
 

@@ -34,7 +34,7 @@ static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
 
 /* Two-rate three-colour marker (RFC 2698, colour-blind) as in simple_switch:
  * tokens are taken from the peak bucket first, and a yellow packet takes none
- * from the committed bucket. */
+ * from the committed bucket. Returns 0 (green), 1 (yellow) or 2 (red). */
 static uint32_t two_rates(tr_meter *m, uint64_t amount, uint64_t ps)
 {
     m->p_tokens = refill(m->p_tokens, m->pburst, m->pir, ps, &m->p_frac);

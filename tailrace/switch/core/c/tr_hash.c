@@ -1,5 +1,8 @@
 /* Hash and checksum algorithms of v1model and simple_switch.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameters of simple_switch's "custom" CRCs can be set at run time. Here
+ * these CRCs always have their default parameters.
  */
 #include "tr_hash.h"
 

@@ -1,4 +1,5 @@
-/* Log messages of the core: errors and log_msg.
+/* Log messages of the core: errors and log_msg. Levels: 1 info, 2 warning, 3
+ * error.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_core.h"

@@ -11,7 +11,7 @@
  */
 #include "tr_tm.h"
 
-#define BLOCK 32u
+#define BLOCK 32u             /* bytes of a block of the PHV */
 #define MOST_WORDS 4u         /* maximum length of the bitmap in words; packets
                                * with larger PHVs are not packed */
 

@@ -127,7 +127,9 @@ void tr_pfc_pause_until(tr_port *t, uint32_t priority, uint64_t until_ps,
     tr_pfc_state *st = &t->pfc_state[priority];
     if (until_ps < now_ps)
         until_ps = now_ps;
-    tr_watch_settle(t, priority, now_ps);
+    tr_watch_settle(t, priority, now_ps); /* the watchdog's leaky bucket */
+    /* t->stats counts a pause in full when it begins, so the part of the old
+     * pause that does not happen is subtracted */
     if (q->pause_until_ps != TR_NEVER && q->pause_until_ps > now_ps)
         t->stats.paused_ps -= q->pause_until_ps - now_ps;
     if (until_ps != TR_NEVER)

@@ -51,6 +51,7 @@ static void state_free(tr_switch *s)
     s->digests = NULL;
 }
 
+/* Frees the multicast groups or clone sessions (packet replication). */
 static void pre_free(tr_replicas ***table)
 {
     for (uint32_t i = 0; i < TR_PRE_PAGES; i++) {
@@ -101,6 +102,7 @@ static void list_free(tr_switch *s, tr_pkt **head)
     }
 }
 
+/* Drops the packets of a list, because the program is replaced. */
 static void list_lose(tr_switch *s, tr_pkt **head)
 {
     for (const tr_pkt *p = *head; p; p = p->next) {

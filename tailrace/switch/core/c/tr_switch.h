@@ -189,7 +189,9 @@ typedef struct tr_out {
 typedef struct tr_port_stats {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t dropped;         /* packets dropped at this port's queues */
-    uint64_t pfc_sent, pfc_received, paused_ps;
+    uint64_t pfc_sent, pfc_received;
+    uint64_t paused_ps;       /* sum of the queues' finite pauses, each counted
+                               * in full when it begins */
     uint64_t pfc_ignored;     /* MAC control frames that are not valid PFC */
 } tr_port_stats;
 

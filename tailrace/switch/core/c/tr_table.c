@@ -223,7 +223,7 @@ static int tuple_grow(const tr_table *t, tr_tuple *u)
     return 1;
 }
 
-/* The entry with the same masked key, mask and priority; NULL: none. */
+/* The entry with the masked key, mask and priority of `like`; NULL: none. */
 static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
 {
     if (tr_indexed(t))

@@ -56,7 +56,8 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
 uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority);
 /* Whether a dry run may make another copy. After a 0, it makes none. */
 int tr_trace_may_copy(tr_switch *s, const tr_pkt *p);
-/* Marks q and records that it is a copy of p. */
+/* Marks q and records that it is a copy of p for this port; TR_MAX_PORTS: the
+ * port is not known yet. */
 void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                    uint32_t instance);
 /* Records that p is queued, resubmitted or recirculated. Returns 1 if a dry run

@@ -151,7 +151,7 @@ int tr_trace_text(tr_switch *s, int level, const char *text)
 }
 
 /* Whether a packet that arrives now on this port is traced in full; without a
- * list of selected arrivals, each packet is. */
+ * list of selected arrivals, all packets are traced in full. */
 static int is_selected(const tr_tracer *g, uint64_t now_ps, uint32_t port)
 {
     for (uint32_t i = 0; i < g->n_selected; i++)

@@ -28,6 +28,7 @@ struct tr_tracer {
     uint32_t n_selected;
     uint64_t *coverage;
     uint32_t points, tables;
+    /* by table: a bit for each handle, set when the entry was hit */
     struct { uint8_t *bits; uint32_t bytes; } *entries;
     /* the stage's PHV and locals at the last record, to find changes */
     uint8_t *last;

@@ -138,7 +138,7 @@ static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     }
     struct tr_phv *h = (struct tr_phv *)q->phv;
     memset(h, 0, sizeof *h);
-    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0);
+    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0); /* q has no port yet */
     q->plen = entry_len;
     trp_set_ingress_port(h, p->ingress_port);
     trm_parse(s, q, h);
@@ -155,7 +155,7 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
         trm_clone_lost(s, session);
         return;
     }
-    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0);
+    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0); /* q has no port yet */
     trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 

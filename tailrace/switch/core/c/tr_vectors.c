@@ -27,6 +27,8 @@
 #define BLOCK (64u * WORDS)   /* entries of a block */
 #define VALUES 16u            /* values of a nibble */
 
+/* Groups of rows for a nibble of a range field: its value is above, equal to the
+ * lower bound's nibble; below, equal to the upper bound's nibble. */
 enum { RANGE_ABOVE, RANGE_LOW, RANGE_BELOW, RANGE_HIGH, RANGE_ROWS };
 
 typedef uint64_t row[WORDS];
@@ -247,6 +249,7 @@ static int narrow(row hits, const row rows)
 static int narrow_range(const tr_vectors *v, const block *b,
                         const tr_key_field *f, const uint8_t *key, row hits)
 {
+    /* entries whose lower (upper) bound admits the key's nibbles from h on */
     row low, high;
     memset(low, 0xff, sizeof low);
     memset(high, 0xff, sizeof high);

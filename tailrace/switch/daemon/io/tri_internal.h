@@ -59,7 +59,9 @@ static inline uint64_t tri_get(const tri_counter *c)
     return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-/* tri_port.info: the fields of tri_port_info as atomic counters, by index. */
+/* tri_port.info: the fields of tri_port_info as atomic counters, by index.
+ * TRI_COUNT adds n to a field of a port, TRI_PUT sets the field, TRI_READ reads
+ * it. */
 #define TRI_FIELDS (sizeof(tri_port_info) / sizeof(uint64_t))
 #define TRI_FIELD(name) (offsetof(tri_port_info, name) / sizeof(uint64_t))
 #define TRI_COUNT(port, name, n) tri_add(&(port)->info[TRI_FIELD(name)], n)
@@ -230,7 +232,8 @@ void tri_tx_put(tri_loop *l, const tr_out *o);
 uint64_t tri_tx_flush(tri_loop *l);
 /* To be called when p's socket accepts frames again, or p goes down. */
 void tri_tx_ready(tri_loop *l, tri_port *p);
-/* Releases all frames of all ports to the core, unsent. Lock held. */
+/* Discards the frames of all ports that wait to be sent: the core can reuse
+ * their memory. Lock held. */
 void tri_tx_abandon(tri_loop *l);
 
 /* tri_link.c */

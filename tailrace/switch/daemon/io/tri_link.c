@@ -59,7 +59,7 @@ void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted)
     tri_lock(l);
     tr_port_up(l->core, p->number, up);
     tr_switch_unlock(l->core);
-    l->again = true;
+    l->again = true;          /* the core has work now */
 }
 
 void tri_link_query(tri_loop *l, tri_port *p)

@@ -74,12 +74,13 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
 /* Opens interface ifname for a port; only before tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
-/* Creates all remaining ports without interfaces, whose frames a client
- * exchanges (tri_client_*); only before tri_start. */
+/* Creates all remaining ports without interfaces; only before tri_start. A gRPC
+ * client (daemon/dataplane.py) sends frames to these ports and receives the
+ * frames that they send; the functions tri_client_* pass these frames. */
 int tri_add_client_ports(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
-/* Stops the thread and releases all frames to the core, unsent. Does nothing if
- * the loop does not run. */
+/* Stops the thread and discards the frames that wait to be sent: the core can
+ * reuse their memory. Does nothing if the loop does not run. */
 void tri_stop(tri_loop *l);
 /* Stops the loop, closes all sockets and files, and frees l, but not the core.
  */

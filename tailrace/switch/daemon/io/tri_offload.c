@@ -97,6 +97,7 @@ static int64_t find_ip(const uint8_t *f, uint32_t len, tri_link link)
 
         if (type == 0x0800 || type == 0x86dd)
             return offset + 2;
+        /* VLAN tags (802.1Q, 802.1ad, QinQ) precede the IP header */
         if (type != 0x8100 && type != 0x88a8 && type != 0x9100)
             return -1;
         offset += TAG_BYTES;
@@ -115,6 +116,7 @@ static int skip_ipv6(tri_cut *c)
     if (offset > c->len)
         return -1;
     next = c->frame[c->l3 + 6];
+    /* hop-by-hop options, routing header, destination options */
     while (next == 0 || next == 43 || next == 60) {
         if (offset + 8 > c->len)
             return -1;

@@ -198,6 +198,7 @@ static void handle_enobufs(tri_loop *l, tri_port *p)
     if (!p->for_client
         && (ioctl(p->tx_fd, SIOCOUTQ, &unsent) != 0 || unsent <= 0)) {
         uint32_t len = head_of(p)->len;
+        /* whether a frame of at most this length was refused recently */
         bool known = p->refused_bytes != 0 && len >= p->refused_bytes
                      && now - p->refused_ns < REFUSED_MEMORY_NS;
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexed counters, meters, registers, and parser value sets (P4Runtime specification 9.3, 9.4, 9.6, 9.7).
 
-A plan (schema.py) is an object of P4Info with its index in the program.
+A plan (schema.py) describes an object of P4Info: its id and name, its index in the program, its size. `Work`
+(context.py) is a request in steps: a generator that yields the units of work of each step. A cell takes
+ENTITY units. After QUANTUM units the request pauses, so that the server handles other calls.
+
+Calls of the switch core: `*_raw` and `*_store` copy cells as 64-bit integers; `*_cells` convert them.
 """
 
 from __future__ import annotations
@@ -81,7 +85,7 @@ _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
-    """Splits cells into ranges (first, count), each a quantum of work."""
+    """Splits cells into ranges (first, count), each of a quantum of work at most."""
     for first, count in cell_ranges(len(cells), QUANTUM // ENTITY):
         yield cells.start + first, count
 
@@ -98,7 +102,10 @@ class _Arrays(Generic[_P]):
         return self._context.switch
 
     def _write_cells(self, cells: range, write: Callable[[int, int], None]) -> Work:
-        """Writes cells in quanta, each atomic for packets; if `strict`, all cells in one atomic step."""
+        """Writes cells in quanta, each atomic for packets; with --strict, all cells in one atomic step.
+
+        `write`: writes a range of cells (first, count).
+        """
         if not self._context.strict:
             for first, count in parts(cells):
                 write(first, count)
@@ -141,7 +148,7 @@ class Counters(_Arrays[ArrayPlan]):
             undo.reserve_cells(len(cells), f"counter '{plan.name}'")
             for first, count in parts(cells):
                 undo.append(self._undo_step(plan, first, self._switch.counter_raw(plan.index, first, count)))
-        value = (message.data.byte_count, message.data.packet_count)
+        value = (message.data.byte_count, message.data.packet_count)  # the same for each cell
         switch = self._switch
         return self._write_cells(
             cells, lambda first, count: switch.counter_store(plan.index, first, value * count)
@@ -165,7 +172,7 @@ class Counters(_Arrays[ArrayPlan]):
     def carry(self, old: Counters) -> Work:
         """Copies the values of another pipeline's counters, for the cells that both have."""
         for plan, old_plan, cells in self._shared(old._plans):
-            for first, count in cell_ranges(len(cells)):
+            for first, count in cell_ranges(len(cells)):  # larger than `parts`: copies take less time
                 self._switch.counter_store(
                     plan.index, first, old._switch.counter_raw(old_plan.index, first, count)
                 )
@@ -300,7 +307,7 @@ class Registers(_Arrays[RegisterPlan]):
         """
         for plan, old_plan, cells in self._shared(old._plans):
             same_widths = plan.type.widths == old_plan.type.widths
-            for first, count in cell_ranges(len(cells)):
+            for first, count in cell_ranges(len(cells)):  # larger than `parts`: copies take less time
                 raw = old._switch.register_raw(old_plan.index, first, count)
                 if same_widths:
                     self._switch.register_store(plan.index, first, raw)

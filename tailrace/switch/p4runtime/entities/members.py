@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups and one-shot action sets: targets of entries of indirect tables (with action profile)."""
+"""Members, groups and one-shot action sets: targets of entries of indirect tables (with action profile).
+
+While the watch port of a member is down, its group does not select the member.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class WatchPort:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMember:
-    """The weight and watch port of a member in a group."""
+    """The weight (0: the program allows no weights) and watch port of a member in a group."""
 
     weight: int
     watch: WatchPort

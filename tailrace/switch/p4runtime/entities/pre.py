@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multicast groups and clone sessions of the packet replication engine (P4Runtime specification 9.5)."""
+"""Multicast groups and clone sessions of the packet replication engine (P4Runtime specification 9.5).
+
+`Work` (context.py) is a request in steps: a generator that yields the units of work of each step, ENTITY
+units for an entity or a replica.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ class ReplicaPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A group or session; `keys` and `needs`: references to and from it, as in StoredEntry."""
+    """A group or session. `keys`: the tuples by which entries can refer to it; `needs`: its references."""
 
     message: p4r.PacketReplicationEngineEntry
     replicas: tuple[ReplicaPlan, ...]
@@ -149,27 +153,27 @@ class ReplicationState:
         return _Stored(copy, plans, keys, references.plan.of_group(group))
 
     def _check_size(self, message: p4r.PacketReplicationEngineEntry, what: str) -> None:
-        groups = message.WhichOneof("type") == "multicast_group_entry"
-        given = message.multicast_group_entry.replicas if groups else message.clone_session_entry.replicas
+        is_group = message.WhichOneof("type") == "multicast_group_entry"
+        given = message.multicast_group_entry.replicas if is_group else message.clone_session_entry.replicas
         most = self._context.limits.replicas
         if len(given) > most or sum(1 + len(replica.backup_replicas) for replica in given) > most:
             raise exhausted(f"{what}: more than {most} replicas and backups")
-        if groups:
+        if is_group:
             metadata = message.multicast_group_entry.metadata
             if len(metadata) > MAX_METADATA_BYTES:
                 raise long_metadata(metadata, what)
 
     def _store(self, stored: dict[int, _Stored], key: int, value: _Stored | None) -> None:
-        groups = stored is self._groups
+        is_group = stored is self._groups
         before = stored.get(key)
         more_bytes = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
-        self._context.memory.reserve(more_bytes, "multicast group" if groups else "clone session")
+        self._context.memory.reserve(more_bytes, "multicast group" if is_group else "clone session")
         size_before, size = (0 if state is None else 1 + len(state.replicas) for state in (before, value))
         if value is None:
             del stored[key]
             self._update_references(before, None)
-            self._count(groups, -size_before)
-            if groups:
+            self._count(-size_before, is_group=is_group)
+            if is_group:
                 self._context.switch.mcast_delete(key)
             else:
                 self._context.switch.clone_delete(key)
@@ -181,7 +185,7 @@ class ReplicationState:
             raise
         stored[key] = value
         self._update_references(before, value)
-        self._count(groups, size - size_before)
+        self._count(size - size_before, is_group=is_group)
 
     def _update_references(self, before: _Stored | None, after: _Stored | None) -> None:
         references = self._context.references
@@ -191,8 +195,8 @@ class ReplicationState:
             if after is not None:
                 references.add(after.keys, after.needs)
 
-    def _count(self, groups: bool, more: int) -> None:
-        if groups:
+    def _count(self, more: int, *, is_group: bool) -> None:
+        if is_group:
             self._in_groups += more
         else:
             self._in_sessions += more
@@ -219,8 +223,8 @@ class ReplicationState:
 
     def in_force(self, request: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
         """A group or session with only the replicas and backups now in use; None: it does not exist."""
-        groups = request.WhichOneof("type") == "multicast_group_entry"
-        if groups:
+        is_group = request.WhichOneof("type") == "multicast_group_entry"
+        if is_group:
             stored = self._groups.get(request.multicast_group_entry.multicast_group_id)
         else:
             stored = self._sessions.get(request.clone_session_entry.session_id)
@@ -228,12 +232,12 @@ class ReplicationState:
             return None
         effective = p4r.PacketReplicationEngineEntry()
         effective.CopyFrom(stored.message)
-        replicas = (effective.multicast_group_entry if groups else effective.clone_session_entry).replicas
+        replicas = (effective.multicast_group_entry if is_group else effective.clone_session_entry).replicas
         del replicas[:]
         for plan in stored.replicas:
             copy = plan.effective(self._context)
             replicas.add(egress_port=copy.port, instance=copy.instance)
-        if groups:
+        if is_group:
             effective.multicast_group_entry.ClearField("metadata")
         return effective
 

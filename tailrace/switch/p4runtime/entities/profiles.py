@@ -7,7 +7,7 @@ handle is the smallest free number, and a member of weight w is w copies with a 
 when a group first needs them and removed when no group needs them (p4lang/PI, action_prof_mgr.cpp;
 behavioral-model, ras.h). Members whose watch port is down are left out.
 
-A plan (schema.py) is an object of P4Info with its index in the program.
+A plan (schema.py) describes an object of P4Info and its index in the program.
 """
 
 from __future__ import annotations
@@ -283,7 +283,12 @@ class ProfileState:
         self._context.memory.release(memory.COPY * len(handles))
 
     def _new_group(self, *, at_random: bool = False, group_action: ActionSpec | None = None) -> int:
-        """Makes an empty group in the core; returns its handle. `at_random`: selects members at random."""
+        """Makes an empty group in the core; returns its handle.
+
+        Args:
+            at_random: the group selects members at random, not by a hash.
+            group_action: runs before the selected member's action.
+        """
         call = None if group_action is None else group_action.call
         try:
             return self._switch.group_add(self.plan.index, drawn=at_random, first=call)
@@ -469,8 +474,8 @@ class ProfileState:
         """Deletes those copies of the members that no group needs, except each member's first copy."""
         for member_id in member_ids:
             member = self.members[member_id]
-            needed = max(member.group_counts, default=1)
-            self._delete_copies(member.handles[: needed - 1 : -1])
+            needed = max(member.group_counts, default=1)  # the largest number of copies in a group
+            self._delete_copies(member.handles[: needed - 1 : -1])  # the last copy first
             del member.handles[needed:]
 
     # ---- watch ports ----

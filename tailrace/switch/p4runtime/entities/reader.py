@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers read requests for tables, direct resources and action profiles."""
+"""Answers read requests for tables, direct resources and action profiles.
+
+`Work` (context.py) is a request in steps: a generator that yields the units of work of each step. An entity
+takes ENTITY units, an entry that is left out SKIPPED units. `demand...` functions estimate a response's size.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,7 @@ class TableReader:
                     yield SKIPPED
                     continue
                 self.fill(table, entry, message, out.add())
-                yield ENTITY * entry.weight
+                yield ENTITY * entry.weight  # the weight of a one-shot grows with its actions
 
     def fill(self, table: TableState, entry: StoredEntry, message: p4r.TableEntry, out: p4r.Entity) -> None:
         """Writes an entry into an empty message, with the direct resources that `message` requests."""

@@ -77,7 +77,7 @@ class ActionPlan:
 
 @dataclass(frozen=True, slots=True)
 class MeterPlan:
-    """A meter array (`index` in the program) or a direct meter."""
+    """A meter array, or a direct meter with size 0; `type`: a value of P4Info's MeterSpec.Type."""
 
     id: int
     name: str
@@ -130,7 +130,10 @@ class ValueSetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """An action profile or selector; `tables`: P4Info ids of its tables."""
+    """An action profile or selector; `tables`: P4Info ids of its tables.
+
+    `sum_of_members`: whether the size of a group is its number of members, not the sum of their weights.
+    """
 
     id: int
     name: str

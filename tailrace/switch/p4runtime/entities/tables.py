@@ -67,6 +67,7 @@ class TableState(EntryStore):
         self._next_expired = 0  # handle at which the search for expired entries continues
         self._model = schema.model
         reference_plan = schema.references
+        # the index of references (@refers_to); None: the table has no references and is no target
         self._references = (
             context.references if reference_plan is not None and reference_plan.involves(plan) else None
         )
@@ -556,14 +557,14 @@ class TableState(EntryStore):
         # the core installed them in order when it loaded the program, with handles 0, 1, …; of entries with
         # the same key it installed only the first
         plan = self.plan
-        for const in self._model.tables[plan.index].entries:
+        for initial in self._model.tables[plan.index].entries:
             packed = PackedKey(
-                const.key, plan.key.full_mask if plan.key.only_exact else const.mask, const.prefix_bits
+                initial.key, plan.key.full_mask if plan.key.only_exact else initial.mask, initial.prefix_bits
             )
-            priority = const.priority if plan.key.needs_priority else 0
+            priority = initial.priority if plan.key.needs_priority else 0
             identity = self.plan.key.identity(packed, priority)
             if identity not in self.entries:
-                target = self._spec_of(const.action, const.data)
+                target = self._spec_of(initial.action, initial.data)
                 entry = StoredEntry(packed, priority, target, len(self.entries), is_const=plan.is_const)
                 if self._references is not None:
                     entry.keys = self._references.plan.keys_of(plan.id, packed)

@@ -113,7 +113,7 @@ class Translations:
         self._writes += 1
         return Savepoint(self._writes, tuple(names.count for names in self._names.values()))
 
-    def roll_back(self, mark: Savepoint, within: int = 0) -> bool:
+    def roll_back(self, savepoint: Savepoint, within: int = 0) -> bool:
         """Frees the numbers that a failed write has allocated since the savepoint.
 
         It frees nothing if other clients have written since, as they may use the strings.
@@ -125,9 +125,9 @@ class Translations:
             whether numbers were freed.
         """
         now = tuple(names.count for names in self._names.values())
-        if self._writes != mark.write + within or now == mark.strings:
+        if self._writes != savepoint.write + within or now == savepoint.strings:
             return False
-        for names, count in zip(self._names.values(), mark.strings, strict=True):
+        for names, count in zip(self._names.values(), savepoint.strings, strict=True):
             names.roll_back(count)
         return True
 

@@ -13,6 +13,9 @@ _STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\nrt])')
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _NAME = re.compile(r'\s*(?:"[\w$\[\].:]+"|[\w$\[\]]+(?:\s*(?:\.|:\s*:)\s*[\w$\[\]]+)*)\s*')
+"""A name as p4c writes it: quoted (`"hdr.ip.dst"`), or parts joined by `.` or `::`, perhaps with blanks
+between the tokens (`ingress . vrf_table`, `hdr.stack[0].$valid$`).
+"""
 
 
 class Annotated(Protocol):
@@ -63,10 +66,11 @@ def _text(body: str) -> str | None:
 
 
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each annotation that takes names; `keys`: their keys in structured annotations.
+    """The arguments of each annotation `@name` that takes names, such as `@refers_to(vrf_table, vrf_id)`.
 
-    p4c writes blanks between the tokens of a name, and may quote it. A malformed annotation has one
-    argument: the text after its name or, if it is structured, its keys.
+    `keys`: the keys of the arguments in the structured form, such as table and field in
+    `@refers_to[table="vrf_table", field="vrf_id"]`. A malformed annotation has one argument: the text after
+    its name or, if it is structured, its keys.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from tailrace.p4rt.status import P4RtError, invalid
 
 MAX_TOKENS = 4096
-"""Most tokens of one constraint, which is evaluated for each entry that is written."""
+"""Most tokens (names, numbers, signs) of a constraint, which is evaluated for each entry that is written."""
 MAX_NESTING = 32
 """Most nested parentheses."""
 MAX_DIGITS = 1024
@@ -48,6 +48,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+# precedence of the binary operators, the lowest first
 _IMPLIES, _COMPARES = 2, 5
 _LEVELS = {";": 1, "->": _IMPLIES, "||": 3, "&&": 4, **dict.fromkeys(_COMPARISONS, _COMPARES)}
 

@@ -23,7 +23,7 @@ from tailrace.switch.p4runtime.pins.strings import SdnStrings
 MAX_BYTES = 1 << 18
 """Most bytes of all constraints of a pipeline, which are parsed without a pause."""
 MAX_TOKENS = 1 << 14
-"""Most tokens of all constraints of a pipeline; for one entry all of them may be evaluated."""
+"""Most tokens (names, numbers, signs) of a pipeline's constraints; an entry may need to evaluate all."""
 MAX_EVALUATED = 1 << 19
 """Most tokens evaluated for one update, such as a one-shot with many actions; they take some 0.1 s."""
 MAX_EVALUATED_IN_WRITE = 1 << 24
