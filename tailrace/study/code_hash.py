@@ -62,7 +62,7 @@ NOT_LOADED: Mapping[str, str] = {
     "study/sweep.py": "makes tasks from specs",
     "study/store/find.py": "finds stored runs by their specs",
     "study/store/reuse.py": "takes stored runs instead of new ones",
-    "study/store/store.py": "reads and writes lines",
+    "study/store/store.py": "reads and writes rows",
     "hosts/build.py": "compiles NICs from sources that the hash covers",
     "hosts/build_setup.py": "compiles NICs from sources that the hash covers",
     "hosts/driver": "drives NICs in real time",

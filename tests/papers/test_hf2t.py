@@ -118,7 +118,7 @@ def test_paper_scale_is_that_of_the_paper() -> None:
             assert "thr=" not in experiment.scheme
             transport = "tcp" if label.startswith("TCP") else "dcqcn:"
             assert experiment.transport is not None and experiment.transport.startswith(transport)
-            assert (experiment.pfc is None) == (label == "TCP")
+            assert (experiment.pfc == "off") == (label == "TCP")
 
 
 def test_table_2_and_figure_6_share_runs() -> None:
