@@ -47,7 +47,9 @@ def host_job(
 
 
 class FabricTraffic:
-    """The hosts' driver. Construct it, call `wait_ready`, make a LoadWatch, then call `run`."""
+    """The hosts' driver. Construct it, call `wait_ready`, make a LoadWatch, then call `run`. The LoadWatch
+    reads the machine's counters when it is made, and compares them after the traffic (fabric_load).
+    """
 
     def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: ProcessMonitor) -> None:
         """Starts the driver.

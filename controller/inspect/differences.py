@@ -12,7 +12,7 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import EntityChange
-from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
+from tailrace.p4rt.endpoint import run_at_once  # the client's coroutines block in gRPC and never suspend
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import SwitchPort, Value, text_of
@@ -51,6 +51,7 @@ def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
     else:
         changes = run_at_once(differences(connection.client, program, intent.entities))
         rows = [_row(node, change) for change in changes]
+    # the match fields, by which filters may select rows
     names = frozenset(key for row in rows if isinstance(row["match"], dict) for key in row["match"])
     return Listing("diff", COLUMNS, in_order(COLUMNS, rows), names)
 
@@ -84,7 +85,7 @@ def _row(node: InspectedSwitch, change: EntityChange) -> Row:
 
 
 def _identity(node: InspectedSwitch, entity: p4r.Entity) -> tuple[str, Value, Value]:
-    """Returns the table or the kind of group, then its match or group id, then its priority."""
+    """The columns `where` (table, or kind of other entity), `match` (or the id) and `priority`."""
     if entity.WhichOneof("entity") == "table_entry":
         entry = entity.table_entry
         table = node.program.tables[entry.table_id]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The multicast groups and clone sessions that commands make. Each public method carries out a command."""
+"""The multicast groups and clone sessions that a file of simple_switch_CLI commands makes. Each public method
+carries out a command.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tail drop of data by the program, so that the traffic manager never drops: packets dropped there would stay in the
-// queue accounts (common/queues.p4) for ever. Control packets are not limited, unless they are demoted.
+// queue accounts (common/queues.p4) for ever. Limited: data, and control packets that LimitPort demotes to it.
 #ifndef COMMON_QUEUE_LIMIT_P4
 #define COMMON_QUEUE_LIMIT_P4
 #include "common/control_limits.p4"

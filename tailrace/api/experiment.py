@@ -42,7 +42,8 @@ class Keys(TypedDict, total=False):
     """The keys of an experiment, as in an experiment file; docs/experiments.md describes them.
 
     A scheme, topology, workload or fault is given by its spec, such as `flowcut:variant=nic`, or as an
-    instance of a registered class, such as one that was registered by `register_topology`.
+    instance of a registered class, such as one that was registered by `register_topology`. `reorder`: with
+    selective repeat, a packet counts as lost when the packet sent this number of packets later arrives.
     """
 
     scheme: str | SchemeConfig

@@ -82,8 +82,8 @@ def run(
             is the same. Or, if all ranks call this function, their transport (such as MPI): then only the
             first rank writes, and each gets the result.
         stop_at: virtual times, such as `20us`, at which the run pauses; they are multiplied by `time_scale`.
-        at_stop: called at each pause with the network. With several ranks it gets the part of the first rank,
-            and `remote_addresses`: the P4Runtime addresses of all other switches until it returns.
+        at_stop: called at each pause with a PausedRun; with several ranks its `network` is the part of the
+            first rank. Until it returns, the other switches serve P4Runtime at `remote_addresses`.
         progress: where progress is shown: True for standard error, False for nowhere, or a file.
         keys: see Keys.
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs mypyc and the C compiler: python -m tailrace.hosts.build_setup SCRATCH GROUP SOURCE...
 
-Started by `tailrace.hosts.build`, in the folder that contains the package. The output is in SCRATCH/lib.
+Started by `tailrace.hosts.build`, in the folder that contains the package. The output is in SCRATCH/lib: the
+modules, and the shared library GROUP__mypyc that all of them use.
 """
 
 from __future__ import annotations

@@ -27,10 +27,11 @@ class FlowRow:
     packets: data packets sent, including retransmissions
     received: data packets that arrived, including duplicates
     first_received: first transmissions that arrived
-    out_of_order: first transmissions that arrived when another PSN was expected; PSNs of lost packets are
-        not expected (hosts.nic.order)
+    out_of_order: first transmissions that arrived when another PSN was expected; gaps that only a
+        retransmission fills, that is, losses, do not count (hosts.nic.order)
     ood_max: largest distance between an arriving PSN and the expected PSN
-    out_of_order_raw: arrivals with another PSN than the receiver's transport expected (Flowcut §III-C2)
+    out_of_order_raw: arrivals with another PSN than the receiver's transport expected, gaps that losses left
+        included (Flowcut §III-C2)
     path_changes: changes of path between consecutive packets, in the order of sending
     drains, drained_ns: pauses of the flow for a change of path (Flowcut §II-B), and their total duration
     overtaken: first transmissions that arrived after a later packet

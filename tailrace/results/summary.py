@@ -2,7 +2,8 @@
 """summary.json of one run, and the parts of it that follow from the run's rows and its switches' counters.
 
 A key is absent if its value was not observed: BMv2's traffic manager does not report what it dropped, runs in
-real time have no trace hash, a run in which no flow finished has no completion times.
+real time have no trace hash (a hash over all frames delivered and their times), a run in which no flow
+finished has no completion times.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Packets(msgspec.Struct, frozen=True):
     `out_of_order_raw` counts all arrivals with another PSN than the transport expected;
     `out_of_order_raw_share` is its ratio to `delivered`, as in Flowcut §III-C2 and Spritz Fig. 6: with
     go-back-N every packet after a late one counts, and so does every duplicate. `ood_p99` is the 99th
-    percentile over the flows of `ood_max` (rows.py), in packets.
+    percentile of `ood_max` over the flows: a flow's largest out-of-order degree, the distance between the PSN
+    that arrived and the expected PSN, in packets.
     """
 
     sent: int
@@ -111,27 +113,28 @@ OF_THE_RUN_ITSELF = frozenset(
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `option_string` (in JSON `words`) has the options of `tailrace run`
-    that repeat the run. `time_scale` is the factor by which the network is slower than stated.
-    `overload_reasons`, `faults` and `time_scale` must be considered when reading the other keys. `queues` has
-    the bounds of switches' queues (queues.py).
+    """One run. `format` is the version of the summary's format, and `option_string` (in JSON `words`) has the
+    options of `tailrace run` that repeat the run. `variant` is the scheme's. `time_scale` is the factor by
+    which the network is slower than stated. `overload_reasons`, `faults` and `time_scale` must be considered
+    when reading the other keys. `queues` has the bounds of switches' queues (queues.py).
 
-    `task` is the key of the task (tailrace/study/task.py). `path_changes` (in the order of sending),
-    `drains`, `drained_ns` and `timeouts` (of retransmission) are sums over the flows, as senders and
-    receivers counted them. `nics`: whether the NICs' code was `compiled` or `interpreted`; this affects
-    `wall_s` only. `not_applied` lists settings that the target did not apply, or applied in another way.
-    `flows`, `completed` and all times exclude background flows; `classes` includes them. `traffic_s` is the
-    part of `wall_s`, in seconds of real time, in which packets were sent; the rest is set-up and reading
-    results. In virtual time `cpu_s` is the CPU time of the process, `memory_bytes` its peak of resident
-    memory, and `machine` the machine. `ranks` is the number of processes that simulated the network, if there
-    were several, and `by_rank` has for each of them `cpu_s`, `waited_s` (time spent waiting for other
-    processes), `meetings` (synchronisations), and the `frames` and `bytes` passed to other processes.
-    `sampled` summarises samples of ports (tailrace/results/sampled.py); `steady` says whether the load of a
-    measuring interval was steady (tailrace/results/steady.py); `fair` has the times of the same
-    flows under fluid max-min fairness (tailrace/results/fair.py). `metrics` has the metrics of plug-ins
-    (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version. `deadlock` is present if
-    switches paused each other in a cycle, which ends the run. It lists the queues: each waits for the next,
-    and the last for the first.
+    `task` is a hash of everything that determines the result (tailrace/study/task.py). `path_changes`
+    (between packets sent one after the other), `drains` (pauses of a flow for a change of path), `drained_ns`
+    (their duration) and `timeouts` (of retransmission) are sums over the flows, as NICs counted them. `nics`:
+    whether the NICs' code was `compiled` or `interpreted`; this affects `wall_s` only. `not_applied` lists
+    settings that the target did not apply, or applied in another way. `flows`, `completed` and all times
+    exclude background flows, the class of flows that only load the network; `classes` has the results of each
+    class, `background` included. `traffic_s` is the part of `wall_s`, in seconds of real time, in which
+    packets were sent; the rest is set-up and reading results. In virtual time `cpu_s` is the CPU time of the
+    process, `memory_bytes` its peak of resident memory, and `machine` the machine. `ranks` is the number of
+    processes that simulated the network, if there were several, and `by_rank` has for each of them `cpu_s`,
+    `waited_s` (time spent waiting for other processes), `meetings` (synchronisations), and the `frames` and
+    `bytes` passed to other processes. `sampled` summarises samples of ports (tailrace/results/sampled.py);
+    `steady` says whether the load of a measuring interval was steady (tailrace/results/steady.py); `fair` has
+    the times of the same flows under fluid max-min fairness (tailrace/results/fair.py). `metrics` has the
+    metrics of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version.
+    `deadlock` is present if switches paused each other in a cycle, which ends the run. It lists the queues:
+    each waits for the next, and the last for the first.
     """
 
     format: int = FORMAT

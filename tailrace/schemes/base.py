@@ -6,12 +6,11 @@ user gave them; `@scheme` registers this struct. Its method `resolve` returns a 
 which every value is set. That class makes the entries of the switches and the configuration of the NICs.
 Defaults of values that all schemes have:
 
-    queue limit   the limit that the experiment gives (SchemeContext); else QUEUE_BDPS bandwidth-delay
-                  products, at least MIN_QUEUE_FRAMES full frames (usual_limit_bytes)
+    queue limit   the queue size with which the experiment loses no packet (SchemeContext.room_bytes); else
+                  QUEUE_BDPS bandwidth-delay products, at least MIN_QUEUE_FRAMES full frames
     RED           random early detection, which sets ECN marks: with the transport dcqcn as in the deployment
-                  of its paper; with other transports whose window
-                  ECN marks control, and for schemes whose NICs use marks, from 1/5 to 4/5 of a BDP
-                  (assumption); else off
+                  of its paper; with other transports whose window ECN marks control, and for schemes whose
+                  NICs use marks, from 1/5 to 4/5 of a BDP (assumption); else off
     control       CONTROL_SHARE of a host's link for control packets; more if small packets cause more ACKs
 """
 
@@ -47,6 +46,7 @@ and an RTT of 12 us. A single flow needs one BDP to keep its link busy after a l
 
 MIN_QUEUE_FRAMES = 64
 _RED_FIFTHS = (1, 4)
+"""kmin and kmax of RED, in fifths of a queue's size."""
 
 
 def red_up_to(size_bytes: int) -> RedConfig:
@@ -221,6 +221,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.red is not None:
             return self.red
         if context.transport == Dcqcn.name:
+            # DCQCN's paper gives thresholds for RED_RATE_BPS; they grow with the link's rate
             kmin, kmax = (
                 max(1, size * context.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES
             )
@@ -234,6 +235,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.control_share is not None:
             return self.control_share
         share = self.acks_per_packet * CONTROL_SHARE
+        # ack_ratio: ACKs per byte of data, relative to packets of the usual size
         return share if context.ack_ratio <= 1 else min(1.0, round(share * context.ack_ratio, 3))
 
 

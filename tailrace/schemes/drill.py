@@ -44,5 +44,6 @@ class ResolvedDrill(Resolved, frozen=True, kw_only=True):
 
 def candidates(plan: EntryPlan) -> Iterator[P4Entity]:
     """The slots of all groups, once for each of the three candidates."""
+    # `sampled` is the action of these tables; its parameter is the port
     for table in CANDIDATES:
         yield from group_members(plan, table, "sampled")

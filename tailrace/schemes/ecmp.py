@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECMP: a hash of the 5-tuple chooses a next hop in each switch, or a whole path in the NIC."""
+"""ECMP: a hash of the 5-tuple chooses a next hop in each switch, or a whole path in the NIC (FLOW_ECMP). In
+the second case switches run the program `spritz` in the mode STEERED: they follow the path that a packet
+names.
+"""
 
 from __future__ import annotations
 

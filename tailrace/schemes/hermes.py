@@ -78,6 +78,7 @@ class TagTable:
     def _make(self, source: str, target: str) -> PathList:
         # hosts of the same leaf have one path
         size = 1 if source == target else len(self._hops[source][target])
+        # the first multiple of `size` among the unassigned ports, FIRST_PORT to LAST_PORT
         first = -(-FIRST_PORT // size) * size
         if first + size - 1 > LAST_PORT:
             raise SpecError(f"scheme hermes: {source} has {size} next hops, more than there are tags")
@@ -94,6 +95,7 @@ def with_hermes(config: NicConfig, topology: Topology, scheme: Resolved, scale: 
     """
     frame_bytes, red = scheme.frame_bytes, scheme.red
     queue_bytes = bdp_bytes(topology, frame_bytes) if red is None else red.kmax_bytes
+    # scaled: Hermes' default times, multiplied by the time scale; the network's times include it already
     sensing = replace(
         scaled(Sensing(), scale),
         base_rtt_ns=base_rtt_ns(topology, frame_bytes),

@@ -79,7 +79,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         return replace(self, variant=variant)
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedLetflow:
-        path = paths_on(topology, self.path, UGAL_L)
+        path = paths_on(topology, self.path, UGAL_L)  # the key, or the default of the topology
         if path != SHORTEST and self.tiers != ALL:
             raise IntentError(
                 f"scheme letflow: tiers={self.tiers} needs path={SHORTEST}, found '{path}':"

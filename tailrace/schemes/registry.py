@@ -22,6 +22,7 @@ __all__ = ["SCHEMES", "parse_scheme", "resolved_of", "with_scheme"]
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+# imports all modules of schemes; each registers its schemes in SCHEMES
 load_folder(__package__, "declaration")
 
 
@@ -33,6 +34,7 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
     """
     spec, config = SCHEMES.parse(text)
     structs = (type(config), Common, Hf2tSpec)
+    # a spec has keys of all three structs; each call reads those of one, and accepts the others
     common = keys.read(spec, Common, structs)
     config = replace(
         config,

@@ -50,7 +50,7 @@ class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     ack_ratio: ACKs per byte of data, divided by the ACKs per byte with packets of the usual size; at least 1
     slowest: the smallest factor by which a fault of the experiment multiplies a link's rate; 1: no such fault
     transport: name of the transport; empty: unknown
-    fastest_bps: rate of the fastest link, before time scaling
+    fastest_bps: rate of the fastest link, before a run is slowed down by its time scale
     pause_bytes: threshold of the PFC spec: length of an ingress queue at which a switch pauses the sender
     marks: whether packets of some flows have the DSCP with which switches forward by entropy value (EV), the
         UDP source port as the number of a path
@@ -201,7 +201,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             down: dead links, by (switch, port) of either end.
             suppressed: (switch, port) that the switch does not use as a next hop if it has others.
         """
-        # a host may be restricted to some of the next hops, which the key `restricted` of topologies sets
+        # a host may be restricted to some of the next hops, which the key `restricted` of topologies sets.
+        # With dead links, such a host keeps those of its next hops in `shortest` that are left
         shortest = next_hops(topology)
         usual = with_restricted(topology, shortest)
         current = with_restricted(topology, next_hops(topology, down), shortest) if down else usual
@@ -231,7 +232,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             transport=context.transport,
             window_bytes=context.window_bytes,
             rto_ns=RTO_RTTS * rtt_ns,
-            ack_delay_ns=rtt_ns,
+            ack_delay_ns=rtt_ns,  # the longest delay of an ACK for several packets
             pause_timeout_ns=PAUSE_RTTS * rtt_ns,
             # MP-RDMA begins with one BDP (NSDI'18 §3); a larger first burst causes congestion collapse
             mp_rdma=MpRdmaNicConfig(

@@ -85,6 +85,7 @@ def _announced(paused: PausedRun, port: int) -> Iterator[None]:
         },
         time_scale=job.time_scale,
         down=tuple(sorted(paused.down)),
+        # ports that the controller does not use for now (RFC 2439), and the ns until it may use them again
         suppressed=tuple(
             (*path.end, max(0, path.until_ns - paused.network.now_ns)) for path in paused.suppressed
         ),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace flows`: the Flowcut table, flow by flow."""
+"""`tailrace flows`: the Flowcut table, flow by flow.
+
+`rtt_avg` is a multiple of the RTT without queueing. A flow in state DRAINING is paused to change its path.
+"""
 
 from __future__ import annotations
 

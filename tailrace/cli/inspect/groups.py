@@ -11,7 +11,7 @@ from tailrace.cli.options import inspect_options, switch_names
 
 @command(switch_names(), *inspect_options("controller.inspect.groups"))
 def groups(args: Namespace) -> None:
-    """Show groups: ECMP, selectors, multicast and clone sessions, with their ports and users.
+    """Show groups: ECMP, selectors, multicast and clone sessions, with ports and the entries that use them.
 
     tailrace groups leaf1 --where 'kind == ecmp and ports == spine2'
     """

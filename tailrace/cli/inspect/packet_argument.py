@@ -50,6 +50,7 @@ def read_packets(text: str) -> list[bytes]:
     if text.endswith((".pcap", ".pcapng", ".cap")):
         frames = list(_of_file(Path(text)))
         if not frames:
+            # "": no line in the file
             raise FileError(Path(text), "", "a capture without packets")
         return frames
     return [_of_expression(text)]
@@ -85,11 +86,9 @@ def _of_expression(text: str) -> bytes:
 def _layers() -> dict[str, Callable[..., Packet]]:
     import logging
 
-    from scapy import layers
     from scapy.config import conf
     from scapy.layers import inet, inet6, l2, vxlan  # noqa: F401 - importing registers the layers
 
-    assert layers
     # Scapy warns if this machine has no route to an address of the packet, which is irrelevant here
     logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
     return {layer.__name__: layer for layer in conf.layers}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flowcut in NICs only: the shim after UDP, and the ACK of the destination NIC (Flowcut §II-D).
+"""Headers of Flowcut's variant that runs in NICs only (Flowcut §II-D): the shim, a header after UDP, and the
+ACK of the destination NIC.
 
 The receiver restores the original packet: original ports, no shim. The ICRC of a packet with shim is that of
 the original packet. So restoring does not change the ICRC, and the sender may change the source port freely.

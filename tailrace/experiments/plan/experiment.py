@@ -129,9 +129,9 @@ class ParsedSpecs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment as written; `parsed` has the parsed specs. Construct it with `make`.
+    """One experiment as written; `parsed` has the parsed specs. `tailrace.experiment` makes it.
 
-    Each of several `seeds` is a run of its own (`each_seed`). `workload` None means defaults.workload,
+    Each of several `seeds` is a run of its own (`each_seed`). `workload` None means the default workload,
     `flows` is the number of flows if the workload does not give it, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None mean the defaults of
     tailrace/experiments/plan/nic.py, `pfc` None lets the transport decide (plan/pause.py), `controller`

@@ -17,11 +17,11 @@
     deadlock    when the switches of a run in virtual time wait for each other for ever: stop the run (the
                 default), or pass: continue, so that only the watchdog can resolve the deadlock
 
-The spec `default` has the defaults of all keys; `off` disables PFC. Without a spec, PFC is enabled in virtual
-time and on the native switch for transports that are made for lossless networks (Transport.lossless), unless
-the scheme limits queues (queue=) or trims packets. Every port of every switch, including those to hosts, has
-the same thresholds, and NICs obey pauses (as in the paper on RLB, §II-A). The limits of queues are still
-those of the scheme.
+The spec `default` has the defaults of all keys; `off` disables PFC. Without a spec, PFC is enabled for
+transports that are made for lossless networks (Transport.lossless), unless the scheme limits queues (queue=)
+or trims packets. This holds in virtual time and in real time with Tailrace's own switch, not with BMv2. Every
+port of every switch, including those to hosts, has the same thresholds, and NICs obey pauses (as in the paper
+on RLB, §II-A). If a spec enables PFC, the scheme's limits of queues still apply.
 """
 
 from __future__ import annotations

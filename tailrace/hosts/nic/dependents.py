@@ -18,7 +18,7 @@ class Dependents:
         self._open: dict[int, int] = {}  # by id of a flow that waits for several: how many are not complete
 
     def add(self, flow: FlowSpec, waits: Sequence[int]) -> None:
-        """Delays a flow until the flows with these distinct ids are complete."""
+        """Delays a flow until the flows with the ids `waits`, which are distinct, are complete."""
         for number in waits:
             waiting = self._waiting.get(number)
             if waiting is None:

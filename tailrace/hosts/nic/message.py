@@ -10,7 +10,7 @@ from tailrace.codec.layers.bth import Opcode
 
 # Byte i of a message is i modulo this prime number, so that any part of a payload shows its offset.
 PATTERN_PERIOD: Final = 251
-_PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)
+_PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)  # longer than a payload and a period
 _HALF: Final = (PSN_MASK + 1) // 2
 NO_PACKET: Final = -1
 

@@ -10,8 +10,12 @@ at the destination from its first packet to its last byte. Before the flow is ac
 FlowSpec; afterwards, an observation (`hosts.flows.observation`). If a packet of a complete flow arrives, the
 destination's queue pair is restored from the observation, and responds as if it had never been removed.
 
-Packets are passed as a few integers, such as psn_fields, data_fields and aeth (`codec.calls`). The port in C
-(`codec.nic`), between the NIC and the link, parses and builds the frames.
+Packets are passed as a few integers, such as psn_fields, data_fields and aeth (`codec.calls`). The C code
+between the NIC and the link, called the port (`codec.nic`), parses and builds the frames.
+
+With Flowcut on the NIC (§II-D), data packets have a shim header with a timestamp. The destination returns it
+in a NIC ACK, so that the source can measure RTTs. HF2T (host-based flowlet fine-tuning) lengthens gaps
+between packets of a flow, so that switches begin a flowlet.
 """
 
 from __future__ import annotations
@@ -98,12 +102,13 @@ class Nic:
         self._control_until_ns = 0  # PFC pauses control and data until these times
         self._data_until_ns = 0
         self._queue_pairs = QueuePairs()
-        # by peer (address << QPN_BITS | queue pair): a flow before its start, while active, or after its end
+        # by peer (address << QPN_BITS | queue pair number): a flow before its start, while active, or later
         self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
         self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
         # by destination and original source port: peers of active flows; of all flows if the NIC does Flowcut
         self._by_port: dict[int, list[int]] = {}
-        self._unfinished = 0  # ends of flows here that are not complete, and that are complete
+        # sources and destinations of flows at this NIC, counted by whether the flow is complete here
+        self._unfinished = 0
         self._finished = 0
         self._dependents = Dependents()
         self._control: deque[Packet] = deque()
@@ -128,7 +133,7 @@ class Nic:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} to {flow.dst} is taken")
         if self._min_rtt is not None and port in self._by_port:
             raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
-        self._steerings.algorithm(flow)
+        self._steerings.algorithm(flow)  # raises ConfigError
         self._senders[peer] = flow
         if self._min_rtt is not None:
             self._by_port[port] = [peer]
@@ -316,7 +321,13 @@ class Nic:
             self.counters["unexpected"] += 1
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
-        """Handles a NIC ACK (Flowcut §II-D). flow, count: see codec.calls; ticks: see hosts.nic.nic_acks."""
+        """Handles a NIC ACK (Flowcut §II-D).
+
+        Args:
+            flow: destination address << PORT_BITS | original source port.
+            count: bytes of the acknowledged frames << COUNT_SHIFT | hops.
+            ticks: sending time of the last packet plus the delay of the NIC ACK, in ns modulo 2^32.
+        """
         self._now_ns = now_ns
         peers = self._by_port.get(flow)
         sender = None if peers is None else self._senders.get(peers[0])
@@ -324,6 +335,7 @@ class Nic:
             sender.on_nic_ack(now_ns, count, ticks)
             self._wake(sender)
         elif isinstance(sender, SenderObservation) and self._min_rtt is not None:
+            # packets sent before rtts_from_ns, the end of the flow's last drain, are no RTT samples
             self._min_rtt.on_nic_ack(now_ns, count, ticks, sender.rtts_from_ns)
         else:
             self.counters["unexpected"] += 1
@@ -380,7 +392,7 @@ class Nic:
         self._now_ns = now_ns
         # the port has read the templates of these responses since the last call
         self._queue_pairs.on_responses_sent(self._control_sent)
-        if self._timers.ring_ns <= now_ns:
+        if self._timers.ring_ns <= now_ns:  # a timer has expired
             self._run_timers(now_ns)
         if self._control and self._control_until_ns <= now_ns:
             self._control_sent += 1
@@ -391,7 +403,7 @@ class Nic:
                 sender = ready.popleft()
                 packet = sender.next_packet(now_ns)
                 if packet is not None:
-                    if sender.bursting:
+                    if sender.bursting:  # segmentation offload (tcp): no other flow's packet in a burst
                         ready.appendleft(sender)
                     else:
                         ready.append(sender)
@@ -399,13 +411,16 @@ class Nic:
                     return packet
                 sender.queued = False
                 self._timers.arm(sender)
-        next_ns = self._next_ns()
+        next_ns = self._next_ns()  # the earliest time at which a packet may become ready
         if next_ns == NEVER:
             return None
         return next_ns if next_ns > now_ns else now_ns + 1
 
     def set_lateness(self, late_ns: int) -> None:
-        """Sets how long before the next call of `next_packet` the link became free; gaps end at that time."""
+        """Sets how late the next call of `next_packet` is: by how much the link became free earlier.
+
+        Called before each such call. The gaps that the NIC measures end when the link became free.
+        """
         if self._time_gaps is not None:
             self._time_gaps.late_ns = late_ns
 
@@ -455,7 +470,7 @@ class Nic:
 
     @property
     def learner(self) -> Learner | None:
-        """Learns which gaps are long (HF2T §4.2); None: the NIC stretches no gaps."""
+        """Learns which gaps are long enough to be lengthened (HF2T §4.2); None: the NIC lengthens no gaps."""
         return self._time_gaps.learner if self._time_gaps is not None else None
 
     @staticmethod

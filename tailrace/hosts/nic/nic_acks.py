@@ -12,7 +12,7 @@ from tailrace.codec.layout import HeaderLayout
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.flowcut import TICKS_MASK
 
-_MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")
+_MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")  # the largest value of the field
 
 
 class NicAcks:
@@ -47,7 +47,7 @@ class NicAcks:
         self._ack_delay_ns: int = config.ack_delay_ns
         self._template_id = template_id
         self._control = control
-        self._packets = 0  # number and total length of the packets of the next ACK
+        self._packets = 0  # number of packets of the next ACK, and total bytes of their frames
         self._bytes = 0
         self._frame_bytes = 0  # length of each packet
         self._hops = 0

@@ -70,9 +70,10 @@ class OrderObserver:
         self.highest = -1
         self.tag: int = NO_TAG
         self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
-        self._waiting: list[int] = []  # sorted: arrivals after a gap, undecided so far
+        self._waiting: list[int] = []  # sorted: arrivals after a gap, not yet counted as in or out of order
         self._early: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
-        # latest first transmissions, ascending, and their tags, while packets may still arrive between them
+        # indices of the latest first transmissions, ascending, and their tags; kept while packets may still
+        # arrive between them
         self._numbers: list[int] = []
         self._tags: list[int] = []
         self._from_first = False  # whether `_numbers` begins with the flow's first arrival

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The destination of one flow: receives packets, sends responses and observes reordering."""
+"""The destination of one flow: receives packets, sends responses and observes reordering.
+
+Responses are ACKs, NAKs (missing packet), NACKs (trimmed packet), CNPs (congestion notification packets of
+DCQCN), and with Flowcut on the NIC the NIC ACKs, which do not depend on the transport.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +76,7 @@ class FlowReceiver(QueuePair):
         self._transport = make_receiver(self._message.packets, config)
         self._reports_arrival = self._transport.reports_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
+        # whether a CNP precedes each NAK
         self._nak_cnp: bool = self._cnps is not None and config.dcqcn.nak_cnp
         self._cnp = b""  # the flow's CNP frame; built for the first CNP
         self._cnps_sent = 0
@@ -159,7 +164,7 @@ class FlowReceiver(QueuePair):
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
         self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
-        received_before = transport.received
+        received_before = transport.received  # the count without duplicates
         response = transport.on_data(now_ns, index, ackreq)
         if transport.received != received_before:
             self._bytes += data_fields & PAYLOAD_MASK
@@ -201,10 +206,11 @@ class FlowReceiver(QueuePair):
         retransmission = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
         if not retransmission:
             self._first_received += 1
-        self._order.on_packet(index, retransmission, data_fields >> TAG_SHIFT & TAG_MASK)
+        path_tag = data_fields >> TAG_SHIFT & TAG_MASK
+        self._order.on_packet(index, retransmission, path_tag)
         if index != expected:
             self._out_of_order_raw += 1
-            if index > expected:
+            if index > expected:  # not a duplicate or late retransmission
                 self._out_of_sequence += 1
 
     def deadline_ns(self) -> int:

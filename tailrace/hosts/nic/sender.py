@@ -133,9 +133,9 @@ class FlowSender(QueuePair):
             )
         self._shimmed = self._flowcut is not None  # data packets have Flowcut's shim (codec.layers.nic_shim)
         self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)
-        self._virtual: bool = config.virtual_payload
+        self._virtual: bool = config.virtual_payload  # the payload is only a number of bytes
         self._template_id = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
-        self._asks_always = config.ack_every == 1
+        self._asks_always = config.ack_every == 1  # whether each packet requests an ACK
         # the transport dcqcn applies config.flow_rate_bps itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0  # earliest time of the next frame; 0: no timer is set
@@ -143,7 +143,7 @@ class FlowSender(QueuePair):
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
-        # the same object, if this class and not the transport asks the steering for source ports
+        # the same object as _steering if this class, not the transport, asks for source ports; else None
         self._chooser: Steering | None = None
         self._explored = 0
         self._reused = 0
@@ -190,7 +190,7 @@ class FlowSender(QueuePair):
         index = transport.peek()
         if index == NOTHING:
             if self._time_gaps is not None:
-                self._time_gaps.forget()
+                self._time_gaps.forget()  # no packet is held back to lengthen a gap
             return None
         length_opcode = message.length_opcode(index)
         frame_bytes = self._overhead_bytes + ((length_opcode & PAYLOAD_MASK) + _PAD_MASK & ~_PAD_MASK)
@@ -200,7 +200,7 @@ class FlowSender(QueuePair):
             return None
         if self._time_gaps is not None:
             until_ns = self._time_gaps.hold_ns(now_ns, frame_bytes)
-            if until_ns != GO:
+            if until_ns != GO:  # GO: the packet may be sent now
                 # the NIC calls this method again after the flow's next event, and when this timer expires
                 self._pace_ns = until_ns
                 return None
@@ -288,6 +288,7 @@ class FlowSender(QueuePair):
             self._steerings.finish(now_ns, self.flow, steering)
 
     def _steer(self, steering: Steering | None) -> None:
+        """Sets the steering, in the transport if that asks for source ports itself."""
         self._steering, self._chooser = steering, None
         if isinstance(self.transport, DctcpSender):
             self.transport.steering = steering
@@ -297,6 +298,7 @@ class FlowSender(QueuePair):
             self._chooser = steering
 
     def _count_steering(self) -> None:
+        """Copies the counters of the steering, which may be reused for another flow."""
         steering = self._steering
         if steering is not None:
             self._explored, self._reused = steering.explored, steering.reused

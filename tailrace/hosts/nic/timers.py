@@ -54,7 +54,7 @@ class Timers:
             if timer_id & START:
                 return timer_id
             end = self._queue_pairs.get(timer_id)
-            # if the timer was set again, for an earlier time, this entry is stale
+            # if the timer was set again, for an earlier time, this entry is stale (due_ns: the entry's time)
             if end is not None and end.timer_ns == self._heap.due_ns:
                 end.timer_ns = NEVER
                 return timer_id

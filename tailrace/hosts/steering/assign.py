@@ -62,7 +62,7 @@ class SteeringFactory:
         self._rng = rng
         # by algorithm and destination: when the last flow ended, and its steering; the oldest first
         self._kept: dict[str, tuple[int, Spritz]] = {}
-        # state of Hermes, by destination and by place (PathList.place)
+        # state of Hermes, by destination and by place (hosts that are reached by the same paths)
         self._hermes_hosts: dict[str, HermesHost] = {}
         self._hermes_paths: dict[str, HermesPaths] = {}
 

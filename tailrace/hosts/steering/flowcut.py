@@ -47,6 +47,7 @@ class MinRtt:
         """
         self._ns_per_byte = ns_per_byte
         self._full_bytes = full_bytes
+        # both: r_min(h) by h; given, and measured
         self._known_ns: dict[int, float] = {hops: float(ns) for hops, ns in enumerate(known_ns) if ns}
         self._min_ns: dict[int, float] = {}
 
@@ -111,8 +112,8 @@ class FlowcutSender:
         self._growth_threshold = config.growth_threshold
         self._alpha = config.alpha
         self._age_ns = config.age_ns + held_ns
-        self._min_left = max(1, config.min_left)
-        self._resume_bytes = config.resume_bytes
+        self._min_left = max(1, config.min_left)  # unsent packets without which no drain begins
+        self._resume_bytes = config.resume_bytes  # bytes in flight at which a drain ends
         self._min_rtt = min_rtt
         self._pause_timeout_ns = pause_timeout_ns
         self._rng = rng
@@ -128,8 +129,8 @@ class FlowcutSender:
         self._counted_from_ns = 0
         # when the last drain ended: NIC ACKs of earlier packets do not change the averages
         self.sampled_from_ns = 0
-        self._average = 1.0
-        self._growth = 0.0
+        self._average = 1.0  # of normalised RTTs
+        self._growth = 0.0  # average growth of the normalised RTT from packet to packet
         self._previous_rtt: float | None = None
 
     @property

@@ -107,24 +107,24 @@ class HermesPaths:
         """There is no feedback from any path yet."""
         size = len(paths.evs)
         self._index: dict[int, int] = {ev: path for path, ev in enumerate(paths.evs)}
-        self._learns: bool = config.base_rtt_ns == 0
+        self._learns: bool = config.base_rtt_ns == 0  # whether the least RTT sample becomes the base RTT
         self._base_rtt_ns: int = config.base_rtt_ns
-        self._hop_ns: int = config.hop_ns
+        self._hop_ns: int = config.hop_ns  # Delta_RTT
         self._low_ns: int = int(config.rtt_low * config.hop_ns)  # above the base RTT
         self._high_ns: int = int(config.rtt_high * config.hop_ns)
         self._ecn_threshold: int = int(config.ecn_threshold * SHARE_ONE)
-        self._ecn_better: int = int(config.ecn_better * SHARE_ONE)
+        self._ecn_better: int = int(config.ecn_better * SHARE_ONE)  # Delta_ECN
         self._stale_ns: int = config.stale_ns
         self._failed_ns: int = config.failed_ns
         self._interval_ns: int = config.interval_ns
         self._lost_share: float = config.lost_share
-        self._least_packets: int = config.least_packets
+        self._least_packets: int = config.least_packets  # needed to classify a path by its retransmissions
         self._interval_ends_ns = 0
         self._feedback_ns: list[int] = [_NO_FEEDBACK] * size  # when the last feedback arrived
         self._rtt_ns: list[int] = [0] * size  # 0: no sample since the state was last stale
         self._ecn: list[int] = [0] * size  # share of marked packets, in parts of SHARE_ONE
         self._sent: list[int] = [0] * size  # packets in this interval
-        self._lost: list[int] = [0] * size
+        self._lost: list[int] = [0] * size  # retransmissions in this interval
         self._failed_until_ns: list[int] = [0] * size
         self._meters: list[RateMeter] = [RateMeter(config.rate_ns) for _ in range(size)]
 

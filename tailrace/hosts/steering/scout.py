@@ -13,7 +13,7 @@ from tailrace.hosts.steering.spritz import Spritz
 
 class Scout(Spritz):
     """One flow by Algorithms 1 and 2. Equally long good paths are in the order in which they were discovered.
-    `ev` is a path's entropy value, its UDP source port.
+    `ev` is a path's entropy value, its UDP source port; `buffer_paths` is the list of good paths.
 
     Scout loses more packets than Spritz-Spray if many flows begin at once: after the first acknowledgments
     each flow sends its whole window on a minimal path, and most losses occur in the first 30 µs (1056 hosts,
@@ -47,7 +47,7 @@ class Scout(Spritz):
             if len(buffer_paths) < self._most_good and ev not in buffer_paths:
                 self._insert(ev)
             return
-        i = self._find(ev)
+        i = self._find(ev)  # index in `paths`; -1: no path of the flow
         if i < 0:
             return
         if feedback == ACK_ECN:

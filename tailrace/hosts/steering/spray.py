@@ -8,7 +8,11 @@ from tailrace.hosts.steering.spritz import Spritz
 
 
 class Spray(Spritz):
-    """One flow by Algorithms 1 and 3; `ev` is a path's entropy value, its UDP source port."""
+    """One flow by Algorithms 1 and 3.
+
+    `ev` is a path's entropy value, its UDP source port. `buffer_paths` is the list of good paths. `_find`
+    returns the index of the path with an EV; -1: the flow has no such path.
+    """
 
     __slots__ = ()
 

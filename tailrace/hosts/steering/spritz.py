@@ -10,9 +10,9 @@ Assumptions where the description leaves a choice:
 * ecn_rate is a moving average over the flow's acknowledgments: 1 for marked packets, 0 for unmarked packets.
 * The timer has the same length for all paths. It restarts with each change of a path's weight, so that no
   weight is restored early. The bias to path 0 ends with the same timer, and restarts while marks continue.
-* min_bias_factor, which the paper does not specify, is MIN_BIAS times the weight of eq. 1. A strong bias
-  overloads minimal paths that are already the bottleneck: if min_bias_factor is the sum of all weights,
-  adversarial traffic on 1056 hosts loses three times as many packets, and the p99 FCT is a sixth longer.
+* min_bias_factor, which the paper does not specify, is by default MIN_BIAS times its weight of eq. 1. A
+  strong bias overloads minimal paths that are already the bottleneck: if min_bias_factor is the sum of all
+  weights, adversarial traffic on 1056 hosts loses three times as many packets, and the p99 FCT is 1/6 longer.
 * DEVIATION: a bias does not unblock path 0. The algorithms, taken literally, would send half of a flow to a
   failed minimal path while all other paths are congested.
 * If every path is blocked, paths are drawn by their weights of eq. 1.
@@ -40,6 +40,7 @@ class Spritz(Steering):
     paths: entropy values (EVs, UDP source ports) of the flow's paths.
     w: the weights of these paths.
     buffer_paths: EVs of good paths, the next path first.
+    explore_threshold: number of packets after which a flow draws a path although it has good paths.
     packet_count: packets since a path was last drawn because of explore_threshold.
     ecn_rate: share of marked acknowledgments, a moving average.
     """
@@ -72,7 +73,7 @@ class Spritz(Steering):
         self._rng = rng
         self._most_good: int = config.buffer  # maximum length of `buffer_paths`
         self._timer_ns: int = config.timer_ns
-        self._bias: float = config.min_bias_factor
+        self._bias: float = config.min_bias_factor  # 0: the default
         self._ecn_gain: float = config.ecn_gain
         self._ecn_limit: float = config.ecn_rate
         self._index: dict[int, int] = {}  # index of each EV; filled when first needed

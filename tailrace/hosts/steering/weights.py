@@ -53,7 +53,7 @@ class Weights:
         position = 0
         step = self._size >> 1
         while step:
-            below = tree[position + step]
+            below = tree[position + step]  # sum of the weights position..position + step - 1
             if below <= target:
                 target -= below
                 position += step

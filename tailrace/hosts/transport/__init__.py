@@ -21,6 +21,7 @@ MakeReceiver = Callable[[int, NicConfig], Receiver]
 
 
 def _without_rng(kind: Callable[[int, NicConfig, int], Sender]) -> MakeSender:
+    """Adapts a class whose senders need no random numbers."""
     return lambda packets, config, sport, rng: kind(packets, config, sport)  # noqa: ARG005
 
 

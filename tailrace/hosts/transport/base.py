@@ -30,7 +30,7 @@ class Sender(ABC):
     """The sending side of one flow.
 
     acked: packets 0..acked-1 have been acknowledged.
-    fresh: the first packet that has never been sent.
+    fresh: the first packet that has never been sent; packets acked..fresh-1 are outstanding.
     deadline_ns: when `on_time` must be called.
     sport: UDP source port of the packet that was last sent or returned by `peek`.
     packets: length of the flow in packets.

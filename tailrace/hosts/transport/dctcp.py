@@ -54,7 +54,7 @@ class DctcpSender(Sender):
         self._flight: dict[int, int] = {}
         self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
         self._backed_off_ns = 0  # when the timeout doubled last; packets sent earlier have half the timeout
-        self._timeout_is_loss: bool = config.timeout == LOSS
+        self._timeout_is_loss: bool = config.timeout == LOSS  # whether a timeout reduces the window
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 
@@ -73,7 +73,7 @@ class DctcpSender(Sender):
         return fresh if fresh < self.packets and fresh < self.acked + self._window_packets else NOTHING
 
     def asks_at(self, index: int) -> bool:  # noqa: ARG002
-        """See Sender."""
+        """Whether packet `index` requests an ACK (see Sender): it fills the window, and ACKs may wait."""
         in_flight = len(self._flight) + 1
         return self.window.packets <= in_flight < self._ack_every
 
@@ -104,7 +104,7 @@ class DctcpSender(Sender):
         self._on_cumulative(now_ns, expected)
         if self.steering is not None:
             self.steering.on_feedback(now_ns, ACK_ECN if marked else UNMARKED, sport)
-        # without coalescing each ACK counts, even if an earlier ACK has covered its packet
+        # if each packet has an ACK, each ACK counts, even if an earlier ACK has covered its packet
         newly_acked = unacked - len(flight) - len(self._lost) if self._ack_every > 1 else 1
         for _ in range(newly_acked):
             self.window.on_ack(now_ns, marked, len(flight))

@@ -2,9 +2,9 @@
 """The window of the transport dctcp: DCTCP as in MP-RDMA, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
 * An ACK without a mark adds mtu²/cwnd bytes, an ACK with a mark subtracts mtu/2 (MP-RDMA §3).
-* FastIncrease (SMaRTT, arXiv 2404.01630): after a whole window was acknowledged without a mark or a loss,
-  each further ACK adds `increase_packets` packets, until the next mark or loss.
-* QuickAdapt (SMaRTT): a lost packet subtracts its bytes. Time is divided into intervals of `adapt_rtts`
+* FastIncrease (of the transport SMaRTT, arXiv 2404.01630): after a whole window was acknowledged without a
+  mark or a loss, each further ACK adds `increase_packets` packets, until the next mark or loss.
+* QuickAdapt (SMaRTT, too): a lost packet subtracts its bytes. Time is divided into intervals of `adapt_rtts`
   round-trip times. At the end of an interval with losses, the window is set to `adapt_scale` times the bytes
   that arrived during the interval, since the network can carry that much. ACKs and losses of bytes that are
   in flight at that time relate to the old window, and are ignored. The first interval begins with the first

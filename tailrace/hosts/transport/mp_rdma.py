@@ -17,10 +17,11 @@ Assumptions where the description leaves a choice:
 
 * The window begins with `initial_bytes`, and is between one packet and the receiver's bitmap. Each packet of
   the initial window uses a random port.
-* If the NIC's link is slower than the window allows, the newest ACKs determine the ports.
+* If the NIC's link is too slow for all packets that the window allows, the ports of the newest ACKs are used.
 * As in selective repeat, a packet is lost when a packet at least `reorder_packets` later has arrived, or
   at a timeout. A timeout halves the window, and packets use random ports again.
-* A flow is one message, so the synchronise flag is not needed.
+* The synchronise flag (a message is delivered only after all earlier messages) is not needed: a flow is one
+  message.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class MpRdmaSender(SelectiveRepeatSender):
         self.cwnd = float(config.initial_packets)
         # the receiver's bitmap limits the outstanding packets, the congestion window the packets in flight
         self._window_packets = self._most
-        # source ports of the packets that may be sent; the newest port is used first
+        # source ports of the packets that may be sent now, oldest first; the newest port is used first
         self._paths: deque[int] = deque()
         self._draw_paths()
 
@@ -86,6 +87,7 @@ class MpRdmaSender(SelectiveRepeatSender):
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
         """Handles an ACK; an ACK that was overtaken by later ACKs still reports its packet."""
         expected = max(expected, self.acked)
+        # an ACK of a packet beyond `expected` has the information of a selective-repeat NAK
         super().on_response(now_ns, nak or arrived > expected, expected, arrived)
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
@@ -127,7 +129,10 @@ class MpRdmaSender(SelectiveRepeatSender):
 
 
 class MpRdmaReceiver(SelectiveRepeatReceiver):
-    """Accepts packets in any order within its bitmap, and acknowledges them by NicConfig.ack_every."""
+    """Accepts packets in any order within its bitmap, and acknowledges each at once.
+
+    With the subclass DctcpReceiver NicConfig.ack_every may be above 1: packets in order then share an ACK.
+    """
 
     __slots__ = ()
 
@@ -137,4 +142,5 @@ class MpRdmaReceiver(SelectiveRepeatReceiver):
         self.reports_arrival = True
 
     def _beyond(self) -> int:
+        """Records a packet beyond the expected packet, if the bitmap has space, and acknowledges it."""
         return self._respond(ACK) if self._keep() else SILENCE

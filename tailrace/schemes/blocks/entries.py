@@ -90,11 +90,12 @@ def configuration(plan: EntryPlan) -> Iterator[P4Entity]:
         hash_seed=fitting(plan, "seed", "set_switch", "hash_seed", config.hash_seed),
     )
     limit_bytes = config.queue_limit_bytes
+    # trim: cut packets beyond the limit to their headers, instead of dropping them
     limit = "set_queue_trim" if config.trims else "set_queue_limit"
     yield default_action(
         "queue_config", limit, limit_bytes=fitting(plan, "queue limit", limit, "limit_bytes", limit_bytes)
     )
-    red = config.red
+    red = config.red  # None: kmax_bytes is 0, which turns marking off
     yield default_action(
         "red_config",
         "set_red",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PFC emulated by the P4 program (p4src/pfc), for targets whose traffic manager does not support PFC. Times
-are in ticks of the target's clock.
+are in ticks of the target's clock; a quantum is PFC's unit of a pause, the time of 512 bits.
 
     room       data packets that a switch may store by recirculation. BMv2 accepts REENTRY_PACKETS
                recirculated packets at a time and drops the rest. The scheme RLB, in which packets wait by
@@ -8,7 +8,8 @@ are in ticks of the target's clock.
     refresh    interval at which a pause is renewed: half of its duration, at the fastest port
     patience   how long a port waits for a missing packet; packets are missing only if a queue of the traffic
                manager is smaller than `room`
-    watchdog   of each port, as in spec.watchdog: ports of hosts have shorter times
+    watchdog   ends the effect of pauses that last too long, a storm (spec.watchdog); ports of hosts have
+               shorter times
 
 If the target needs no emulation, no entries are written; the program then only looks up one empty
 table per packet.
@@ -86,6 +87,7 @@ def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
 
 
 def _port_values(plan: EntryPlan, quantum: int, watchdog: Watchdog) -> dict[str, int]:
+    # detect, restore: paused time after which a storm begins, time without pauses after which it ends
     values = {
         "quantum": quantum,
         "detect_ticks": plan.target.ticks(watchdog.detect_ns),

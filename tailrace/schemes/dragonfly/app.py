@@ -114,6 +114,7 @@ def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
                 match=P4TableMatch(list=list_index, slot=slot),
                 action=P4TableAction("detour", port=link.port, group=link.group, links=link.links),
             )
+    # first, count: the items of a list of detours that packets to this group must not take (FarGroup)
     for toward, far in routing.far.items():
         for slot, link in enumerate(far.paths):
             yield P4TableEntry(

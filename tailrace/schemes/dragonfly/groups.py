@@ -3,7 +3,8 @@
 
 A path to another group is minimal, or a detour through a third group (Valiant routing). Next hops for packets
 that enter the Dragonfly group at this switch, from a host or from another group, are `entering`; those for
-packets from a switch of the same group are `onward`. Ids of next-hop groups, with n Dragonfly groups and m
+packets from a switch of the same group are `onward`. NextHops has both; its `minimal` is whether the paths
+are minimal. Ids of next-hop groups, with n Dragonfly groups and m
 leaves (switches with hosts):
 
     1 .. n                 towards a Dragonfly group; the same in every switch, since detours name them
@@ -174,6 +175,7 @@ class _RoutingBuilder:
     def _links(self, hops: NextHops, links: int, group: int = 0) -> list[FirstLink]:
         """The first links of paths; a path that begins with a link within the group has one link more."""
         return [
+            # a global link leads to another group
             FirstLink(port, links + (not self._current.is_global(self._switch, port)), group)
             for port in hops.entering
         ]

@@ -100,6 +100,7 @@ def settings(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
 
 
 def _clone_session(plan: EntryPlan) -> P4Entity:
+    """The session for ACKs: it sends clones to the mirror port, from which packets enter ingress again."""
     port = plan.program.constant("mirror_port")
     return P4CloneSessionEntry(plan.program.constant("ack_session"), replicas=[port])
 

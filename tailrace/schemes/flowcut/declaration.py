@@ -243,6 +243,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             raise IntentError(
                 "scheme flowcut: pause=class cannot be used with PFC, whose pauses it would end early"
             )
+        # the key `path`, or the default: in a Dragonfly the third argument, elsewhere shortest paths
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, context)
         slowest = min(self.slowest_fraction, context.slowest)
@@ -356,6 +357,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
         down: Down,
         suppressed: Collection[LinkEnd],
     ) -> Iterator[EntryPlan]:
+        # without the check of ResolvedFlowcut: switches add no timestamps
         return routing.MayDetour.plans(self, topology, program, target, down, suppressed)
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
@@ -369,7 +371,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
             rtt_threshold=self.rtt_threshold,
             growth_threshold=None if growth >= GROWTH_OFF else growth,
             alpha=self.alpha,
-            ns_per_byte=NS_BITS / config.link_rate_bps,  # 8 bits in ns
+            ns_per_byte=NS_BITS / config.link_rate_bps,  # NS_BITS / (bits/s) is the time of a byte in ns
             age_ns=self.age_ns,
             min_left=self.min_left_packets,
             resume_bytes=self.resume_bytes,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of RLB: thresholds and times, ports of slots, ids of leaves, and replication of warnings.
+"""Entries of RLB: thresholds and times, next hops, ids of leaves, and replication of warnings.
 
-A *warning* is a message to upstream switches that PFC is about to pause a path.
+A *warning* is a message to upstream switches that PFC is about to pause a path. A *slot* is a position in a
+next-hop group, which has a port. A leaf is a switch with hosts.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
     HermesConfig.name,
 )
 NO_LIMIT, FIXED, DYNAMIC = LIMITS = ("none", "fixed", "dynamic")
+# values of `last`, the path of a packet at the limit of recirculations: the best path p; any path not warned
 BEST, OPEN = LASTS = ("p", "open")
 DERIVATIVE, THRESHOLD = WARNINGS = ("derivative", "threshold")
 
@@ -58,7 +60,13 @@ _ONE = 1 << 16
 
 
 class RlbSettings(Resolved, frozen=True, kw_only=True):
-    """The resolved parameters of RLB (declaration.RlbConfig has the keys)."""
+    """The resolved parameters of RLB (declaration.RlbConfig has the keys).
+
+    stay_ns: idle time up to which a moved flow stays on its new path
+    last: BEST or OPEN; most: maximum number of recirculations of a packet, with the limit FIXED
+    fault: recirculations per packet above which a port counts as faulty, in intervals of fault_ns; 0: off
+    hold_ns: how long the controller then does not use the port
+    """
 
     variant: str
     warn: str
@@ -112,7 +120,7 @@ def _check_sizes(plan: EntryPlan) -> None:
     """Raises IntentError if the network has more leaves, ports or next hops than the program supports."""
     name = plan.switch.name
     ports = plan.program.register_size("port_warned_until_ticks")
-    leaves = plan.program.register_size("echo_port")
+    leaves = plan.program.register_size("echo_port")  # has a cell for each leaf that measures RTTs
     max_hops = _PARTS * _PORTS_A_PART
     if len(plan.topology.leaves) > leaves:
         raise IntentError(f"scheme rlb: {plan.topology.spec} has more than {leaves} leaves")
@@ -136,7 +144,7 @@ def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
         yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=priority, replicas=[port])
     if ports:
         yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
-    mirror = plan.program.constant("mirror_port")
+    mirror = plan.program.constant("mirror_port")  # packets sent to this port recirculate
     for port in () if plan.switch.name in plan.topology.leaves else ports:
         # (egress port, instance): the instance becomes egress_rid, which is 0 for packets that are no copies
         copies = [(mirror, leaf_id + 1) for leaf_id in _leaves_behind(plan, port)]
@@ -154,6 +162,7 @@ def _leaves_behind(plan: EntryPlan, port: int) -> list[int]:
 def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     target = plan.target
     leaves, no_leaf = list(plan.topology.leaves), plan.program.constant("leaf_all")
+    # a switch that is no leaf warns of the path to all leaves behind it, so its own number is leaf_all
     valid_ticks = target.ticks(config.valid_ns)
     values = {
         "dt_ticks": target.ticks(config.dt_ns),
@@ -195,7 +204,7 @@ def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
         dynamic=int(config.limit == DYNAMIC),
         last_open=int(config.last == OPEN),
         most=config.most,
-        room=ROOM_PACKETS,
+        room=ROOM_PACKETS,  # packets that may recirculate at a time
         **{name: fitting(plan, name, "set_recirculation", name, value) for name, value in values.items()},
     )
 

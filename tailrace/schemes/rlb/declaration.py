@@ -18,7 +18,8 @@ selector's choice if PFC is about to pause that path. Symbols and defaults of ke
     probe     one base RTT (§V)
     age       16 probe periods (assumption)
     last      p, the optimal path (§IV-B.1)
-    interval  of Algorithm 2, one base RTT (assumption: in the time t_rc only a few packets arrive here)
+    interval  of Algorithm 2, one base RTT (assumption: in the time t_rc, the delay of a recirculation, only
+              a few packets arrive here)
     hold      100 base RTTs, at least one interval (assumption)
 """
 
@@ -70,7 +71,7 @@ DEFAULT_FLOWS = 15
 
 DEFAULT_MOST = 8
 DEFAULT_FAULT = 4
-"""Assumptions: the paper gives no limits of recirculations."""
+"""Defaults of the keys most and fault. Assumptions: the paper gives no limits of recirculations."""
 
 MOST_COUNTED = 255
 """The most recirculations that a packet can count (P4: 8 bits); also the limit with limit=none."""
@@ -105,8 +106,8 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     """A selector whose choices are rejected if PFC is about to pause the path.
 
     stay_ns: an addition to the paper; 0: Algorithm 1 decides for each packet, as in the paper
-    limit: how recirculations are limited; `dynamic` is the paper's RLB*
-    fault: Rc_avg above which a path counts as failed (Algorithm 2); 0: failures are not detected
+    limit: how recirculations are limited; `dynamic`, by queue length and delay, too, is the paper's RLB*
+    fault: mean number of recirculations (Rc_avg) above which a path counts as failed (Algorithm 2); 0: off
     """
 
     name: ClassVar[str] = "rlb"

@@ -6,7 +6,8 @@ A switch has the first role for packets of its hosts, and chooses their first li
 chooses the second link of a path. Lists of ports have the ids FIRST_FAR (first role), FIRST_NEAR (first role,
 destination in the switch's group) and SECOND. A path *goes on* after a first link if the next switch has the
 second role. Two classes of the coarse-grained mode (§III-D), all paths and non-minimal paths, have the same
-lists: as in Valiant routing, a path drawn as non-minimal may be minimal.
+lists: as in Valiant routing, a path drawn as non-minimal may be minimal. The EV (entropy value) of a packet
+is its UDP source port, which names its path.
 """
 
 from __future__ import annotations

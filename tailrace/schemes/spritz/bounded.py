@@ -179,6 +179,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     """A scheme resolved for the program `spritz`.
 
+    draw: the resolved key `draw` of `valiant` and `ugal-l` (dragonfly.declaration): each switch draws a hop
     mode: how switches choose the next hop, one of MODES
     marks: whether switches forward packets with the DSCP `STEERED` by their entropy value (EV) in every mode
     steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches choose
@@ -246,7 +247,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             transport=context.transport,
             window_bytes=context.window_bytes,
             rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
-            rto_backoff=0,
+            rto_backoff=0,  # the timeout does not double
             timeout=PATH if self.trim else LOSS,  # what a timeout indicates: a dead path, or a lost packet
             ack_delay_ns=rtt_ns,
             link_rate_bps=rate_bps,

@@ -110,7 +110,7 @@ class EndpointPaths:
     def _make(self, src: str, dst: str) -> tuple[Entry, ...]:
         if self._coarse:
             means = [ps for ps in self._classes(src, dst).values() for _ in range(COARSE_EVS)]
-            entries = list(enumerate(means, _FIRST_COARSE_EV))
+            entries = list(enumerate(means, _FIRST_COARSE_EV))  # (EV, latency in ps)
         else:
             entries = self.paths.entries(src, dst, self._most, self._seed)
         max_ps = max(latency_ps for _, latency_ps in entries)

@@ -43,6 +43,7 @@ class Core:
     _lib: Any
     _program: SwitchProgram | None
     _encode: TargetEncoder
+    """Encodes the action, member or group to which a table entry refers."""
 
     @property
     def address(self) -> int:

@@ -6,7 +6,7 @@ to the context and to every frame with its request: a reference cycle. An error 
 another cycle. So handlers raise P4RtError, `with_status` clears the frames of its traceback, and gRPC gets no
 exception.
 
-In gRPC, the task that awaits a batch of operations frees the batch and its message
+gRPC's core sends and receives in batches of operations. The task that awaits a batch frees it and its message
 (https://github.com/grpc/grpc/issues/43360). Both leak if the batch failed or the task was cancelled (gRPC
 cancels the handlers of a client that disconnects): 100 to 300 bytes per stream, which pin a page of memory.
 So this module never cancels such tasks and hides failed batches from gRPC; `shielded` raises CancelledError
@@ -43,7 +43,9 @@ Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 ARRIVAL_S = 60.0
 """Longest time until a request has arrived completely; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Most calls whose request has not arrived; a further call ends the oldest. Each may keep a connection."""
+"""Most calls whose request has not arrived; a further call ends the oldest. Each may be on another
+connection.
+"""
 TRIM_ABOVE_OCTETS = 1 << 20
 """After a request of more octets than this, freed memory is returned to the system."""
 MAX_LOG = 1000

@@ -80,6 +80,6 @@ def refusal(error: CompilerError) -> P4RtError:
     if not isinstance(error, NotCompiledError):
         return invalid(f"p4_device_config: {error}")
     _log.error("%s", error)
-    if error.refused:
+    if error.refused:  # by the C compiler; otherwise there is no working C compiler
         return invalid("p4_device_config: the program could not be compiled (see the switch's log)")
     return P4RtError(Code.INTERNAL, "this switch cannot compile programs now (see its log)")

@@ -30,7 +30,8 @@ class CoverageError(Error):
 class PointCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A coverage point and how often packets executed it.
 
-    The fields are those of `compiler.coverage_points.CoveragePoint`; unknown `file` and `line` are "" and 0.
+    `name` is that of a state, action, table or condition. `what` is its part, such as a statement, `hit` or
+    `true`; empty: the whole. `file` and `line` are its place in the P4 source; "" and 0: unknown.
     """
 
     kind: str

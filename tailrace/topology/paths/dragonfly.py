@@ -47,7 +47,7 @@ class MinimalRoutes:
     """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead.
 
     groups: the ids of its groups, sorted
-    is_faultless: whether no link is dead, so that all leaves of another group have the same next hops
+    is_faultless: whether no link is dead, so that all switches of another group have the same next hops
     """
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:

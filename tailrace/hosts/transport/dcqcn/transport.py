@@ -40,7 +40,7 @@ class DcqcnSender(GoBackNSender):
         """
         super().__init__(packets, config, sport)
         flow_bps, link_bps = config.flow_rate_bps, config.link_rate_bps
-        self._slower: bool = 0 < flow_bps < link_bps
+        self._slower: bool = 0 < flow_bps < link_bps  # the flow's own limit, which must always be paced
         self.rate = DcqcnRate(config.dcqcn, flow_bps if self._slower else link_bps)
         self.pacer = Pacer()
         self._pace()

@@ -91,7 +91,9 @@ class TcpSender(Sender):
         return self.fresh - self.acked - len(board.arrived) - len(board.lost)
 
     def window_open_after(self, index: int) -> bool:  # noqa: ARG002
-        """Always True, so that no packet requests an ACK: the receiver alone decides when to send ACKs."""
+        """Always True: Sender.asks_at, its only caller here, then requests no ACK. The receiver alone decides
+        when to send ACKs.
+        """
         return True
 
     def peek(self) -> int:
@@ -108,6 +110,7 @@ class TcpSender(Sender):
         allowed = min(self.window.packets - in_flight, unsent, self.acked + self._window_packets - fresh)
         if allowed <= 0:
             return 0
+        # the least burst for which it is worth not to wait for more ACKs
         worthwhile = min(self._burst_packets, max(1, self.window.packets // DEFER_SHARE), unsent)
         if allowed < worthwhile and in_flight > 0 and self.state == OPEN:
             return 0
@@ -125,7 +128,8 @@ class TcpSender(Sender):
         else:
             self._board.on_retransmitted(index)
             self._at_once = False
-            # Karn's rule: an ACK may be for either transmission, and ACKs of later packets waited for it
+            # Karn's rule: an ACK may be for either transmission; and the missing packet has delayed the
+            # cumulative ACKs of later packets, so their RTT would be too long, too
             self._timed = NOTHING
         if self.deadline_ns == NEVER:
             self.deadline_ns = now_ns + self.rto.rto_ns

@@ -41,7 +41,7 @@ struct tv_capture {
     struct tv_capture *next;
     char *path;
     FILE *file;               /* NULL: closed after a write has failed */
-    uint8_t remote;           /* another rank (process of this run) writes the
+    uint8_t remote;           /* rank 0, another process of this run, writes the
                                * file */
     uint8_t *buffer;
     size_t used, buffer_cap;

@@ -93,6 +93,7 @@ static void occupy(tv_host *h, uint64_t now_ps, uint64_t bytes)
         h->free_ps = now_ps;
     h->rate_bps = rate_bps;
     /* no overflow for TC_MOST_BYTES and any remainder: asserted below */
+    /* bits * ps/s: the time in units of 1/rate_bps ps */
     uint64_t work = bytes * 8 * TV_PS_PER_S + h->remainder;
     h->free_ps += work / rate_bps;
     h->remainder = work % rate_bps;
@@ -136,7 +137,8 @@ static int run(tv_host *h, uint64_t end_ps)
     int events = 0;
     uint64_t now_ps;
     while ((now_ps = tv_host_next(h)) < end_ps) {
-        int due = h->wake_ps == now_ps; /* whether to ask the NIC */
+        /* whether to ask the NIC for a frame: a delivery may cause one, too */
+        int due = h->wake_ps == now_ps;
         if (h->notified_ps < now_ps)
             h->notified_ps = now_ps;
         if (due)

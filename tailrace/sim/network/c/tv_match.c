@@ -1,4 +1,5 @@
-/* Matches frames for faults and filters, without Python.
+/* Matches frames for faults and filters, without Python; the formats of headers
+ * come from Net.set_formats (tv_formats).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -91,5 +92,6 @@ void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
     }
     const uint8_t *ip = tv_match_ipv4(f, data, len);
     if (ip)
+        /* switches mark frames without payload by DSCP */
         k->trimmed += f->trimmed >> (ip[1] >> DSCP_SHIFT) & 1;
 }

@@ -61,7 +61,7 @@ static void schedule_set(tv_schedule *s, uint32_t node, uint64_t time_ps)
         s->stale[node / TV_BLOCK] = 1;
 }
 
-/* The earliest time of all nodes. */
+/* The time of the earliest event of all nodes. */
 static uint64_t schedule_first(tv_schedule *s)
 {
     uint64_t first = TC_NEVER;
@@ -207,6 +207,7 @@ static uint64_t saturating_sum(uint64_t a, uint64_t b)
     return a > TC_NEVER - b ? TC_NEVER : a + b;
 }
 
+/* Runs all nodes, by index, up to the end of a window; 0, -1. */
 static int run_window(tv_net *net, uint64_t end_ps)
 {
     tv_schedule *s = &net->schedule;

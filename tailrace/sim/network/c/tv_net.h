@@ -167,8 +167,9 @@ tv_wire *tv_wire_new(tv_net *net);
  * when the frame was sent. 0, -1. */
 int tv_wire_join(tv_wire *w, const tc_frame *f, uint32_t cuts);
 void tv_wire_free(tv_wire *w);
+/* Takes a wire down: the frames on it are lost. */
 void tv_wire_down(tv_wire *w);
-/* Prefetches the next frame into the cache. */
+/* Loads the next frame into the cache ahead of its use. */
 void tv_wire_prefetch(const tv_wire *w);
 /* Adds the wire's frames under way to *under_way, and the data frames among
  * them to *of_data; frames that will be lost are included. */
@@ -222,7 +223,8 @@ struct tv_node {
     uint32_t cpu_port;        /* UINT32_MAX: none */
     tv_count entered;         /* handed to the core, packet-outs included */
     tv_count unwired;         /* sent to ports without a wire */
-    tv_count to_cpu, packet_outs;
+    tv_count to_cpu;          /* sent to the CPU port (packet-ins) */
+    tv_count packet_outs;
     tv_count swallowed;       /* discarded by blackholes */
     tv_kinds dropped;         /* data frames that the switch dropped */
     tv_kinds swallowed_data;  /* data frames that blackholes discarded */
@@ -274,7 +276,7 @@ typedef struct tv_schedule {
 
 /* Why tv_net_run has returned. */
 enum tv_stop {
-    TV_STOP_REST,      /* no frame is under way, every NIC is idle */
+    TV_STOP_REST,      /* at rest: no frame is under way, every NIC is idle */
     TV_STOP_LIMIT,     /* all events before the limit are handled */
     TV_STOP_MARK,      /* the given number of events was handled */
     TV_STOP_ERROR      /* an exception is set */
@@ -295,7 +297,8 @@ struct tv_net {
     uint64_t now_ps;          /* start of the window while one runs */
     uint64_t last_ps;         /* time of the last event with a frame */
     uint64_t events;          /* number of events handled */
-    uint64_t seen;            /* sequence number of the next tv_sight */
+    uint64_t seen;            /* number of the next tv_sight (an arrival of a
+                               * watched flow's packet) */
     uint64_t limit_ps;        /* the run ends before it */
     uint64_t least_arrival_ps; /* earliest arrival that is allowed for a frame
                                 * sent now */
@@ -317,7 +320,8 @@ enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
 /* 1: no frame is under way and every NIC is idle; 0: not so; -1: exception. */
 int tv_net_at_rest(tv_net *net);
 void tv_net_clear(tv_net *net);
-/* Notes that a node has an event at time_ps. */
+/* Makes time_ps the time of a node's next event, unless an earlier event is
+ * scheduled. */
 void tv_schedule_lower(tv_schedule *s, uint32_t node, uint64_t time_ps);
 /* Sets the exception NetworkError; returns -1. */
 int tv_net_error(const char *format, ...);
@@ -330,7 +334,8 @@ int tv_net_error(const char *format, ...);
  * all ranks. */
 typedef struct tv_state {
     uint64_t first_ps;        /* earliest event */
-    uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
+    uint64_t ahead_ps;        /* least time from sending a frame to its arrival
+                               * over wires between ranks */
     uint64_t last_ps;         /* time of the last event with a frame */
     uint32_t busy;            /* 1: the rank is not at rest */
     uint32_t mark;            /* 1: rank 0 has reached the number of events at
@@ -377,9 +382,9 @@ typedef struct tv_logged_frame {
 } tv_logged_frame;
 /* The log of packets between two IPv4 addresses, in both directions. */
 struct tv_log {
-    uint32_t a, b;
+    uint32_t a, b;            /* the addresses */
     uint8_t *records;
-    size_t n, cap;
+    size_t n, cap;            /* bytes used and allocated */
 };
 /* Adds an event, if the frame belongs to the log; 0, -1. */
 int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f);
@@ -399,7 +404,8 @@ int tv_capture_close(tv_net *net);
  * tv_capture_take moves these frames to `to`. */
 size_t tv_capture_size(const tv_net *net);
 void tv_capture_take(tv_net *net, uint8_t *to);
-/* Adds the frames that another rank has gathered; 0, -1. */
+/* Adds the frames that another rank has gathered (by tv_capture_take) to the
+ * first rank's captures; 0, -1. */
 int tv_capture_join(tv_net *net, const uint8_t *from, size_t size);
 void tv_captured_free(tv_captured *c);
 /* tv_watch.c: records the arrivals of a flow's packets at switches. */

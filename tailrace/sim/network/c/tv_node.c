@@ -268,7 +268,8 @@ static int switch_run(tv_node *n, uint64_t end_ps)
     }
     while (n->core_next_ps < end_ps) {
         uint64_t now_ps = n->core_next_ps;
-        if (tr_run(n->core, now_ps), tv_node_settle(n, now_ps) < 0)
+        tr_run(n->core, now_ps);
+        if (tv_node_settle(n, now_ps) < 0)
             return -1;
     }
     return 0;

@@ -31,11 +31,11 @@ static PyObject *wire_counts(const tv_wire *w)
 }
 
 /* account() -> ([counts of each switch], [counts of each wire]), by index.
- * For a switch: the core's frames (in, made: clones, copies and pause frames,
- * out, dropped, held) and payload bytes (in, made, out, dropped, truncated,
- * held), then (frames, payload bytes)
- * handed to the core, sent to a port without a wire, sent to the CPU port,
- * dropped by blackholes, and entered as packet-outs.
+ * For a switch: the core's frames (in, made, out, dropped, held) and bytes of
+ * virtual payload (in, made, out, dropped, truncated, held), where `made`
+ * counts clones, copies and pause frames; then (frames, payload bytes) handed
+ * to the core, sent to a port without a wire, sent to the CPU port, dropped by
+ * blackholes (faults), and entered as packet-outs.
  * For a wire (one direction of a link): (frames, payload bytes) sent,
  * delivered, lost when the link was down, lost by drop faults, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)

@@ -139,7 +139,8 @@ static PyObject *attach(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_formats(local_type, skipped, trimmed, shims, bths): see tv_formats.
+/* set_formats(local_type, skipped, trimmed, shims, bths): how to parse frames,
+ * see tv_formats in tv_net.h. A shim is a header after the project's EtherType.
  * skipped has a bit per subtype, trimmed a bit per DSCP; shims is a list of
  * (subtype, bytes, count_at, step, next_at), bths (base
  * transport headers) a list of (port, psn_at, sport_at) */
@@ -205,7 +206,8 @@ static PyObject *inject(tv_object *self, PyObject *args)
     return n ? rescheduled(n, rc) : NULL;
 }
 
-/* settle(switch): handles due events after a change of the switch's state */
+/* settle(switch): after a change of the switch's state, handles its due events,
+ * and puts the frames that it sends on wires */
 static PyObject *settle(tv_object *self, PyObject *args)
 {
     unsigned node;

@@ -1,6 +1,9 @@
 /* The extension module: the type Net, its creation and end, and running it, in
  * windows (periods of time, tv.h).
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * A rank is one of the processes that run the network, each a part of it; a
+ * meeting is an exchange of frames and times between all ranks.
  */
 #include "tv_host.h"
 #include "tv_python.h"
@@ -94,6 +97,7 @@ static PyObject *net_close(tv_object *self, PyObject *nothing)
     (void)nothing;
     for (uint32_t i = 0; !self->net.closed && i < self->net.n_nodes; i++)
         if (self->net.nodes[i]->core)
+            /* from now on the core reports no dropped frames to the node */
             tr_set_lost(self->net.nodes[i]->core, NULL, NULL);
     self->net.closed = 1;
     if (tv_capture_close(&self->net) < 0)
@@ -125,12 +129,14 @@ static PyObject *net_poll(tv_object *self, PyObject *nothing)
             continue;
         if (tv_host_poll(n->host, net->now_ps) < 0)
             return NULL;
+        /* the node's next event may now be earlier */
         tv_schedule_lower(&net->schedule, i, tv_node_next(n));
     }
     Py_RETURN_NONE;
 }
 
-/* run(limit_ps, stop_at_rest, mark) -> enum tv_stop: see tv_net_run. */
+/* run(limit_ps, stop_at_rest, mark) -> enum tv_stop: runs up to limit_ps, or
+ * until at rest, or until `mark` events have been handled since the start. */
 static PyObject *net_run(tv_object *self, PyObject *args)
 {
     unsigned long long limit_ps, mark;
@@ -161,6 +167,7 @@ static PyObject *net_set_now(tv_object *self, PyObject *args)
         return NULL;
     if (now_ps > self->net.now_ps)
         self->net.now_ps = now_ps;
+    /* between runs a frame may arrive at once: there is no window */
     self->net.least_arrival_ps = self->net.now_ps;
     Py_RETURN_NONE;
 }
@@ -226,7 +233,7 @@ static PyObject *get_running(tv_object *self, void *unused)
     return PyLong_FromLong(net->running ? 1 + instant : 0);
 }
 
-/* (meetings, frames and bytes sent to other ranks) */
+/* This rank's counts: (meetings, frames and bytes sent to other ranks) */
 static PyObject *get_rank_counts(tv_object *self, void *unused)
 {
     (void)unused;
@@ -303,6 +310,7 @@ static PyObject *set_error(PyObject *module, PyObject *class)
 
 static PyMethodDef module_methods[] = {
     {"set_error", set_error, METH_O, NULL},
+    /* messages between ranks through shared memory: tv_python.h */
     {"shared_bytes", tv_shared_bytes, METH_O, NULL},
     {"exchange", tv_shared_exchange, METH_VARARGS, NULL},
     {0},

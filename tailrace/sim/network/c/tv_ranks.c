@@ -231,7 +231,8 @@ int tv_ranks_meet(tv_net *net, tv_state *s)
     tv_ranks *r = net->ranks;
     if (r->sent_first_ps < s->first_ps)
         s->first_ps = r->sent_first_ps;
-    s->busy |= r->sent_first_ps != TC_NEVER; /* frames to other ranks */
+    /* frames stored for other ranks are under way, too */
+    s->busy |= r->sent_first_ps != TC_NEVER;
     PyObject *out = make_messages(net, s);
     PyObject *in = out ? PyObject_CallMethod(r->transport, "exchange", "O",
                                              out)

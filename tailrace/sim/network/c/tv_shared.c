@@ -1,4 +1,5 @@
-/* Exchanges messages between the ranks on one machine through shared memory.
+/* Exchanges messages between the ranks (the processes of a run, each of which
+ * runs a part of the network) on one machine through shared memory.
  * SPDX-License-Identifier: Apache-2.0
  *
  * From each rank to each other rank there is a ring buffer with one writer and
@@ -49,7 +50,8 @@ typedef struct session {
     bell *bells;              /* by rank */
     ring *rings;              /* by writer, then reader */
     uint32_t rank, count;     /* this rank; number of ranks */
-    uint32_t open;            /* transfers that are not complete */
+    uint32_t open;            /* transfers, in both directions, that are not
+                               * complete */
     PyObject *fds;            /* sockets of the other ranks */
     transfer *out, *in;       /* by rank */
 } session;
@@ -249,7 +251,7 @@ static PyObject *exchange(session *t, PyObject *messages)
         t->out[i].bytes = bytes;
         memcpy(t->out[i].length, &length, sizeof length);
     }
-    t->open = 2 * (t->count - 1);
+    t->open = 2 * (t->count - 1); /* to and from each other rank */
     t->in[t->rank].bytes = Py_NewRef(t->out[t->rank].bytes);
     int rc = run(t);
     if (rc == 0)

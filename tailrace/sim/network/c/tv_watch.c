@@ -63,7 +63,7 @@ int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f)
     if (!ip)
         return 0;
     uint32_t psn, src = load_be(ip + 12, 4), dst = load_be(ip + 16, 4);
-    int32_t sport = -2; /* not read yet */
+    int32_t sport = -2; /* -2: not read yet; -1: the packet has no port */
     for (tv_watch *t = net->watches; t; t = t->next) {
         if (t->src != src || t->dst != dst)
             continue;

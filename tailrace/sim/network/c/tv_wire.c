@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #define RING_LEAST 1024u
-/* Value of flight.cuts, which a wire's count of cuts never reaches. */
+/* flight.cuts of a frame that is lost because the wire was down; a wire's count
+ * of cuts never reaches this value. */
 #define SENT_WHILE_DOWN UINT32_MAX
 
 /* The header of a frame in the ring; its bytes follow. */

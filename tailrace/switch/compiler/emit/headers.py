@@ -70,7 +70,7 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
 
 
 def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
-    # lvalues without pointer begin with "->"; [2:] is the name of the member
+    # with an empty pointer name an lvalue is "->member", so [2:] of it is the name of the member
     places = Lvalues(model)
     places.pointer = ""
     last_headers = ([] if omitted.split is None else [omitted.split]) + sorted(omitted.headers)
@@ -195,7 +195,7 @@ def _store(place: str, f_bits: int, offset: str) -> str:
 def _emit_extract(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
     offset = 0
-    for i, f in enumerate(t.wire):
+    for i, f in enumerate(t.wire):  # t.fields without a hidden field, which is last
         if f.bits:
             code.line(_load(f"x->{field_name(t, i)}", f.bits, str(offset)))
         offset += f.bits

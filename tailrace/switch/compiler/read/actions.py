@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads actions and the primitives in them (core and simple_switch primitives of BMv2)."""
+"""Reads actions and the primitives in them (core and simple_switch primitives of BMv2).
+
+Const, FieldRef and Op are nodes of expressions (compiler/expr.py): a constant, a field, an operation.
+"""
 
 from __future__ import annotations
 
@@ -156,6 +159,7 @@ class ActionReader:
         return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
 
     def _check_params(self, node: JsonNode, operand: object) -> None:
+        """Checks the indexes of the action parameters that an operand reads."""
         for index in params_of(operand):
             if index >= self.param_count:
                 node.fail(f"parameter {index} is used, but the action has only {self.param_count} parameters")

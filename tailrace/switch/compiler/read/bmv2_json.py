@@ -338,6 +338,7 @@ class _Bmv2Parser:
 
     def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
         """BMv2's checksum of type "ipv4": over the whole header of `target`, which counts as zero."""
+        # wire: the fields that are in the packet, without the hidden validity field
         fields = self.headers.types[self.headers.type_of(target.header)].wire
         start = sum(f.bits for f in fields[: target.field])
         if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:

@@ -77,6 +77,7 @@ class ExprReader:
     def _require_value(self, node: JsonNode, e: Operand) -> Expr:
         if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
             node.fail("expected a value, found a header or union")
+        # UnionStackLast, a stack's last union, is used only to refer to its members
         if isinstance(e, UnionStackLast | tuple):
             node.fail("expected a value, found a stack")
         return e
@@ -132,6 +133,7 @@ class ExprReader:
         if kind == "stack_field":
             stack, name = value.elements_of_length(2)
             index = lookup(self.headers.stack_names, stack, "header stack")
+            # `last` is the last header of the stack, unless the header type has a field of this name
             if name.value == "last" and "last" not in self.headers.positions[self.headers.stacks[index].type]:
                 return StackLast(index)
             return self.headers.stack_field(value)
@@ -213,6 +215,7 @@ class ExprReader:
         left, right = self.any(node["left"]), self.any(node["right"])
         e: Expr
         if isinstance(left, _HEADER) and isinstance(right, _HEADER):
+            # metadata, which BMv2's JSON also lists as headers, cannot be compared as a whole
             e = SameHeader(
                 self.headers.require_packet_header(left, node["left"]),
                 self.headers.require_packet_header(right, node["right"]),

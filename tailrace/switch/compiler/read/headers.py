@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads header types, instances, stacks and unions, and resolves names to them."""
+"""Reads header types, instances, stacks and unions, and resolves names to them.
+
+References (compiler/expr.py): HeaderInst and UnionInst name a header or union; StackLast and UnionStackLast
+are the last element of a stack that the parser has filled; UnionMember is a header of a union; ValidBit is 1
+if a header is valid.
+"""
 
 from __future__ import annotations
 

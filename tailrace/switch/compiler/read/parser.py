@@ -114,7 +114,7 @@ class ParserReader:
             if v >> part.bits:
                 return []
             values.append((v, m & (1 << part.bits) - 1))
-        return [Transition(tuple(values), None, None, next_state)]
+        return [Transition(tuple(values), None, None, next_state)]  # no value set, and no mask of its values
 
     def _vset_case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
         vset = lookup(self.vset_names, node["value"], "value set")
@@ -175,6 +175,7 @@ class ParserReader:
         offset, fields_before = 0, []
         for f in htype.wire[: htype.varbit]:
             e: Expr = Lookahead(offset, f.bits)
+            # two_comp_mod: cast to int<W>
             fields_before.append(Op("two_comp_mod", (e, Const(f.bits))) if f.signed else e)
             offset += f.bits
         # the JSON refers to these fields by index, like to action parameters

@@ -135,9 +135,10 @@ class TableParser:
         for n in table.optional_elements("key"):
             kind = n["match_type"].text()
             target = n["target"]
-            header: HeaderRef | None = None
+            header: HeaderRef | None = None  # if this header is invalid, the field counts as 0
             value: Expr
             if kind == "valid":
+                # b2d: boolean to number
                 value, bits, kind = Op("b2d", (IsValid(self.exprs.headers.header(target)),)), 1, "exact"
                 default_name = target.text()
             else:

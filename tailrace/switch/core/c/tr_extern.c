@@ -49,7 +49,8 @@ static uint32_t two_rates(tr_meter *m, uint64_t amount, uint64_t ps)
 }
 
 /* Single-rate three-colour marker (RFC 2697, colour-blind): tokens that do not
- * fit into the committed bucket go into the bucket of the excess burst. */
+ * fit into the committed bucket go into the bucket of the excess burst, for
+ * which p_tokens, pburst and p_frac are used here. */
 static uint32_t one_rate(tr_meter *m, uint64_t amount, uint64_t ps)
 {
     tr_u128 sum = new_tokens(m->cir, ps, &m->c_frac) + m->c_tokens;
@@ -176,7 +177,8 @@ uint64_t tr_random(tr_switch *s, uint64_t lo, uint64_t hi)
     return lo + (uint64_t)(((tr_u128)r * (span + 1)) >> 64);
 }
 
-/* ---- digests: a ring of records {digest, time, limbs ...} ---- */
+/* ---- digests: a ring of records {digest, time, limbs ...}; a limb is 64 bits
+ * of a value, the lowest first ---- */
 
 static uint64_t *digest_at(const tr_switch *s, uint32_t i)
 {

@@ -60,8 +60,9 @@ enum tr_record_kind {
     TR_RECORD_COPY,      /* packet number of the copy, port, instance */
     TR_RECORD_QUEUE,     /* port, priority, packets and bytes in the queue, ps
                           * that PFC has paused the queue so far */
-    TR_RECORD_EGRESS,    /* port, priority, ticks that the packet waited, ps
-                          * paused as above */
+    TR_RECORD_EGRESS,    /* port, priority, waiting time in ticks (the unit of
+                          * P4 timestamps, tr_switch.tick_ps), ps paused as
+                          * above */
     TR_RECORD_SENT,      /* port, length, virtual bytes, bytes of the frame */
     TR_RECORD_DROP,      /* enum tr_drop */
     TR_RECORD_TEXT,      /* level, length, bytes of the text */
@@ -101,8 +102,8 @@ typedef struct tr_place {
  * recorded. */
 #define TR_TRACE_BRIEF 0x80000000u
 
-/* For `random` a dry run chooses among at most this many outcomes: all values,
- * or evenly spaced values of a wider range. */
+/* S: `random` in a range of at most S values can have any of them as outcome of
+ * a dry run; a wider range is sampled by S evenly spaced values. */
 #define TR_DRY_RUN_SPAN 64u
 
 /* Creates a tracer with space for `size` fields of records, for counts of
@@ -114,10 +115,10 @@ void tr_tracer_free(tr_tracer *g);
  * nothing in the switch. regular: the program that the switch runs; tracing:
  * its tracing build. choices: outcomes of the first n choices, in order; later
  * choices have the same outcome as without a dry run. For `random` with a range
- * of more than TR_DRY_RUN_SPAN (S) values, choice c < S is the c-th of S evenly
- * spaced values, c = S the outcome without a dry run, and c > S the value
- * low + c - S - 1. Returns TR_OK, TR_EINVAL (the switch runs another program),
- * TR_ERANGE or TR_ENOMEM. */
+ * of more than TR_DRY_RUN_SPAN (S) values, outcome c < S is the c-th of S
+ * evenly spaced values, c = S the value without a dry run; any other value v of
+ * the range can be requested, by c = S + 1 + v - low. Returns TR_OK, TR_EINVAL
+ * (the switch runs another program), TR_ERANGE or TR_ENOMEM. */
 int tr_dry_run(tr_switch *s, tr_tracer *g, const tr_program *regular,
                const tr_program *tracing, uint32_t port, const uint8_t *data,
                uint32_t len, uint64_t now_ps, const uint64_t *choices,

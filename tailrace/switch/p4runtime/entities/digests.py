@@ -3,10 +3,12 @@
 
 A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
 message is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
-lists. With `Context.lenient`, `ack_timeout_ns` is the period of sweeps, which remove old lists from the
-cache, as in simple_switch_grpc: see `_Enabled.expiry`. Times are on the context's clock. A plan (schema.py)
-describes an object of P4Info: its id and name, and its index in the program. `Work` (context.py) is a request
-in steps: a generator that yields the units of work of each step, ENTITY units for an entity.
+lists. With `Context.lenient` (behave as simple_switch_grpc), `ack_timeout_ns` is the period of sweeps, which
+remove old lists from the cache: see `_Enabled.expiry`. Times are on the context's clock.
+
+A plan (schema.py) describes an object of P4Info: its id and name, and its index in the program. `Work`
+(context.py) is a request in steps: a generator that yields the units of work of each step, ENTITY units for
+an entity. `Undo` is the list of functions that roll back a batch; None: not needed.
 """
 
 from __future__ import annotations

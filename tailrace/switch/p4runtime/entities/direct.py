@@ -17,8 +17,9 @@ from tailrace.switch.p4runtime.entities.schema import TablePlan
 
 
 class EntryStore:
-    """The entries of a table with their direct counters and meters; methods log their changes in `undo`.
+    """The entries of a table with their direct counters and meters.
 
+    Methods add functions that revert their changes to `undo`; None: not needed.
     `entries`: by match and priority, without the default entry. `by_handle`: the same by handle in the core.
     """
 

@@ -5,7 +5,8 @@ A plan (schema.py) describes an object of P4Info: its id and name, its index in 
 (context.py) is a request in steps: a generator that yields the units of work of each step. A cell takes
 ENTITY units. After QUANTUM units the request pauses, so that the server handles other calls.
 
-Calls of the switch core: `*_raw` and `*_store` copy cells as 64-bit integers; `*_cells` convert them.
+Calls of the switch core: `*_raw` and `*_store` copy cells as 64-bit integers; `*_cells` convert them. `Undo`
+is the list of functions that roll back a batch; its `reserve_cells` bounds the old values in it.
 """
 
 from __future__ import annotations

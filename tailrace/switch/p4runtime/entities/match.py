@@ -271,6 +271,7 @@ def _wrong_kind(field: MatchField) -> P4RtError:
 
 
 def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
+    """The prefix length in the data plane, the key and the mask."""
     if not match.HasField("lpm"):
         raise _wrong_kind(field)
     lpm = match.lpm
@@ -286,6 +287,7 @@ def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
 
 
 def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
+    """The key and the mask."""
     if not match.HasField("ternary"):
         raise _wrong_kind(field)
     key, mask = field.pack(match.ternary.value), field.pack(match.ternary.mask)
@@ -309,6 +311,7 @@ def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[byte
 
 
 def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
+    """The low and the high bound."""
     if not match.HasField("range"):
         raise _wrong_kind(field)
     low, high = field.pack(match.range.low), field.pack(match.range.high)

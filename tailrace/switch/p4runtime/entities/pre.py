@@ -2,7 +2,9 @@
 """Multicast groups and clone sessions of the packet replication engine (P4Runtime specification 9.5).
 
 `Work` (context.py) is a request in steps: a generator that yields the units of work of each step, ENTITY
-units for an entity or a replica.
+units for an entity or a replica. `Undo` is the list of functions that roll back a batch; None: not needed.
+`References` (pins/references.py) count which entries refer to which (@refers_to); None: P4Info has no such
+annotation. `check` and `check_deletion` raise an error if a reference would have no target.
 """
 
 from __future__ import annotations
@@ -278,7 +280,10 @@ class ReplicationState:
 
 
 def _replica(context: Context, replica: p4r.Replica, what: str) -> ReplicaPlan:
-    """The plan of a replica; checks `replica` and makes its bytestrings canonical in place."""
+    """The plan of a replica; checks `replica` and makes its bytestrings canonical in place.
+
+    `Context.port` returns the number of a port, and its canonical bytestring.
+    """
     if replica.WhichOneof("port_kind") == "port":
         port, replica.port = context.port(replica.port, f"{what}: port")
     else:

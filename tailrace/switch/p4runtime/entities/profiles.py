@@ -7,7 +7,9 @@ handle is the smallest free number, and a member of weight w is w copies with a 
 when a group first needs them and removed when no group needs them (p4lang/PI, action_prof_mgr.cpp;
 behavioral-model, ras.h). Members whose watch port is down are left out.
 
-A plan (schema.py) describes an object of P4Info and its index in the program.
+A plan (schema.py) describes an object of P4Info and its index in the program. Context.copy_changes counts the
+changes of copies in a batch, because packets wait meanwhile. Context.lenient: requests are also valid that
+simple_switch_grpc accepts against the specification.
 """
 
 from __future__ import annotations
@@ -234,7 +236,7 @@ class ProfileState:
     def _update_references(self, before: References, after: References) -> None:
         """Replaces the references of a member (@refers_to) in the index, as its action changes."""
         if self._context.references is not None:
-            # (): no entry refers to a member
+            # first argument: the entry that refers to others; (): a member, to which no entry refers
             self._context.references.remove((), before)
             self._context.references.add((), after)
 
@@ -446,7 +448,7 @@ class ProfileState:
                 missing = weighted.copies - len(member.handles)
                 if missing > 0:
                     member.handles += self._new_copies(member.action, missing)
-                member.group_counts[weighted.copies] += 1
+                member.group_counts[weighted.copies] += 1  # groups by number of the member's copies
                 used[member_id] = weighted
             group.members = members
             self._update_core_group(group)
@@ -463,7 +465,7 @@ class ProfileState:
 
     def _remove_uses(self, members: dict[int, WeightedMember]) -> None:
         """Subtracts a group that contained these members from the members' `group_counts`."""
-        self._context.copy_changes += len(members)  # packets may wait for this loop, too
+        self._context.copy_changes += len(members)  # this loop, too, may delay packets
         for member_id, weighted in members.items():
             counts = self.members[member_id].group_counts
             counts[weighted.copies] -= 1

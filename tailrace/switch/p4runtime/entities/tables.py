@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TableEntry: writes to one table, and its entries (P4Runtime specification 9.1)."""
+"""TableEntry: writes to one table, and its entries (P4Runtime specification 9.1).
+
+Terms of other files: a `handle` is an entry's number in the switch core, whose errors are StateError. `Undo`
+is the list of functions that roll back a batch; None: not needed. References (pins/references.py) count which
+entries refer to which (@refers_to); `check` and `check_deletion` raise an error if a reference would have no
+target. `lenient`: behave as simple_switch_grpc.
+"""
 
 from __future__ import annotations
 
