@@ -52,6 +52,14 @@ def runtime(result: Result) -> float | None:
     return float(max(ends) - min(row.start_ns for row in rows)) if ends and len(ends) == len(rows) else None
 
 
+def ports_paused(result: Result) -> float | None:
+    """The mean number of ports of switches that PFC pauses at a time; None without PFC, or in real time."""
+    pfc, span_ns = result.summary.pfc, result.summary.virtual_ns
+    if isinstance(pfc, UnsetType) or isinstance(span_ns, UnsetType) or not span_ns:
+        return None
+    return pfc["paused_ns"] / span_ns
+
+
 def draining_share(result: Result) -> float | None:
     """The mean, over the flows, of a flow's drained time divided by its completion time."""
     shares = [row.drained_ns / row.fct_ns for row in counted_rows(result) if row.fct_ns]

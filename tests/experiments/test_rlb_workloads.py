@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 
@@ -64,6 +65,24 @@ def test_bursts_follow_each_other_at_line_rate() -> None:
 
 SPOTS = f"{BURSTY},bursts=3,burst=2,every=20us,spots=2,long=1MB"
 HOT = parse_topology("leaf-spine:leaves=3,spines=4,hosts=6,rate=40Gbps,delay=2us,restricted=h3/1+h14/2")
+
+
+def test_trains_keep_the_receiver_busy_for_their_share_of_the_time() -> None:
+    """Half of the bytes come from the other leaf; flows of a train follow each other at line rate."""
+    flows = of_class(traffic(f"{PAUSED},bytes=64KB,trains=0.5", NARROW), BACKGROUND)
+    assert {names(NARROW, flow) for flow in flows} == {
+        ("h5", "h13"),
+        *((f"h{n}", "h13") for n in (14, 15, 16)),
+    }
+    period_bytes = 0.5 * 1e-3 * 40e9 / 8
+    first = [flow for flow in flows if flow.start_ns < 1_000_000]
+    assert abs(sum(flow.bytes for flow in first) - period_bytes) < 4 * 64_000
+    far = [flow.start_ns for flow in first if names(NARROW, flow)[0] == "h5"]
+    assert abs(len(far) * 64_000 - period_bytes / 2) < 64_000
+    assert [later - earlier for earlier, later in itertools.pairwise(far)] == [12_800] * (len(far) - 1)
+    again = [flow.start_ns - 1_000_000 for flow in flows if 1_000_000 <= flow.start_ns < 2_000_000]
+    assert again == [flow.start_ns for flow in first]
+    assert max(flow.start_ns for flow in flows) < 2_000_000
 
 
 def test_hot_spots_have_hosts_of_their_own() -> None:
