@@ -63,10 +63,12 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: its spec, or the resolved scheme as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers queries
     down: link ends (switch, port) that its controller takes for dead, if there is no relay
-    suppressed: paths that its controller suppresses, if there is no relay: switch, port, and the least time
-        in ns until the path is used again
+    suppressed: paths that its controller keeps out of the next-hop groups, because RLB's Algorithm 2 found
+        them faulty; given if there is no relay. Each has the switch, the port, and the time in ns for which
+        it stays unused at least
     pfc: PFC that the program emulates because the traffic manager has none
-    channels: number of lossless priorities on links between switches; 0: packets keep one priority
+    channels: number of virtual channels, lossless priorities on links between switches: a packet takes the
+        next priority at each switch, so that PFC cannot deadlock. 0: packets keep one priority
     plugins: plug-ins that the writer had loaded (spec.plugins.loaded)
     """
 

@@ -23,7 +23,11 @@ class BenchError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The figure of other software, in the same unit; None if not measured, for the reason in `name`."""
+    """The figure of other software, in the same unit.
+
+    `name` is the software's name. If its figure was not measured, `value` is None and `name` is instead a
+    text with the reason, such as "htsim is not on PATH". The legend of the table prints `name` in both cases.
+    """
 
     name: str
     value: float | None = None

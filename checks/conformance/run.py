@@ -38,7 +38,11 @@ class ConformanceRow:
         return not self.result.mismatches and not self.state_differences
 
     def as_json(self) -> dict[str, object]:
-        """For conformance.json."""
+        """For conformance.json.
+
+        `transient` counts differences that vanished when the packet was sent again, alone: they are no
+        mismatches, and the program passes.
+        """
         result = self.result
         return {
             "program": self.program.name,
@@ -88,6 +92,8 @@ def compare_digests(
     native.install(updates)
     native.learned.clear()
     bmv2.enable_digests()
+    # `window` sends a list of packets. The native switch runs in this process and handles them one by one;
+    # BMv2 is a process of its own, which gets at most WINDOW packets at a time.
     native.window(packets)
     for window in windows(packets):
         bmv2.window(window)

@@ -33,6 +33,8 @@ FLOW_ENTRY: Layout = {
     "samples": 8,
 }
 PORT_QUEUES: Layout = {"egress_queue_bytes": 32, "ingress_queue_bytes": 32}
+# warned_until_ticks: end of the warning for this path, that is, for one port and destination leaf;
+# port_warned_until_ticks: end of a warning for the port and all leaves. The later one counts.
 PATH_STATE: Layout = {
     "now_ticks": 48,
     "warned_until_ticks": 48,
@@ -61,8 +63,9 @@ FlowFields = Mapping[str, int]
 
 `idle_ticks`, in place of last_data_ticks, is the time since the last data packet. RTTs are multiples of the
 RTT in an idle network (Flowcut §II-B), in units of 1/RTT_ONE; invalid before the first ACK (`samples` is 0).
-`state` is a value of FlowState_t. `left`: packets of the message still to come, according to the sender; 0:
-unknown.
+`rtt_growth` is the moving average of the difference between the RTTs of consecutive ACKs: signed, in the
+same units (§III-C1). `state` is a value of FlowState_t. `left`: packets of the message still to come,
+according to the sender; 0: unknown.
 """
 
 
@@ -93,7 +96,8 @@ class PathState:
 class RlbPort:
     """A port of an RLB switch, and figures of the whole switch.
 
-    warned_ago_ticks: time since the switch last warned of a pause of this port; None: no warning is valid
+    warned_ago_ticks: time since the switch last warned of a pause of this port; None: it has sent no warning,
+        or has withdrawn the last one. The last warning may have expired since
     recirculation_ticks: the newest delay of a recirculation in the switch; None: no recirculation yet
     recirculating: packets that the switch is recirculating now
     """

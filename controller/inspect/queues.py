@@ -84,6 +84,7 @@ def _rlb(node: InspectedSwitch, queries: QueryClient, rows: Mapping[int, dict[st
         rows[index]["warns"] = port.warned_ago_ticks is not None
         rows[index]["warned_ago_ns"] = in_ns(node, port.warned_ago_ticks)
         rows[index].update((name, cells.get(index)) for name, cells in counts.items())
+    # each port's answer also has the figures of the whole switch; the first answer is taken
     newest = next(iter(ports.values()), None)
     reason = node.program.enum_value(_REASONS, _FROM_HOST)
     row: dict[str, Value] = {"switch": node.name, "port": None}

@@ -91,6 +91,8 @@ class TableCommands(Commands):
             yield from (entry.entity.table_entry for entry in self._tables[table].by_handle.values())
 
     def _handles(self, table: TableNames) -> Handles[HandleEntry]:
+        # As in BMv2, a handle of an entry has a version, which changes when the handle's slot is used again;
+        # handles of members and groups have none.
         return self._tables.setdefault(
             table.info.preamble.id, Handles(f"entry of table {table.full_name}", versioned=True)
         )

@@ -4,10 +4,10 @@
 // blocks, in this order. Packets that wait stay in the queue accounts of their two ports (common/queues.p4).
 //   ingress   PfcEnter    forwards recirculated packets that waited, and clones that become pause frames
 //             PfcReceive  consumes received pause frames
-//             PfcNumber   assigns a sequence number, after all limits
-//             PfcAsk      clones the packet for a pause frame, after the charge
+//             PfcNumber   numbers data of each egress port, after queue limits: numbered packets must not be dropped
+//             PfcAsk      after the charge (bytes added to the queue accounts): clones the packet for a pause frame
 //   egress    PfcGate     makes the pause frame; recirculates a packet if it must wait; drops it in a pause storm
-//             PfcReview   clones the packet for a resume frame or a further pause frame, after the release
+//             PfcReview   after the release (bytes subtracted): clones the packet for a resume or a further pause frame
 #ifndef PFC_PFC_P4
 #define PFC_PFC_P4
 #include "pfc/ask.p4"
@@ -20,12 +20,12 @@ control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metad
     AfterRecirculation() after_recirculation;
     apply {
         pfc_config.apply(meta.pfc.config);
-        if (meta.pfc.config.room != 0) {
+        if (meta.pfc.config.room != 0) {  // room: maximum of data packets in the switch; 0: no emulation
             port_t port = standard_metadata.ingress_port;
             if (meta.pfc.wait.numbered == 1) {
                 port = meta.pfc.wait.out_port;
             }
-            pause_unit.apply(port, meta.pfc.limits);
+            pause_unit.apply(port, meta.pfc.limits);  // looks up the port's pause quantum and storm limits
         }
         if (meta.pfc.wait.numbered == 1) {
             after_recirculation.apply(meta, standard_metadata);
@@ -52,7 +52,7 @@ control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// Applied when the egress port is known, after all other limits; not to packets that recirculate for other reasons.
+// Applied when the egress port is known, after the queue limits; not to packets that recirculate for other reasons.
 control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     TakeNumber() take_number;
     apply {
@@ -87,16 +87,16 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         } else if (standard_metadata.egress_port == (port_t)(bit<9>)SpecialPort_t.PAUSE) {
             not_sent = true;
             recirculate_preserving_field_list(KEEP_FOR_PAUSE);
-        } else if (meta.pfc.wait.numbered == 1) {
+        } else if (meta.pfc.wait.numbered == 1) {  // a data packet; at port WAITING if ingress did not let it in
             bool has_turn = false;
-            if (standard_metadata.egress_port != (port_t)(bit<9>)SpecialPort_t.WAITING) {
+            if (standard_metadata.egress_port != (port_t)(bit<9>)SpecialPort_t.WAITING) {  // has reached its port
                 take_turn.apply(standard_metadata.egress_port, standard_metadata.egress_global_timestamp,
                                 meta.pfc.wait.number, meta.pfc.config.patience_ticks, has_turn);
                 if (!has_turn) {
                     pfc_waits.count((bit<32>)standard_metadata.egress_port);
                 }
             }
-            if (has_turn) {
+            if (has_turn) {  // the packet is sent, or discarded if its port is in a pause storm
                 discard.apply(standard_metadata.egress_port, meta, standard_metadata, not_sent);
             } else {
                 not_sent = true;
@@ -106,7 +106,7 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-// Applied last in egress, after release or recirculation. `charged`: the packet had a charge. `port`: its ingress port.
+// Applied last in egress, after release or recirculation. `charged`: its bytes were in the accounts. `port`: ingress.
 control PfcReview(in bool charged, in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool clones_pause) {
     ReviewPause() review_pause;
     apply {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements of NICs: gaps between a flow's packets (Table 1 of HF2T, Chen et al., APNet 2024), and the
-thresholds above which NICs learnt to stretch gaps (HF2T §4, hosts.gaps.hf2t).
+thresholds that NICs learnt: with HF2T a NIC stretches gaps above its threshold, that is, it holds the packet
+after the gap until switches must detect a new flowlet (HF2T §4, hosts.gaps.hf2t).
 
-This module is not compiled, since its objects are sent between processes.
+mypyc, which compiles the NICs' other modules to C, does not compile this one: its objects are pickled and
+sent between processes, and objects of compiled classes cannot be pickled by default.
 """
 
 from __future__ import annotations

@@ -28,8 +28,9 @@ from tailrace.results.statistics import mean
 from tailrace.topology import Topology
 
 MOST_STEPS = 1 << 17
-"""Limit of the sum, over all starts and ends of flows, of the number of active flows. Above this limit the
-times are not computed, since that would take longer than half a second.
+"""Limit of the steps of the computation. Each start or end of a flow takes as many steps as flows are active
+then. If there would be more steps, the times are not computed, since that would take longer than half a
+second.
 """
 
 _LEAST_BITS = 1e-3  # smaller remainders are rounding errors

@@ -139,7 +139,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "out_of_order_share",
         "packets out of order",
         "%",
-        "First transmissions that arrived with another PSN than the expected one, over all that arrived.",
+        "First transmissions that arrived before an earlier packet that was not lost, over all that arrived.",
         summary("packets.out_of_order_share"),
         "Flowcut §III-C2, without losses",
         "less",
@@ -148,7 +148,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "out_of_order_raw_share",
         "arrivals out of order",
         "%",
-        "Data packets that arrived with another PSN than the transport expected, over all that arrived.",
+        "Data packets with another PSN than the transport expected (also after losses), over all arrived.",
         summary("packets.out_of_order_raw_share"),
         "Flowcut §III-C2, Spritz Fig. 6",
         "less",
@@ -253,7 +253,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "natural",
         "natural gaps",
         "",
-        "Gaps beyond the threshold without stretching.",
+        "Gaps longer than the flowlet threshold, which NICs did not stretch.",
         summary("hf2t.natural"),
         _HF2T,
     ),
@@ -399,7 +399,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "paused_share",
         "ports paused",
         "%",
-        "Samples in which PFC paused the port, over all samples of all ports.",
+        "Samples in which PFC paused the port, over all samples of all ports (exact: pause_share).",
         summary("sampled.paused_share"),
         _PFC,
         "less",
@@ -429,7 +429,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "",
         "more",
     ),
-    Metric("gap", "flowlet gap", "us", "Flowlet gap that a search over runs chose.", "LetFlow"),
+    Metric("gap", "flowlet gap", "us", "Flowlet gap with the least mean FCT of all values tried.", "LetFlow"),
     Metric("memory", "memory", "KiB", "State of a switch or NIC.", "Flowcut §III-A, Spritz Fig. 3", "less"),
     Metric(
         "packet_bytes", "extra bytes per packet", "B", "Bytes added to a packet.", "Flowcut §III-A1", "less"
@@ -447,7 +447,13 @@ _BUILT_IN: tuple[Metric, ...] = (
         "paths", "most paths per pair", "", "Largest number of paths between two switches.", "Spritz Fig. 3"
     ),
     Metric("latency", "latency", "ns", "One-way latency of a path of the idle network.", "Spritz Table I"),
-    Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
+    Metric(
+        "types",
+        "path types",
+        "",
+        "Number of types of paths; a type is minimal or not, and has so many local and global links.",
+        "Spritz Table I",
+    ),
 )
 METRICS = {entry.name: entry for entry in _BUILT_IN}
 """All metrics by name; the metrics of loaded plug-ins come last."""

@@ -83,7 +83,7 @@ class Results:
     Runs with the same seed may be compared in pairs: flows and faults depend on the seed, the workload and
     the network, but not on the scheme.
 
-    axes: the values of each axis; a comparison has `case`, `scheme` and `seed`
+    axes: the values of each axis; a comparison has `case` (faults, or `clean`), `scheme` and `seed`
     runs: in the order of the axes, of which the last varies fastest; each has `settings`, `folder`, `result`,
         `failed`
     first: the scheme to which ratios are relative; empty without ratios
@@ -309,7 +309,8 @@ def _clear_run(folder: Path, root: Path | None = None) -> bool:
     parents = (
         () if root is None else (folder, *list(folder.parents)[: len(folder.relative_to(root).parts) - 1])
     )
-    is_folder = os.path.isdir(folder)  # noqa: PTH112 - a name may be too long
+    # os.path.isdir returns False for a name that is too long; Path.is_dir raises OSError
+    is_folder = os.path.isdir(folder)  # noqa: PTH112
     if not is_folder or any(parent.is_symlink() for parent in parents):
         return False
     is_run = (folder / SUMMARY).exists()

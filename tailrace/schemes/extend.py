@@ -3,7 +3,8 @@
 
 A plug-in is a folder with NAME.py, which registers the scheme, and in `build/` the compiled P4 program,
 unless the scheme uses a program of Tailrace. A scheme that works only in NICs uses such a program, and its
-method `nic` returns the configuration of NICs; hosts.extend has the names for that.
+method `nic` returns the configuration of NICs; hosts.extend has the names for that. `fitting` checks that an
+action parameter is wide enough for a value.
 """
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch

@@ -19,7 +19,8 @@ class Progress:
     """How far a run is: its phase, and how many of its `flows` are complete (`done`).
 
     `share` is the share of all flows' bytes that have arrived, 0 to 1. `share` and `virtual_ns` are None if
-    the target cannot report them. If `note`, a line about an event, is given, the other fields mean nothing.
+    the target cannot report them. `events` is the number of events that the simulator has processed. If
+    `note`, a line about an event, is given, the other fields mean nothing.
     """
 
     phase: str
@@ -107,12 +108,13 @@ class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
-    `data`: data packets that did not arrive. `packet_hops`: packets that entered switches. `delays`: whether
-    the target emulated the propagation delays of links. `trace_sha256`: hash of all frames that links
-    delivered, with their times; `p4_sha256`: hash of the P4 program. `not_applied`: settings that the target
-    did not apply, a line each. `gaps`: gaps between data packets of a flow, if NICs measured them.
-    `learned`: the thresholds above which NICs stretch gaps (HF2T, hosts/gaps/hf2t.py). `nics`: how NICs ran:
-    `compiled` or `interpreted`.
+    `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
+    in real time, a line each, so that its times are not reliable. `packet_hops`: packets that entered
+    switches. `delays`: whether the target emulated the propagation delays of links. `trace_sha256`: hash of
+    all frames that links delivered, with their times; `p4_sha256`: hash of the P4 program. `not_applied`:
+    settings that the target did not apply, a line each. `gaps`: gaps between data packets of a flow, if NICs
+    measured them. `learned`: the thresholds above which NICs stretch gaps (HF2T, hosts/gaps/hf2t.py). `nics`:
+    how NICs ran: `compiled` or `interpreted`.
     `deadlock`: the queues of a PFC deadlock that ended the run: each waits for the next, and the last for the
     first. `traffic_s`: the part of the real time `wall_s` during which packets were sent. `by_rank`: the work
     of each rank during that time, if there were several ranks.

@@ -68,6 +68,8 @@ class Index:
         }
         self.leaves = tuple(name for name, hosts in self.hosts_of.items() if hosts)
         self._check_connected()
+        # Prefixes by name: of each switch, those of its hosts; of each restricted host (only some next
+        # hops lead to it: model.Restricted), its address, because such a host has separate routes.
         self.prefixes = self._make_prefixes() | self._restricted_prefixes(topology)
 
     def _error(self, text: str) -> SpecError:
@@ -139,6 +141,7 @@ class Index:
         return prefixes
 
     def _restricted_prefixes(self, topology: Topology) -> dict[str, tuple[IPv4Network, ...]]:
+        """The address of each host that the topology's key `restricted` names, by the host's name."""
         names = [restricted.host for restricted in topology.restricted]
         for name in names:
             if name not in self.hosts:

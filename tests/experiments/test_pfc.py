@@ -27,17 +27,24 @@ from tailrace.topology.timing import bdp_bytes
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us")
 
 
+def parsed(text: str) -> Pfc:
+    """The options of PFC, which is not off."""
+    options = parse_pfc(text)
+    assert isinstance(options, Pfc)
+    return options
+
+
 def test_words() -> None:
     """Each threshold by its name; `default` says nothing of any."""
-    assert parse_pfc("xoff=256KiB,xon=200KiB,headroom=64KiB") == Pfc(256 << 10, 200 << 10, 64 << 10)
-    assert parse_pfc("xon=1KiB") == Pfc(xon_bytes=1024)
-    assert parse_pfc("default") == Pfc()
-    assert [parse_pfc(f"storm={word}").storm for word in ("drop", "ignore", "off")] == [
+    assert parsed("xoff=256KiB,xon=200KiB,headroom=64KiB") == Pfc(256 << 10, 200 << 10, 64 << 10)
+    assert parsed("xon=1KiB") == Pfc(xon_bytes=1024)
+    assert parsed("default") == Pfc()
+    assert [parsed(f"storm={word}").storm for word in ("drop", "ignore", "off")] == [
         "drop",
         "ignore",
         "off",
     ]
-    assert parse_pfc("buffer=9MB,alpha=1/8") == Pfc(buffer_bytes=9_000_000, alpha=Fraction(1, 8))
+    assert parsed("buffer=9MB,alpha=1/8") == Pfc(buffer_bytes=9_000_000, alpha=Fraction(1, 8))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,7 @@ def test_pfc_loses_nothing(tmp_path: Path) -> None:
     assert result.summary.pfc["frames"] > 0
     assert 0 < result.summary.pfc["pause_share"] < 1
     assert (result.summary.pfc["lost"], result.summary.pfc["ignored"]) == (0, 0)
-    limits = parse_pfc("xoff=8KiB,xon=4KiB").of(FABRIC, 1500)
+    limits = parsed("xoff=8KiB,xon=4KiB").of(FABRIC, 1500)
     assert 0 < result.summary.pfc["headroom_most_bytes"] <= limits.headroom_bytes
 
 
@@ -180,7 +187,7 @@ def test_watchdogs_of_switches_grow_with_the_time_scale() -> None:
         ("storm=ignore", 5, Watchdog(10**9, 10**9, 1.0, "ignore")),
         ("storm=off", 5, NO_WATCHDOG),
     ):
-        watchdog = parse_pfc(words).of(FABRIC, 1500, 0, scale).watchdog
+        watchdog = parsed(words).of(FABRIC, 1500, 0, scale).watchdog
         assert watchdog == expected
 
 

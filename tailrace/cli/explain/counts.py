@@ -23,7 +23,7 @@ from tailrace.p4rt.programs import P4Program
 _ACCESSES = ("register_read", "register_write")
 _HASHES = ("modify_field_with_hash_based_offset",)
 _BACK = {"recirculate": "recirculates", "resubmit": "resubmits"}
-"""Operations that send a packet back to ingress, with the word for each in the table."""
+"""Operations that send a packet back to ingress, with the word for each in the printed table of resources."""
 _CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
 
 

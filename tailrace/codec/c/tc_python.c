@@ -26,7 +26,9 @@ static int read_value(PyObject *values, const char *name, uint32_t *out)
     return 0;
 }
 
-/* Initialises a codec from Python objects. Returns 0 or -1. */
+/* Initialises a codec from Python objects. `masked_bytes`: offsets, from the
+ * IPv4 header on, of the bytes that routers may change, such as the TTL; the
+ * ICRC is computed with ones in their place. Returns 0 or -1. */
 static int read_codec(tc_codec *codec, PyObject *values, PyObject *masked_bytes)
 {
     uint32_t layout[sizeof(tc_layout) / sizeof(uint32_t)];
@@ -109,6 +111,8 @@ static int to_number(PyObject *given, void *out)
     return 1;
 }
 
+/* A frame may have virtual bytes besides its data: `virt` zeros of payload,
+ * which are counted but not stored. */
 static PyObject *port_arrive(tc_nic *self, PyObject *args)
 {
     uint64_t now_ns, virt = 0;

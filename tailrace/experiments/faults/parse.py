@@ -17,5 +17,6 @@ def parse_fault(text: str) -> Fault:
     Raises:
         SpecError: unknown name or bad option; the message, one line, names it.
     """
+    # `kind`: the struct of this kind of fault, with the options of the spec
     spec, kind = FAULTS.parse(text)
     return Fault(str(spec), spec.name, kind)

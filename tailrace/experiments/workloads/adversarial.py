@@ -10,8 +10,9 @@ other; so do those of x and b. x is the only common neighbour of a and y, and y 
 the minimal paths from a and x share the link x -> y, and those from y and b share y -> x: each direction
 carries the traffic of two routers' hosts, any other link carries that of one router (after M. Besta and T.
 Hoefler, Slim Fly: A Cost Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose
-paths share a link). Chains are found by a random greedy search; routers left over, ideally two, send to one
-another in a ring.
+paths share a link). Chains are found by a random greedy search; routers left over send to one another in a
+ring. A Slim Fly has 2q² routers, a number that chains of four do not divide if q is odd: then at least two
+are left.
 
 Both are permutations: every host sends to exactly one host and receives from exactly one.
 """

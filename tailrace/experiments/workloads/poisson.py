@@ -7,6 +7,9 @@ fraction of the rate of all leaves' uplinks that all hosts together use (load.py
 
 Without measure= all flows are measured, although the network is empty when the first ones start and idle
 when the last ones end. With it, only those that start in an interval (interval.py).
+
+With bursts= there are also bursts: periodically several hosts send short flows to one host at once
+(bursts.py). With spots= the hosts of hot spots have no other flows.
 """
 
 from __future__ import annotations
@@ -166,11 +169,14 @@ class Poisson:
         return LOADED * self.measure.until_ns
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        # merges the flows of bursts, if there are any, into the Poisson arrivals
         return self.bursts.beside(self._arrivals(topology, rng), self.loaded_ns, topology, rng)
 
     def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        # the hosts of hot spots have no other flows; `chosen` with 0 returns all hosts
         burst_hosts = self.bursts.own_hosts(topology)
         hosts = [host for host in chosen(topology, 0, rng) if host.name not in burst_hosts]
+        # `apart`: what must differ between sender and receiver: host, switch or group
         apart, sizes = self.peers.apart, self.sizes.distribution
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, apart))
         share = self.load

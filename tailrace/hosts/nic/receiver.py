@@ -2,7 +2,8 @@
 """The destination of one flow: receives packets, sends responses and observes reordering.
 
 Responses are ACKs, NAKs (missing packet), NACKs (trimmed packet), CNPs (congestion notification packets of
-DCQCN), and with Flowcut on the NIC the NIC ACKs, which do not depend on the transport.
+DCQCN). If Flowcut runs on the NIC there are also NIC ACKs: with these the NIC reports bytes that have
+arrived, whatever the transport does with the packets.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class FlowReceiver(QueuePair):
         self._bytes = 0
         self._packets = 0
         self._first_received = 0
+        # Arrivals with another PSN than the transport expected: `raw` counts all, `sequence` only larger
+        # PSNs. `_order` counts only arrivals that the network reordered.
         self._out_of_order_raw = 0
         self._out_of_sequence = 0
         self._ce_marked = 0
@@ -102,7 +105,7 @@ class FlowReceiver(QueuePair):
             observation.tag,
             observation.out_of_order,
             observation.overtaken,
-            observation.ood_max,
+            observation.ood_max,  # largest out-of-order degree (hosts.nic.order)
             observation.path_changes,
         )
         self.end_ns = observation.end_ns
@@ -233,10 +236,14 @@ class FlowReceiver(QueuePair):
             flow = self.flow
             self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
         self._cnps_sent += 1
-        self._control.append((RAW, self._cnp, 0))  # the frame's bytes, and no virtual bytes
+        self._control.append((RAW, self._cnp, 0))  # 0: no virtual bytes, which are counted but not stored
 
     def _respond(self, response: int) -> None:
-        """Sends a response. It echoes the last packet's source port and any mark since the last response."""
+        """Sends a response. It echoes the last packet's source port and any mark since the last response.
+
+        NAKs, NACKs, and ACKs of transports with `reports_arrival` extend RoCE: the MSN field of their AETH
+        has the PSN of the packet that has just arrived (`arrived`).
+        """
         message = self._message
         expected = self._transport.expected
         if response == NAK:

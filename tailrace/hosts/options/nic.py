@@ -45,13 +45,16 @@ _RTTS = keys.number("rtts", "normalised round-trip time", least=1)
 class FlowcutNicConfig(RangeChecked):
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
-    To drain a flow is to pause it until none of its packets is in flight, so that its path can change.
+    To drain a flow is to pause it until none of its packets is in flight, so that its path can change. A NIC
+    ACK is a packet in which the receiving NIC reports bytes that have arrived (hosts.nic.nic_acks); it is
+    sent in addition to the transport's ACKs, and does not depend on the transport.
 
     rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1 recommends 3 to 5).
     growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
     alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
     ns_per_byte: transmission time of a byte at one hop (the paper's t).
-    age_ns: longest time from sending a packet to receiving its NIC ACK; after that the packet counts as lost.
+    age_ns: longest time from sending a packet to receiving the NIC ACK for it; after that the packet counts
+        as lost.
     min_left: drain only if at least this many packets have not been sent yet.
     resume_bytes: end a drain when at most this many bytes are in flight; 0 keeps the order.
     base_rtts_ns: RTTs without queueing, by the number of switches between the hosts; they exclude the
@@ -104,6 +107,9 @@ class DctcpConfig(RangeChecked):
 class SteeringConfig:
     """Steering: how the NIC chooses the paths of its flows' packets (Spritz §IV).
 
+    scout and spray draw a path with a probability proportional to its weight; eq. 1 gives the usual weights.
+    Path 0 is a shortest path. While nearly all packets are marked, its weight is `min_bias_factor` (a bias).
+
     algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
         weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" and "flowbender"
         (every flow on one path, until that path is congested), "hermes" (see HermesNicConfig), or the name of
@@ -113,10 +119,11 @@ class SteeringConfig:
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
     buffer: number of good paths that scout and spray remember, 1 or more.
     timer_ns: time after which a changed weight of a path is reset to that of Spritz eq. 1: the weight of a
-        path blocked by a timeout, or of path 0 after a bias.
+        path blocked by a timeout, or the biased weight of path 0.
     keep_ns: with scout and spray a new flow begins with the paths' state of the last flow from this NIC to
         the same host, if that flow ended at most this time ago; 0: never.
-    min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice its weight of eq. 1.
+    min_bias_factor: weight of path 0 during a bias (a weight, although the paper's name says factor). The
+        value 0 stands for the default, twice the weight that eq. 1 gives path 0.
     ecn_rate: "nearly all" is this share of marked acknowledgments or more, 0..1.
     ecn_gain: weight of the newest acknowledgment in the moving average of that share.
     epoch_ns: interval over which flicr and flowbender evaluate their path, for example one RTT; if a flow
@@ -155,8 +162,8 @@ class NicConfig:
     transport: name of a transport of hosts.options.transports, or of a plug-in's transport.
     window_bytes: payload that may be unacknowledged, at least one packet. Not used by mp-rdma; with dctcp
         the initial and maximum window; with tcp the receive window. 0 (dcqcn and tcp only): no window.
-    rto_ns: retransmission timeout, if no ACK is delayed. With tcp it is the minimum RTO, and the RTO is
-        computed from RTT samples.
+    rto_ns: retransmission timeout; if receivers delay ACKs (ack_every above 1), ack_delay_ns is added. With
+        tcp it is the minimum RTO, and the RTO is computed from RTT samples.
     rto_backoff: maximum number of times that the timeout doubles without progress.
     timeout: meaning of a timeout with dctcp, one of TIMEOUTS. LOSS: the window is reduced as by a trimmed
         packet. PATH: the path is dead but not congested; for networks in which full queues trim packets.

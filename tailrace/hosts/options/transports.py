@@ -105,7 +105,7 @@ class GoBackN(GoBackNTransport, frozen=True, kw_only=True):
     name: ClassVar[str] = "gbn"
     about: ClassVar[str] = "go-back-N, as in reliable connections of RoCE NICs"
     in_order: ClassVar[bool] = True
-    lossless: ClassVar[bool] = True
+    lossless: ClassVar[bool] = True  # made for lossless networks: experiments use PFC by default
 
 
 @transport
@@ -198,7 +198,11 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
 
     @property
     def loss_driven_burst_bytes(self) -> int:
-        """The payload of a burst, which is sent back to back; the window shrinks after losses."""
+        """The payload of a burst of packets sent back to back.
+
+        The value is given, since losses control this transport's window. So experiments limit queues (without
+        a limit nothing would be lost), and make them long enough for some bursts.
+        """
         return self.tcp.burst_bytes
 
 

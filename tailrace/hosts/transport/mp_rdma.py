@@ -64,6 +64,7 @@ class MpRdmaSender(SelectiveRepeatSender):
     @property
     def in_flight(self) -> int:
         """The number of packets that were sent and have neither arrived nor been declared lost."""
+        # `_lost` before this position has been sent again; `fresh` is the first packet that was never sent
         lost = 0
         for position in range(self._next_lost_position, len(self._lost)):
             index = self._lost[position]
@@ -131,7 +132,7 @@ class MpRdmaSender(SelectiveRepeatSender):
 class MpRdmaReceiver(SelectiveRepeatReceiver):
     """Accepts packets in any order within its bitmap, and acknowledges each at once.
 
-    With the subclass DctcpReceiver NicConfig.ack_every may be above 1: packets in order then share an ACK.
+    In the subclass DctcpReceiver, packets in order share an ACK if NicConfig.ack_every is above 1.
     """
 
     __slots__ = ()

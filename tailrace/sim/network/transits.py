@@ -37,10 +37,12 @@ _FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
 
 @dataclass(slots=True)
 class WireTransit:
-    """A frame on a wire: when its first bit was sent, and when its last bit arrived, or would have arrived.
+    """A frame on a wire: when the network noticed it, and when its last bit arrived, or would have arrived.
 
-    A switch may have sent the frame before `sent_ps`: the network notices the frame at the switch's next
-    event. `frame` is empty while the frame is under way; `ip_at` is the offset of its IPv4 header, or None.
+    At `sent_ps` a host sends the first bit. A switch may have sent it earlier, because the network notices
+    the switch's frames only at the switch's next event. `length` counts the bytes that are stored, and
+    `virtual_bytes` further bytes of payload, of which only the number is kept. `frame` is empty while the
+    frame is under way; `ip_at` is the offset of its IPv4 header, or None.
     """
 
     wire: Wire

@@ -180,8 +180,8 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         queue_depth_packets=options.queue_depth[0],
         queue_depth_bytes=options.queue_depth[1],
         recirc_rate_bps=options.recirc_rate_bps,
-        packet_bytes=packet_bytes(memory_limit, options.buffer),
-        pfc=pfc.get(None),
+        packet_bytes=packet_bytes(memory_limit, options.buffer),  # memory for all packets in the switch
+        pfc=pfc.get(None),  # of all ports without a configuration of their own
         buffer=buffer_config(options.buffer),
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
@@ -198,6 +198,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         if program is not None and program.model.unread:
             log = logging.getLogger("tailrace.switch")
             log.warning("%s: %s", printable(str(options.program)), program.model.unread)
+        # with `packets_address`, clients send and receive the frames of ports by gRPC: no interface is needed
         interfaces, no_interfaces = options.interfaces, options.packets_address is not None
         with IoLoop(
             switch, interfaces, options.cpu_port, options.pcap, without_interfaces=no_interfaces
@@ -356,7 +357,9 @@ def _port_numbers(port: int | None, options: SwitchOptions) -> list[int]:
 def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     """Sets up the log of the switch and of its P4Runtime server.
 
-    Without a log option, warnings and errors are logged to standard error; with -L off nothing is logged.
+    Without a log option the logger has no handler, so Python's handler of last resort writes warnings and
+    errors to standard error; with -L off nothing is logged. With a log option the log is standard output, or
+    a file.
     """
     root = logging.getLogger("tailrace")  # the parent of the server's loggers
     root.setLevel(_LEVELS[options.log_level])
@@ -381,7 +384,8 @@ def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # a warning explains, for example, why a tool waits; nobody may have read standard error
+        # Nobody may have read the warnings on standard error. For example, a script may wait for ever for
+        # packets on interfaces that are ignored because ports use gRPC.
         for warning in options.warnings:
             log.warning("%s", warning)
 

@@ -193,7 +193,7 @@ class Device:
         finish(self.configure_steps(action, prepared))
         for pipeline in self.dropped():
             pipeline.free()
-            finish(pipeline.forget())
+            finish(pipeline.forget())  # `free` frees the packet-processing core only; this frees the entities
 
     def configure_steps(self, action: int, prepared: Prepared | None) -> Work:
         """`configure` in steps; no client may write meanwhile. `dropped` then returns the replaced pipelines.
@@ -250,7 +250,7 @@ class Device:
         account = MemoryAccount(self.memory)
         switch = V1ModelSwitch(None, self._switch.config)
         try:
-            # a pipeline that soon replaces the live one may exceed the limit together with it
+            # if the pipeline soon replaces the live one, the sum of both may exceed the limit until then
             size = array_bytes(prepared.program.model)
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
@@ -274,7 +274,9 @@ class Device:
                     raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
         except BaseException:  # also GeneratorExit, if the steps are closed early
             if self._building is not None:
-                prepared.schema.types.states -= 1  # ForwardingState has counted itself
+                # `states`: number of ForwardingStates that use the schema's strings, which are freed only if
+                # there is one. The constructor has counted this one; `close`, which subtracts it, is not run
+                prepared.schema.types.states -= 1
             switch.close()
             account.close()
             raise
@@ -307,7 +309,10 @@ class Device:
         return replaced
 
     def close(self) -> None:
-        """Frees the saved and replaced pipelines; the live switch stays open."""
+        """Frees the saved and replaced pipelines; the live switch stays open.
+
+        As the device ends, entities are left to the garbage collector (no `forget`).
+        """
         self._drop(self._saved)
         self._saved = None
         for pipeline in self.dropped():
@@ -360,7 +365,8 @@ class Device:
         """`write` in steps.
 
         Args:
-            results: receives the results of the updates up to the last that fails; later updates succeed.
+            results: receives the results in order, but may end with the last update that fails: updates for
+                which it has no result have succeeded.
             term: the result of `write_term`. If another client has become primary since, the rest of the
                 Write is rejected; if its client has only disconnected, the Write continues.
             updates: used instead of the request's updates.
@@ -381,7 +387,8 @@ class Device:
             return
         if atomicity not in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
             raise invalid(f"atomicity {atomicity} is not known")
-        # frees unused strings (sdn_string) first, as a batch with rollback must not free strings
+        # Frees the numbers of unused strings (sdn_string) first, if few numbers are free. During the batch
+        # this is not possible: a rollback needs the numbers of the strings in the entities that it restores.
         yield from in_quanta(state.sweep_if_nearly_full())
         steps = state.write_all_or_none(updates, results, role, takeover_error)
         if atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:

@@ -154,6 +154,8 @@ class PacketIo:
             what = f"packet_out: metadata '{field.name}'"
             names = field.sdn.names
             number = field.sdn.to_wire(data, what) if names is None else names.look_up(data)
+            # Writing an entity maps its strings to numbers; other strings have none. A decimal string, such
+            # as a port's number, stands for its value if no string has this number (pins/strings.py).
             if number is None:
                 raise invalid(f"{what}: the string has no number: no entity uses it, and it is not decimal")
             value |= number << field.shift

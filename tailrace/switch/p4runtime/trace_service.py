@@ -2,10 +2,12 @@
 """Packet traces over gRPC: a separate service, as P4Runtime has no message for them.
 
 A request asks for a dry run (trace/dry_run.py), or for a packet that is really sent. For a dry run, which
-changes nothing, the client need not be primary. Each trace of a dry run stops packets for some microseconds.
-The next trace is made when the client has read the last one; other clients are served in between. A request
-that sends a packet needs a primary's election id, if there is a primary. Another thread tracks the packet
-while it is in the switch.
+changes nothing, the client need not be primary. If the program makes random choices, a dry run can have
+several outcomes: with `every` the response has a trace of each, else only of one. With `needs` it also has
+the state that the packet reads (TraceNeeds: program, entities, time), from which another switch can produce
+the same trace. Each trace of a dry run stops packets for some microseconds. The next trace is made when the
+client has read the last one; other clients are served in between. A request that sends a packet needs a
+primary's election id, if there is a primary. Another thread tracks the packet while it is in the switch.
 """
 
 from __future__ import annotations
@@ -155,6 +157,7 @@ class TraceService:
             runs = dry_runs(switch, request.port, frame, at_ns=now_ns, describe=describe)
             trace, steps = next(runs)
             yield trace
+            # a trace that exceeds a size limit is cut, so it does not contain all state that the packet reads
             if request.needs and not trace.cut:
                 yield in_loop(lambda: device.needs(steps, now_ns))
             if request.every:

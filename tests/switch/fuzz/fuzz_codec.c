@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static tc_codec codec;
 static uint64_t frames;
-static const tc_layout *const l = &codec.at;
+static const tc_layout *const l = &codec.layout;
 
 /* What is left of the input; zeros behind its end. */
 typedef struct input {

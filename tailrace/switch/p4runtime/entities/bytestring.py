@@ -56,7 +56,10 @@ class Width:
     __slots__ = ("_value_bytes", "bits", "high_bits", "name", "nbytes")
 
     def __init__(self, name: str, bits: int, packed_bits: int = 0) -> None:
-        """Values have `bits` bits; packed values have as many bytes as `bits`, or a larger `packed_bits`."""
+        """Args:
+        bits: width of the values.
+        packed_bits: a packed value has the bytes for this number of bits, if it is larger than `bits`.
+        """
         self.name = name
         self.bits = bits
         self.nbytes = (max(bits, packed_bits) + 7) // 8
