@@ -109,3 +109,11 @@ def test_lines_are_few() -> None:
     assert lines[-1] == "queues: 5 other bounds are in summary.json of each run"
     [first, _] = queue_lines([*(of(f"s{number}", Queues(), result) for number in range(9)), many[0]])
     assert first.startswith(f"queues of s0, s1, s2, s3, s4, s5 and {9 - MOST_LABELS} others: no limit")
+
+
+def test_a_figure_shows_pauses_alone_by_case(tmp_path: Path) -> None:
+    """Warnings and recirculations have no place in it if no scheme has them."""
+    out = tmp_path / "out"
+    assert main(["compare", "--scheme", "ecmp,spray", *SMALL, "--out", str(out)]) == 0
+    titles = [axis.get_title() for axis in tailrace.figure(tailrace.open_results(out)).axes]
+    assert titles[-1] == "PFC pauses"

@@ -119,7 +119,8 @@ def bars(
         number = labels.index(group.label)
         x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
         top = max(top, _bar(axis, x, group, name, width * 0.9, number))
-    axis.set_title(metric(name).title.capitalize() if name in BUILT_IN else metric(name).title)
+    title = metric(name).title
+    axis.set_title(title[:1].upper() + title[1:] if name in BUILT_IN else title)
     axis.set_ylabel(metric(name).titled)
     axis.set_xticks(range(len(cases)), cases)
     if highest:
@@ -138,21 +139,27 @@ def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: in
 
 
 def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]) -> None:
-    """Draws pauses, warnings and recirculations: a bar for each scheme, with the value above it."""
+    """Draws pauses, and warnings and recirculations if a scheme has them: a bar for each scheme, with the
+    value above it.
+    """
+    names = [name for name in LOSSLESS if any(name in group.measured for group in groups)]
+    if names == [LOSSLESS[0]]:
+        bars(axis, names[0], groups, cases, labels, highest=1.0)
+        return
     width = 0.8 / max(1, len(labels))
-    positions = [(case, name) for case in cases for name in LOSSLESS]
+    positions = [(case, name) for case in cases for name in names]
     highest = 1.0
     for group in groups:
         number = labels.index(group.label)
-        for name in LOSSLESS:
+        for name in names:
             x = positions.index((group.case, name)) + (number - (len(labels) - 1) / 2) * width
             highest = max(highest, _bar(axis, x, group, name, width * 0.9, number))
     axis.set_title("Pauses, and what is done about them")
     axis.set_ylabel("number")
-    names = [
+    ticks = [
         metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}"
         for case, name in positions
     ]
-    axis.set_xticks(range(len(positions)), names)
+    axis.set_xticks(range(len(positions)), ticks)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")
