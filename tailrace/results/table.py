@@ -35,7 +35,9 @@ from tailrace.results.metrics import BUILT_IN, CLASS, METRICS, metric, metrics
 from tailrace.results.queues import queue_lines
 from tailrace.results.statistics import TAILS, tail_note, tail_percent
 from tailrace.results.steady import steady_lines
+from tailrace.results.summary import Summary
 from tailrace.results.units import UNITS
+from tailrace.spec.units import format_bytes
 from tailrace.tables.listing import Column, Listing, Row
 
 if TYPE_CHECKING:
@@ -287,13 +289,21 @@ def _not_applied(results: Sequence[Result]) -> list[str]:
 
 
 def _transports(results: Sequence[Result]) -> list[str]:
-    """A line with the most common transport and the schemes that use others, if transports differ."""
-    by_name: dict[str, list[str]] = {}
+    """A line with the transport and the window of the runs. If they differ, the line has the most common ones
+    first, and then the schemes that use others.
+    """
+    labels: dict[str, list[str]] = {}
     for result in results:
-        name = result.summary.transport
-        by_name.setdefault("unknown" if isinstance(name, UnsetType) else name, []).append(result.label)
-    if len(by_name) < 2:
-        return []
-    most = max(by_name, key=lambda name: len(by_name[name]))
-    rest = [f"{name}: {', '.join(dict.fromkeys(labels))}" for name, labels in by_name.items() if name != most]
-    return [f"transport {most}, but {'; '.join(rest)}"]
+        labels.setdefault(_transport(result.summary), []).append(result.label)
+    most = max(labels, key=lambda text: len(labels[text]))
+    rest = [f"{text}: {', '.join(dict.fromkeys(names))}" for text, names in labels.items() if text != most]
+    return [f"transport {most}, but {'; '.join(rest)}" if rest else f"transport {most}"]
+
+
+def _transport(summary: Summary) -> str:
+    """The transport of a run and the window of a flow."""
+    name, window = summary.transport, summary.window_bytes
+    if isinstance(name, UnsetType):
+        return "unknown"
+    size = "no window" if isinstance(window, UnsetType) else f"window {format_bytes(window)}"
+    return f"{name} ({size})"

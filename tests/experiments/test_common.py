@@ -6,6 +6,7 @@ figure; and the one over all systems, tailrace/experiments/presets/common.toml.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["compare", str(write(tmp_path)), "--out", str(out)]) == 0
     output = capsys.readouterr()
     assert "spritz 1: over dctcp, the only transport that works" in output.err
-    assert "transport gbn, but dctcp: spritz 1" in output.out
+    assert re.search(r"transport gbn \(window \S+\), but dctcp \(window \S+\): spritz 1", output.out)
     runs = json.loads((out / "results.json").read_text())["runs"]
     assert [run["settings"]["scheme"] for run in runs] == ["plain", "spritz 1"]
     lines = (out / "table.md").read_text().splitlines()
