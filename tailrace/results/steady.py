@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tailrace.results.rows import FlowRow
+from tailrace.results.rows import FlowRow, measured_rows
 from tailrace.results.statistics import mean
 from tailrace.spec.units import format_time
 
@@ -57,7 +57,7 @@ def steady_of(rows: Sequence[FlowRow], interval: Interval) -> Steady:
     third_ns = (interval.until_ns - interval.from_ns) / 3
     first = _mean_active(rows, interval.from_ns, interval.from_ns + third_ns)
     last = _mean_active(rows, interval.until_ns - third_ns, interval.until_ns)
-    ends = [row.end_ns for row in rows if interval.has(row.start_ns)]
+    ends = [row.end_ns for row in measured_rows(rows)]
     return Steady(
         from_ns=interval.from_ns,
         until_ns=interval.until_ns,

@@ -27,6 +27,13 @@ SUMMARY_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+GOOD = ("flows is negative", "faults is missing", "an unknown key", "scheme is NUL")
+"""Changes of a summary that its reader accepts."""
+
+JSON_COLUMNS = ("specs", "ran", "summary", "unmeasured")
+"""Columns of stored runs that contain JSON."""
+
+
 def of_result(folder: Path) -> Iterator[Case]:
     """A run's folder in which one file is broken."""
     good = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -37,9 +44,8 @@ def of_result(folder: Path) -> Iterator[Case]:
         files[f"R/{name}"] = damaged.content
         return Case(f"{name}: {damaged.what}", ("tailrace", "report", "R"), (name,), files)
 
-    odd = ("flows is negative", "faults is missing", "an unknown key", "scheme is NUL")  # which are good
     for damaged in [broken.A_PIPE, *broken.of_json_text(summary), *broken.of_json(summary, SUMMARY_KEYS)]:
-        if damaged.what not in odd:
+        if damaged.what not in GOOD:
             yield case("summary.json", damaged)
     table = good["flows.parquet"]
     for damaged in [*broken.places(), *broken.flipped(table, 6), *_headers(table)]:
@@ -103,14 +109,17 @@ def of_store(path: Path) -> Iterator[Case]:
         yield Case(
             f"store: {damaged.what}", words, ("S/mp-rdma.parquet",), {"S/mp-rdma.parquet": damaged.content}
         )
-    for name in ("specs", "ran", "summary", "unmeasured"):
-        for damaged in broken.of_json_text(json.loads(first[name][0])):
-            if isinstance(damaged.content, bytes) and not _is_text(damaged.content):
-                continue
-            text = damaged.content.decode() if isinstance(damaged.content, bytes) else damaged.content
-            if isinstance(text, str):
-                files: dict[str, File] = {"S/mp-rdma.parquet": content(**{name: [text]})}
-                yield Case(f"store: {name}: {damaged.what}", words, ("S/mp-rdma.parquet",), files)
+    summary = json.loads(first["summary"][0])
+    texts = [
+        *((name, each) for name in JSON_COLUMNS for each in broken.of_json_text(json.loads(first[name][0]))),
+        *(("summary", each) for each in broken.of_json(summary, SUMMARY_KEYS) if each.what not in GOOD),
+    ]
+    for name, damaged in texts:
+        assert isinstance(damaged.content, bytes)
+        files: dict[str, File] = {
+            "S/mp-rdma.parquet": content(**{name: [damaged.content.decode(errors="replace")]})
+        }
+        yield Case(f"store: {name}: {damaged.what}", words, ("S/mp-rdma.parquet",), files)
     twice = {name: values * 2 for name, values in first.items()}
     other = changed("summary", "trace_sha256", "0" * 64)
     cells: dict[str, dict[str, File]] = {
@@ -129,14 +138,6 @@ def of_store(path: Path) -> Iterator[Case]:
     sweep = ("tailrace", "sweep", "--set", "scheme=mp-rdma", "--store", "S", *SMALLEST)
     empty: dict[str, File] = {"S/mp-rdma.parquet": content(run=["x"])}
     yield Case("store: a sweep into a broken one", sweep, ("mp-rdma.parquet", "row 1"), empty)
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 JOB: dict[str, Any] = {

@@ -97,8 +97,8 @@ def test_the_transport_decides_on_pfc_and_queues(values: dict[str, str], target:
     words = {"scheme": "ecmp", "topology": topology, "workload": "incast:degree=3,size=4MiB"} | values
     job = plan(make(words), target).job
     assert (job.pfc is not None) == has_pfc
-    queues = queues_of(job)
-    assert queues.holds_all == (has_pfc or target == "bmv2") or "queue=" in words["scheme"]
+    if "queue=" not in words["scheme"]:
+        assert queues_of(job).holds_all == (has_pfc or target == "bmv2")
 
 
 @pytest.mark.parametrize("transport", ["dctcp", "mp-rdma"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -60,16 +61,20 @@ def test_bad_intervals(keys: str, problem: str) -> None:
         parse_workload(LOADED + keys)
 
 
-def row(start_ns: int, end_ns: int | None) -> FlowRow:
+def row(start_ns: int, end_ns: int | None, interval: Interval) -> FlowRow:
     fct = None if end_ns is None else end_ns - start_ns
     slowdown = None if fct is None else fct / 10
-    return FlowRow(1, "h1", "h2", 1000, start_ns, end_ns, fct, 10, slowdown, 1, 0)
+    flow_class = "" if interval.has(start_ns) else BACKGROUND
+    return FlowRow(1, "h1", "h2", 1000, start_ns, end_ns, fct, 10, slowdown, 1, 0, flow_class=flow_class)
 
 
 def test_a_load_that_is_carried_is_steady() -> None:
     """One flow at a time, each of 30 ns."""
-    rows = [row(start, start + 30) for start in range(0, 600, 30)]
-    steady = steady_of(rows, Interval(150, 300))
+    interval = Interval(150, 300)
+    rows = [row(start, start + 30, interval) for start in range(0, 600, 30)]
+    burst = dataclasses.replace(rows[0], start_ns=160, end_ns=None, fct_ns=None, slowdown=None)
+    assert not isinstance(steady_of([*rows, burst], interval).ended_ns, msgspec.UnsetType)
+    steady = steady_of(rows, interval)
     assert (steady.active_first, steady.active_last, steady.settled) == (1, 1, True)
     assert len(steady.slowdown) == PARTS
     assert set(steady.slowdown) == {3, None}  # parts of 15 ns, of which every other one has a start
@@ -78,8 +83,9 @@ def test_a_load_that_is_carried_is_steady() -> None:
 
 def test_flows_that_accumulate_are_not() -> None:
     """They start more often than they end; those without an end are active to the end of the interval."""
-    rows = [row(start, None if start > 200 else start + 200) for start in range(0, 600, 10)]
-    steady = steady_of(rows, Interval(30, 300))
+    interval = Interval(30, 300)
+    rows = [row(start, None if start > 200 else start + 200, interval) for start in range(0, 600, 10)]
+    steady = steady_of(rows, interval)
     assert not steady.settled
     assert steady.active_last > 1.5 * steady.active_first
     assert steady.ended_ns is msgspec.UNSET

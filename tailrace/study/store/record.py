@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A stored run, which is a row of a file (store.py).
 
     run: the run's id, a hash of the specs and the contents of their files (identity.py)
-    specs: the specs of the experiment, without defaults (key `words` of its JSON)
+    specs: the specs of the experiment, without defaults
     files: the SHA-256 of each file that the specs name
     ran: hashes of code that gave this result, the oldest first
     differs: hashes of code that gave another result
@@ -50,7 +50,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     run: ShortHash
-    specs: dict[str, Any] = msgspec.field(name="words")
+    specs: dict[str, Any]
     files: dict[str, Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]] = {}
     ran: Annotated[_ShortHashes, Meta(min_length=1)]
     differs: _ShortHashes = ()

@@ -40,8 +40,8 @@ MOST_METRICS = 1000
 SUFFIX = ".parquet"
 WHAT = "finished runs"
 
-_FIELDS = {"specs": "words", "gap_bins": "gaps"}
-"""The key of a record's JSON for each column that has another name."""
+_FIELDS = {"gap_bins": "gaps"}
+"""The field of a record for each column that has another name: `gaps` is a metric, too."""
 
 _JSON = ("specs", "files", "ran", "differs", "summary", "gap_bins")
 UNMEASURED = "unmeasured"

@@ -141,7 +141,7 @@ def test_a_page_says_that_runs_were_kept(
     assert "virtual" not in output[1]
 
 
-def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..., Output]) -> None:
+def test_sweeps_add_rows_and_results_finds_them(figure: Path, call: Callable[..., Output]) -> None:
     """By scheme, options, seeds and faults; whole as JSON; all seeds in one row."""
     words = ("sweep", "--scheme", "ecmp,letflow:gap=5us", "--set", "seed=1..3", "--set",
              "fault=none,link-slow:link=leaf1-spine1,factor=0.5", "--target", "virtual", "--workers", "2",
@@ -227,7 +227,7 @@ def test_the_projects_own_runs_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("seed", ["4", "1..3"])
-def test_percentiles_are_in_lines(seed: str, figure: Path, call: Callable[..., Output]) -> None:
+def test_percentiles_are_in_rows(seed: str, figure: Path, call: Callable[..., Output]) -> None:
     """Over several seeds they are means of each one's own, so nothing is run again for them."""
     path = figure / "files" / "some_fig1.toml"
     path.write_text(path.read_text().replace('"fct_max"', '"fct_p50"'))
