@@ -38,7 +38,7 @@ class FrameMatch:
     ALL: ClassVar[FrameMatch]
     FLOWS: ClassVar[FrameMatch]
     """Frames of hosts (data, acknowledgments) and MAC control frames (PFC); of frames with the local
-    EtherType only data with Flowcut's shim (a header with timestamps of switches)."""
+    EtherType only data with a header of a switch: Flowcut's shim (timestamps) or RLB's path probe."""
     FLOWCUT_ACK: ClassVar[FrameMatch]
     """ACKs of Flowcut, between switches or between NICs."""
 
@@ -79,5 +79,5 @@ class FrameMatch:
 
 
 FrameMatch.ALL = FrameMatch(True, frozenset(range(_MOST_SUBTYPES)))
-FrameMatch.FLOWS = FrameMatch(True, frozenset({int(Subtype.DATA_SHIM)}))
+FrameMatch.FLOWS = FrameMatch(True, frozenset({int(Subtype.DATA_SHIM), int(Subtype.PATH_PROBE)}))
 FrameMatch.FLOWCUT_ACK = FrameMatch(False, frozenset({int(Subtype.FLOWCUT_ACK)}), ACK_PORT)

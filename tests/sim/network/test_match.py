@@ -16,6 +16,7 @@ from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
+from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.sim.network import FrameMatch, Wire, WireEvent
 from tests.sim.network.l3 import Frame, attach_all, network, topology
 
@@ -33,6 +34,7 @@ _STACKS: list[tuple[Packet, bool, bool]] = [
     (_NIC_ACK, True, True),
     (LocalHeader(subtype=6) / Detour(group=1) / _NIC_ACK, True, True),
     (LocalHeader(subtype=3) / FlowPause(), False, False),
+    (LocalHeader(subtype=5) / PathProbe(stamped=1) / _IP, True, False),
     (LocalHeader(subtype=6) / Detour(group=1) / _IP, True, False),
     (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _SHIM, True, False),
     (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _ACK, False, True),
