@@ -85,6 +85,23 @@ def test_trains_keep_the_receiver_busy_for_their_share_of_the_time() -> None:
     assert max(flow.start_ns for flow in flows) < 2_000_000
 
 
+def test_trains_to_hot_spots() -> None:
+    """Each hot spot gets trains from its burst senders and from the far host until measured flows have ended."""
+    flows = traffic(f"{BURSTY},bursts=3,every=100us,spots=2,trains=0.8", HOT)
+    background = of_class(flows, BACKGROUND)
+    pairs = {names(HOT, flow) for flow in background}
+    assert pairs == {
+        *((host, "h3") for host in ("h4", "h5", "h6", "h12")),
+        *((host, "h14") for host in ("h16", "h17", "h18", "h2")),
+    }
+    to_spot = [flow for flow in background if names(HOT, flow)[1] == "h14"]
+    period_bytes = 0.8 * 1e-4 * 40e9 / 8
+    for start_ns in (0, 600_000, 900_000):  # flows start for 500 us
+        period = [flow for flow in to_spot if start_ns <= flow.start_ns < start_ns + 100_000]
+        assert abs(sum(flow.bytes for flow in period) - period_bytes) < 3 * 64_000
+    assert max(flow.start_ns for flow in background) < 1_000_000
+
+
 def test_hot_spots_have_hosts_of_their_own() -> None:
     """A restricted receiver, the last hosts of its leaf that send bursts, and a host of the next leaf that sends a long
     flow half a round earlier; the same ones through the run. Measured flows are of all other hosts.

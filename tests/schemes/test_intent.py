@@ -269,6 +269,29 @@ def test_drill_knows_each_slot_four_times() -> None:
             assert expected == [(match, args) for match, _, args in rows(leaf, table)]
 
 
+def test_a_flowcell_of_full_packets() -> None:
+    """Ten packets of 1,500 bytes with 58 bytes of headers each, and the RETH of a first packet."""
+    for words in ("presto:packets=10", "rlb:variant=presto,packets=10"):
+        configured = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["leaf1"])
+        assert configured["flowcell_config"] == {"cell_bytes": 10 * 1558 + 16}
+
+
+@pytest.mark.parametrize("words", ["drill:memory=destination", "rlb:variant=drill,memory=destination"])
+def test_drill_remembers_by_destination(words: str) -> None:
+    """Each host of another leaf has a group of its own with the slots of its leaf's group, and a route to it."""
+    topology = parse_topology("leaf-spine:leaves=3,spines=3,hosts=2,restricted=h5/2")
+    leaf = intent(topology, parse_scheme(words), VIRTUAL)["leaf1"]
+    routes = {match["dst"]: args for match, action, args in rows(leaf, "ipv4_routes") if action == "to_group"}
+    slots: dict[int, list[int]] = {}
+    for match, _, args in rows(leaf, "group_members"):
+        slots.setdefault(match["group"], []).append(args["port"])
+    groups = {host.name: routes[f"{host.ip}/32"]["group"] for host in topology.hosts[2:]}
+    assert len(set(groups.values())) == 4
+    assert {name: len(slots[group]) for name, group in groups.items()} == {"h3": 3, "h4": 3, "h5": 2, "h6": 3}
+    for table in ("remembered_members", "first_members", "other_members"):
+        assert len(list(rows(leaf, table))) == sum(map(len, slots.values()))
+
+
 def chain(length: int) -> Topology:
     """Switches in a row, with a host at each end."""
     switches = tuple(Switch(f"s{i}", i, "leaf") for i in range(1, length + 1))

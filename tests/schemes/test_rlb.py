@@ -13,7 +13,7 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
-from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
+from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig, warn_bounds
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.schemes.planned import default, intent, rows
@@ -77,15 +77,23 @@ def test_bounds_of_the_warning_threshold(flows: int) -> None:
             resolved(f"{words},qth={bad}")
 
 
-@pytest.mark.parametrize("words", ["rlb", "rlb:qth=64KB", "rlb:qth=110KB,flows=2,pfc=120KB", "rlb:dt=1us"])
-def test_margin_covers_the_way_of_a_warning(words: str) -> None:
-    """Two links of 2 us to the leaf, and two for what is under way, whatever the thresholds."""
-    assert resolved(words).margin_ns == 8_000
+@pytest.mark.parametrize("flows", [1, 2, 5, 15])
+def test_a_queue_that_grows_by_a_link_is_warned_of_at_the_bound_of_eq_3(flows: int) -> None:
+    """The margin is the time in which a link brings what is between Q_PFC - dC(n - 1) and Q_PFC."""
+    config = resolved(f"rlb:pfc=256KB,flows={flows}")
+    _, most = warn_bounds(parse_topology(PAPER), config.pause_bytes, max(flows, 2))
+    assert config.margin_ns == (config.pause_bytes - most) * 8 // 40
+
+
+@pytest.mark.parametrize("words", ["rlb:qth=64KB", "rlb:qth=110KB,pfc=256KB", "rlb:dt=1us"])
+def test_the_margin_depends_on_no_threshold(words: str) -> None:
+    """14 links of 2 us for 15 senders."""
+    assert resolved(words).margin_ns == 28_000
 
 
 def test_margin_covers_samples() -> None:
     """A longer time between samples asks for as much more."""
-    assert resolved("rlb:dt=3us").margin_ns == 12_000
+    assert resolved("rlb:dt=3us").margin_ns == 42_000
 
 
 def test_hold_time() -> None:

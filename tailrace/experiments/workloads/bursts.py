@@ -9,6 +9,11 @@ in RLB Fig. 2: a receiver, burst senders at the same leaf, and a long flow to it
 spreads the pauses into the fabric; none of these hosts has other traffic. The receivers are the
 hosts to which the topology's key `restricted` leaves only some paths, so that only these paths are paused;
 without such hosts the receivers are the last host of each leaf.
+
+A burst congests its receiver once, and congestion control soon slows the long flow down. With trains= the
+congestion of a hot spot lasts: in every period the far sender and the burst senders each send a train to the
+receiver, which is a row of short flows at line rate, one after the other ("uncontrollable bursty traffic",
+RLB §II-A). A flow of a train ends before congestion control can act on it.
 """
 
 from __future__ import annotations
@@ -20,8 +25,10 @@ from typing import Annotated, NamedTuple
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
+from tailrace.experiments.workloads.interval import LOADED
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import SpecError, keys
+from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 from tailrace.topology import Host, Topology
 
 ANYWHERE, LEAF = FROM = ("any", "leaf")
@@ -31,12 +38,47 @@ BURST_BYTES = 64_000
 """Bytes of one flow of a burst (RLB §II-B)."""
 
 
-class _Spot(NamedTuple):
-    """A hot spot: the receiver, the hosts of its leaf that send bursts, and the sender of the long flow."""
+TRAINS = keys.number(
+    "trains",
+    "share of the time for which trains of short flows congest a hot spot's receiver, instead of bursts",
+    above=0,
+    most=1,
+    absent="none",
+    section="RLB §II-A",
+)
+
+
+class Spot(NamedTuple):
+    """A hot spot: the receiver, the hosts of its leaf that send bursts, and a sender at another leaf."""
 
     receiver: Host
     servers: tuple[Host, ...]
     far: Host
+
+
+def trains(spot: Spot, share: float, period_ns: int, size_bytes: int, until_ns: int) -> Iterator[Transfer]:
+    """Trains to a hot spot in every period: the far host sends half of the bytes, so that queues build up
+    behind its paths, and the hosts at the receiver's leaf send the other half.
+
+    Args:
+        spot: the hot spot.
+        share: share of the period for which all trains of the period keep the receiver's link busy.
+        period_ns: the period.
+        size_bytes: size of each flow of a train.
+        until_ns: periods that start before this time have trains.
+
+    Raises:
+        PatternError: there are too many flows.
+    """
+    half_bytes = share * period_ns * spot.receiver.rate_bps / NS_BITS / 2
+    periods = -(-until_ns // period_ns)
+    check_flows(periods * (2 * half_bytes / size_bytes + len(spot.servers) + 1))
+    sent_bytes = [(spot.far, half_bytes), *((each, half_bytes / len(spot.servers)) for each in spot.servers)]
+    for period in range(periods):
+        for sender, train_bytes in sent_bytes:
+            for number in range(max(1, round(train_bytes / size_bytes))):
+                start_ns = period * period_ns + number * size_bytes * NS_BITS // sender.rate_bps
+                yield Transfer(sender, spot.receiver, size_bytes, start_ns, flow_class=BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +91,8 @@ class Bursts:
         paths of other flows to this receiver are paused (RLB Fig. 2); `any` (default): any hosts
     spots: number of hot spots; None: receivers and senders are drawn from all hosts for each burst
     long_bytes: size of the long flow to each hot spot's receiver
+    trains: with trains instead of bursts, the share of the time for which they congest each receiver;
+        every_ns is then the period of trains, and they go on until measured flows have ended
     """
 
     degree: Annotated[
@@ -92,9 +136,10 @@ class Bursts:
             absent="none",
         ),
     ] = None
+    trains: Annotated[float | None, TRAINS] = None
 
     def __post_init__(self) -> None:
-        """Refuse keys that need bursts= without it, and bursts= without every=."""
+        """Refuse bursts= without every=, other keys without bursts=, and keys that exclude each other."""
         if self.degree and self.every_ns is None:
             raise SpecError("key 'every' is missing")
         given = {
@@ -104,12 +149,17 @@ class Bursts:
             "bytes": self.size_bytes,
             "spots": self.spots,
             "long": self.long_bytes,
+            "trains": self.trains,
         }
         for key, value in given.items():
             if not self.degree and value is not None:
                 raise SpecError(f"{key} may only be given together with bursts")
-        if self.spots is None and self.long_bytes is not None:
-            raise SpecError("long may only be given together with spots")
+        for key in ("long", "trains"):
+            if self.spots is None and given[key] is not None:
+                raise SpecError(f"{key} may only be given together with spots")
+        for key in ("burst", "long"):
+            if self.trains is not None and given[key] is not None:
+                raise SpecError(f"{key} may not be given together with trains")
         if self.spots is not None and self.near == ANYWHERE:
             raise SpecError("from must be leaf if spots is given, found any")
 
@@ -122,7 +172,7 @@ class Bursts:
         spots = self._spots(topology)
         return frozenset(host.name for spot in spots for host in (spot.receiver, spot.far, *spot.servers))
 
-    def _spots(self, topology: Topology) -> list[_Spot]:
+    def _spots(self, topology: Topology) -> list[Spot]:
         if self.spots is None:
             return []
         leaves = topology.leaves
@@ -146,7 +196,7 @@ class Bursts:
             if len(servers) < self.degree or not free[next_leaf]:
                 names = f"{receiver.switch} and {next_leaf}"
                 raise PatternError(f"bursts: {names} have too few hosts for a hot spot")
-            spots.append(_Spot(receiver, tuple(servers), free[next_leaf].pop()))
+            spots.append(Spot(receiver, tuple(servers), free[next_leaf].pop()))
         return spots
 
     def beside(
@@ -164,6 +214,10 @@ class Bursts:
         for transfer in transfers:
             yield transfer._replace(flow_class=transfer.flow_class or MONITORED)
         hosts, spots = topology.hosts, self._spots(topology)
+        if self.trains is not None:
+            for spot in spots:
+                yield from trains(spot, self.trains, self.every_ns, size_bytes, LOADED * duration_ns)
+            return
         for start_ns in range(self.every_ns, duration_ns, self.every_ns):
             if spots:
                 yield from self._hot(spots, start_ns)
@@ -179,7 +233,7 @@ class Bursts:
                 for _ in range(flows):
                     yield Transfer(sender, receiver, size_bytes, start_ns, flow_class=BACKGROUND)
 
-    def _hot(self, spots: Iterable[_Spot], start_ns: int) -> Iterator[Transfer]:
+    def _hot(self, spots: Iterable[Spot], start_ns: int) -> Iterator[Transfer]:
         """A burst to each hot spot, and its long flow half a period earlier."""
         assert self.every_ns is not None, "there are bursts"
         for spot in spots:

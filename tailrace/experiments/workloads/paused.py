@@ -10,12 +10,8 @@ congested, and only the fabric delays these flows. H_b is a set of servers. Each
 flows to R_c at once, at line rate, several times in a row. PFC then pauses the paths to R_c, which f_c uses.
 The topology's `restricted=` limits the number of these paths; if it is given, it must name R_c.
 
-A burst congests R_c once, and congestion control soon slows f_c down. With trains= the congestion lasts: in
-every period H_c and the servers each send a train to R_c, which is a row of short flows at line rate, one
-after the other ("uncontrollable bursty traffic", RLB §II-B). A flow of a train ends before congestion control
-can act on it. H_c sends half of the bytes, so that queues build up behind the paths to R_c, and the servers
-send the other half. All trains of a period together keep the link of R_c busy for the share trains= of the
-period.
+A burst congests R_c once, and congestion control soon slows f_c down. With trains= the congestion lasts: H_c
+and the servers send trains of short flows to R_c (bursts.py), instead of f_c and the bursts.
 
 Hosts are used in the order of the topology: the n pairs, then H_c and R_c, then the servers of H_b at the
 second leaf. Only f_1 .. f_n are measured.
@@ -29,7 +25,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.experiments.plan.size_estimate import check_flows
-from tailrace.experiments.workloads.bursts import BURST_BYTES
+from tailrace.experiments.workloads.bursts import BURST_BYTES, TRAINS, Spot, trains
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.interval import LOADED
 from tailrace.experiments.workloads.load import uplink_bps
@@ -69,17 +65,7 @@ class Paused:
         keys.size("long", "size of the long flow from the first leaf to the receiver of the bursts", least=1),
     ] = 250_000_000
     long_at_ns: Annotated[int, keys.time("from", "start of the long flow")] = 0
-    trains: Annotated[
-        float | None,
-        keys.number(
-            "trains",
-            "share of the time for which trains of short flows congest the receiver, instead of bursts",
-            above=0,
-            most=1,
-            absent="none",
-            section="RLB §II-B",
-        ),
-    ] = None
+    trains: Annotated[float | None, TRAINS] = None
     period_ns: Annotated[int, keys.time("every", "period of trains", least=1)] = 1_000_000
 
     def __post_init__(self) -> None:
@@ -103,9 +89,9 @@ class Paused:
             yield Transfer(near[n], receiver, self.long_bytes, self.long_at_ns, flow_class=BACKGROUND)
             yield from self._bursts(servers, receiver)
         else:
-            bytes_sent = self.trains * LOADED * self.duration_ns * receiver.rate_bps / NS_BITS
-            check_flows(bytes_sent / self.burst_bytes + self._periods * (self.servers + 1) + random_flows)
-            yield from self._trains(near[n], servers, receiver, self.trains)
+            check_flows(random_flows)
+            spot, until_ns = Spot(receiver, servers, near[n]), LOADED * self.duration_ns
+            yield from trains(spot, self.trains, self.period_ns, self.burst_bytes, until_ns)
         flows = [
             (start_ns, number)
             for number, host in enumerate(near[:n])
@@ -124,25 +110,6 @@ class Paused:
                 start_ns = self.at_ns + burst * sending_ns
                 for _ in range(self.burst_flows):
                     yield Transfer(server, receiver, self.burst_bytes, start_ns, flow_class=BACKGROUND)
-
-    def _trains(
-        self, far: Host, servers: tuple[Host, ...], receiver: Host, share: float
-    ) -> Iterator[Transfer]:
-        """Trains of H_c (`far`) and of the servers in every period, until measured flows have long ended."""
-        half_bytes = share * self.period_ns * receiver.rate_bps / NS_BITS / 2
-        for period in range(self._periods):
-            for sender, size_bytes in (
-                (far, half_bytes),
-                *((each, half_bytes / len(servers)) for each in servers),
-            ):
-                for number in range(max(1, round(size_bytes / self.burst_bytes))):
-                    sending_ns = number * self.burst_bytes * NS_BITS // sender.rate_bps
-                    start_ns = period * self.period_ns + sending_ns
-                    yield Transfer(sender, receiver, self.burst_bytes, start_ns, flow_class=BACKGROUND)
-
-    @property
-    def _periods(self) -> int:
-        return -(-LOADED * self.duration_ns // self.period_ns)
 
     def _ends(self, topology: Topology) -> tuple[tuple[Host, ...], tuple[Host, ...]]:
         """The hosts of the first two leaves.

@@ -143,7 +143,7 @@ def _member(table: str, action: str, group: int, slot: int, port: int) -> P4Tabl
 
 
 def routes(plan: EntryPlan) -> Iterator[P4Entity]:
-    """Routes to the hosts of the switch, and to the prefixes of all reachable leaves."""
+    """Routes to the hosts of the switch, to the prefixes of reachable leaves, and to hosts with a group."""
     for host in plan.topology.hosts_of(plan.switch.name):
         yield P4TableEntry(
             "ipv4_routes",
@@ -153,6 +153,8 @@ def routes(plan: EntryPlan) -> Iterator[P4Entity]:
     for leaf, group in plan.groups.of_leaf.items():
         for prefix in plan.topology.prefixes_of(leaf):
             yield _to_group(prefix, group.id, len(group.slots))
+    for address, group in plan.groups.of_host.items():
+        yield _to_group(IPv4Network(address), group.id, len(group.slots))
 
 
 @lru_cache(ENTRIES_CACHED)

@@ -20,7 +20,7 @@ faultless network, in the order of their first leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 COPIES = 15
@@ -41,10 +41,13 @@ class NextHopGroup:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of one switch, in order of ids, and the group of next hops to each reachable leaf."""
+    """The groups of one switch, in order of ids, and the group of next hops to each reachable leaf; `of_host`
+    has the groups of single hosts, by address, if a scheme keeps state for each destination.
+    """
 
     groups: tuple[NextHopGroup, ...]
     of_leaf: dict[str, NextHopGroup]
+    of_host: Mapping[str, NextHopGroup] = field(default_factory=dict)
 
 
 @lru_cache(SLOT_TABLES_CACHED)

@@ -23,7 +23,7 @@ from tailrace.schemes.blocks.entries import (
     routes,
 )
 from tailrace.schemes.blocks.pfc import ROOM_PACKETS
-from tailrace.schemes.drill import DrillConfig, candidates
+from tailrace.schemes.drill import DrillConfig, candidates, remembering
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import ALL, LetflowConfig
@@ -88,6 +88,7 @@ class RlbSettings(Resolved, frozen=True, kw_only=True):
     cell_bytes: int
     gap_ns: int
     tiers: str
+    memory: str
 
 
 def entities(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
@@ -96,6 +97,8 @@ def entities(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
     Raises:
         IntentError: a value does not fit the program, or the network is too large for it.
     """
+    if config.variant == DRILL:
+        plan = remembering(plan, config.memory)
     _check_sizes(plan)
     yield from _replication(plan)
     yield from configuration(plan)

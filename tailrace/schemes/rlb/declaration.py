@@ -10,8 +10,9 @@ selector's choice if PFC is about to pause that path. Symbols and defaults of ke
     Q_th      the key qth, from dC to Q_PFC - dC(n - 1); default: a quarter of Q_PFC, clamped to this range
               (assumption; Fig. 18: lower values are better)
     warn      derivative (§III-B.1); the hardware of §V warns whenever Q_th is exceeded
-    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and packets in
-              flight take two (assumption; §III-B.1 has "a given threshold")
+    margin    (n - 1) times d or dt, whichever is longer, at least once (§III-B.1 has "a given threshold"): a
+              queue that grows by C, the most that a link brings, is warned of at Q_PFC - dC(n - 1), the upper
+              bound of eq. 3; a slower one later
     valid     the longest pause that PFC can ask for, at the slowest link: while a port is paused, no packet
               arrives that could renew the warning (assumption). Otherwise a warning is renewed after half of
               this time
@@ -35,10 +36,11 @@ from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.dragonfly.paths import GAP
+from tailrace.schemes.drill import BY_GROUP, MEMORY
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig, TagTable, with_hermes
 from tailrace.schemes.letflow import ALL, TIERS
-from tailrace.schemes.presto import CELL, DEFAULT_CELL_BYTES
+from tailrace.schemes.presto import CELL, CELL_PACKETS, DEFAULT_CELL_BYTES, cell_bytes_of
 from tailrace.schemes.resolved import EntryPlan, PathTable, SchemeContext
 from tailrace.schemes.rlb import app
 from tailrace.schemes.rlb.app import (
@@ -83,7 +85,6 @@ USUAL_DT_NS = 2_000
 
 HOLD_RTTS = 100
 
-_MARGIN_LINKS = 4
 _KEPT_PROBES = 16
 _MOST_VALID_NS = 4_000_000_000
 """The longest time in ns that fits the field of a warning."""
@@ -197,6 +198,8 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None, _time("hold", "time for which a path is not used after its first failure")
     ] = None
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
+    cell_packets: Annotated[int, CELL_PACKETS] = 0
+    memory: Annotated[str, MEMORY] = BY_GROUP
     gap_ns: Annotated[int | None, GAP] = None
     tiers: Annotated[str, TIERS] = ALL
 
@@ -215,9 +218,18 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def checked(self, spec: Spec) -> RlbConfig:
         # refuse(keys, option): the keys need the option, so they must not be given without it
-        for key, variant in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
+        selectors = (
+            ("cell", PRESTO),
+            ("packets", PRESTO),
+            ("gap", LETFLOW),
+            ("tiers", LETFLOW),
+            ("memory", DRILL),
+        )
+        for key, variant in selectors:
             if self.variant != variant:
                 spec.refuse((key,), f"variant={variant}")
+        if self.cell_packets:
+            spec.refuse(("cell",), "packets=0")
         if self.warn == THRESHOLD:
             spec.refuse(("dt", "margin"), f"warn={DERIVATIVE}")
         if not self.fault:
@@ -252,13 +264,14 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
             pause_bytes=pause,
             warn_bytes=warn,
             dt_ns=dt,
-            margin_ns=_or_default(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
+            margin_ns=_or_default(self.margin_ns, max(self.flows - 1, 1) * max(delay_ns, dt)),
             valid_ns=_or_default(self.valid_ns, min(longest_pause_ns, _MOST_VALID_NS)),
             probe_ns=probe,
             keep_ns=_or_default(self.keep_ns, _KEPT_PROBES * probe),
             fault_ns=interval,
             hold_ns=hold,
             gap_ns=_or_default(self.gap_ns, rtt_ns),
+            cell_bytes=cell_bytes_of(self.cell_bytes, self.cell_packets, context),
         )
 
     def _warn_bytes(self, topology: Topology, pause: int) -> int:
@@ -279,7 +292,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
 class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
     """RLB resolved for a network; `gap_ns` and `tiers` belong to the selector letflow, `cell_bytes` to
-    presto.
+    presto, `memory` to drill.
     """
 
     @property
