@@ -13,7 +13,8 @@ without such hosts the receivers are the last host of each leaf.
 A burst congests its receiver once, and congestion control soon slows the long flow down. With trains= the
 congestion of a hot spot lasts: in every period the far sender and the burst senders each send a train to the
 receiver, which is a row of short flows at line rate, one after the other ("uncontrollable bursty traffic",
-RLB §II-A). A flow of a train ends before congestion control can act on it.
+RLB §II-A). A flow of a train ends before congestion control can act on it. Paths are paused once the far
+sender's bytes that wait at the receiver's leaf exceed PFC's threshold at each of the paths' ports.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ BURST_BYTES = 64_000
 
 TRAINS = keys.number(
     "trains",
-    "share of the time for which trains of short flows congest a hot spot's receiver, instead of bursts",
+    "share of the time for which trains of short flows overload a hot spot's receiver, instead of bursts",
     above=0,
     most=1,
     absent="none",
@@ -57,12 +58,12 @@ class Spot(NamedTuple):
 
 
 def trains(spot: Spot, share: float, period_ns: int, size_bytes: int, until_ns: int) -> Iterator[Transfer]:
-    """Trains to a hot spot in every period: the far host sends half of the bytes, so that queues build up
-    behind its paths, and the hosts at the receiver's leaf send the other half.
+    """Trains to a hot spot in every period: for a share of it the far host sends at the rate of the receiver's
+    link, so that queues build up behind its paths, and the hosts at the receiver's leaf together send as much.
 
     Args:
         spot: the hot spot.
-        share: share of the period for which all trains of the period keep the receiver's link busy.
+        share: share of the period for which the receiver gets twice what its link carries.
         period_ns: the period.
         size_bytes: size of each flow of a train.
         until_ns: periods that start before this time have trains.
@@ -70,12 +71,12 @@ def trains(spot: Spot, share: float, period_ns: int, size_bytes: int, until_ns: 
     Raises:
         PatternError: there are too many flows.
     """
-    half_bytes = share * period_ns * spot.receiver.rate_bps / NS_BITS / 2
+    far_bytes = share * period_ns * spot.receiver.rate_bps / NS_BITS
+    near_bytes = far_bytes / len(spot.servers)
     periods = -(-until_ns // period_ns)
-    check_flows(periods * (2 * half_bytes / size_bytes + len(spot.servers) + 1))
-    sent_bytes = [(spot.far, half_bytes), *((each, half_bytes / len(spot.servers)) for each in spot.servers)]
+    check_flows(periods * (2 * far_bytes / size_bytes + len(spot.servers) + 1))
     for period in range(periods):
-        for sender, train_bytes in sent_bytes:
+        for sender, train_bytes in ((spot.far, far_bytes), *((each, near_bytes) for each in spot.servers)):
             for number in range(max(1, round(train_bytes / size_bytes))):
                 start_ns = period * period_ns + number * size_bytes * NS_BITS // sender.rate_bps
                 yield Transfer(sender, spot.receiver, size_bytes, start_ns, flow_class=BACKGROUND)
