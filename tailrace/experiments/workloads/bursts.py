@@ -58,8 +58,8 @@ class Spot(NamedTuple):
 
 
 def trains(spot: Spot, share: float, period_ns: int, size_bytes: int, until_ns: int) -> Iterator[Transfer]:
-    """Trains to a hot spot in every period: for a share of it the far host sends at the rate of the receiver's
-    link, so that queues build up behind its paths, and the hosts at the receiver's leaf together send as much.
+    """Trains to a hot spot: for a share of each period the far host sends at the receiver's link rate,
+    so that queues build up behind its paths, and the hosts at the receiver's leaf together send as much.
 
     Args:
         spot: the hot spot.
