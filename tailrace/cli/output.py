@@ -17,6 +17,7 @@ from tailrace.spec.suggest import expected
 from tailrace.spec.text import json_text, printable
 from tailrace.tables.cell_text import short_name
 from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.row_filter import RowFilter
 from tailrace.tables.table import TextTable, styled, unstyled
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ def show(listing: Listing, view: View) -> None:
     sys.stdout.write(render(listing, view.format))
     if view.format in TABLES and not listing.rows:
         sys.stderr.write(f"{nothing(listing)}\n")
+
+
+def filtered(listing: Listing, where: RowFilter | None) -> Listing:
+    """The rows that pass --where."""
+    if where is None or not listing.rows:
+        return listing
+    nothing = f"none of {len(listing.rows)} {listing.kind} matches --where"
+    return replace(where.apply(listing), nothing=nothing)
 
 
 def print_notes(listing: Listing) -> None:

@@ -136,13 +136,18 @@ def _draw(document: Document, files: list[Path], display: Display) -> None:
 def _show(document: Document, view: View) -> None:
     show(measured_table(document), view)
     sys.stdout.write("\n")
+    show_claims(document, view)
+    for text in document.reductions:
+        sys.stdout.write(f"reduced: {text}\n")
+    sys.stdout.write("\n")
+
+
+def show_claims(document: Document, view: View) -> None:
+    """Shows a figure's claims, then the explanations of those that differ."""
     if document.claims:
         show(claims_table(document), view)
     for index, text in enumerate(explanations(document), start=1):
         sys.stdout.write(f"({index}) {text}\n")
-    for text in document.reductions:
-        sys.stdout.write(f"reduced: {text}\n")
-    sys.stdout.write("\n")
 
 
 def _conclude(documents: list[Document], display: Display) -> None:

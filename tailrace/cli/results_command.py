@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,24 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from tailrace.cli.options import OutputFormat, View
-from tailrace.cli.output import show
+from tailrace.cli.options import OutputFormat, View, view_of
+from tailrace.cli.output import filtered, show
+from tailrace.cli.paper_command import show_claims
+from tailrace.papers.model import select
+from tailrace.report.paper.summary import documents_in
+from tailrace.report.paper.table import claims_of, measured_table
 from tailrace.results.estimates import seed_values
 from tailrace.results.table import metric_column
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import json_text, one_line
-from tailrace.study.store.find import KEYS_OF, tests
+from tailrace.study.store.find import KEYS_OF, Test, tests
 from tailrace.study.store.record import Record, without_seed
 from tailrace.study.store.store import Store, usual_folder
 from tailrace.tables.listing import Column, Listing
+from tailrace.tables.row_filter import RowFilter
 
+CLAIMS = "claims"
 _MOST_ERRORS = 20
 """The most invalid rows that are reported one by one."""
 
@@ -55,32 +62,58 @@ OVER_SEEDS = (*_KEYS, Column("seeds", show=lambda value: f"{value}"), *_MEASURED
 _SHOWN = {"scheme", "topology", "workload", "faults", "seed", "target"}
 
 
-def show_results(filters: Sequence[str], folder: Path | None, view: View, *, over_seeds: bool) -> None:
-    """Show the runs of a folder that pass all filters, and report each invalid row.
+def show_results(args: Namespace) -> None:
+    """Show the runs of a folder that pass all filters, and report each invalid row; or figures and claims.
 
     Args:
-        filters: KEY=SPEC, as study/store/find.py parses them.
-        folder: folder of finished runs; None: docs/results of this checkout.
-        view: how the results are shown.
-        over_seeds: whether all seeds share one row, with means.
+        args: the command line of cli.results.
 
     Raises:
-        SpecError: an invalid filter, no folder, or a row that is no finished run.
+        SpecError: an invalid filter, no folder, no such figure, or a row that is no finished run.
     """
-    conditions = tests(filters)
-    folder = folder or usual_folder()
+    folder = args.store or usual_folder()
     if folder is None:
         raise SpecError("results: this is no checkout with docs/results; expected --store DIR")
+    view, where = view_of(args), None if args.where is None else RowFilter(args.where)
+    names = [text for text in args.filters if "=" not in text]
+    if not names:
+        _show_runs(tests(args.filters), folder, view, where, over_seeds=args.over_seeds)
+    elif len(names) < len(args.filters) or args.over_seeds:
+        raise SpecError("results: expected either figures and `claims`, or KEY=SPEC of runs")
+    else:
+        _show_figures(names, folder, view, where)
+
+
+def _show_figures(names: Sequence[str], folder: Path, view: View, where: RowFilter | None) -> None:
+    """Show the stored tables and claims of figures, or with the name CLAIMS one table of their claims."""
+    wanted = [name for name in names if name != CLAIMS]
+    documents = documents_in(folder, select(",".join(wanted) or "all"))
+    if not documents:
+        raise SpecError(f"results: {folder} has no results of {', '.join(wanted)}")
+    if len(wanted) < len(names):
+        show(filtered(claims_of(documents), where), view)
+        return
+    for document in documents:
+        show(filtered(measured_table(document), where), view)
+        if document.claims and where is None:
+            sys.stdout.write("\n")
+            show_claims(document, view)
+
+
+def _show_runs(
+    conditions: Sequence[Test], folder: Path, view: View, where: RowFilter | None, *, over_seeds: bool
+) -> None:
     records, bad = Store(folder).every()
     chosen = [record for record in records if all(test(record) for test in conditions)]
     rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
-    if view.format is OutputFormat.JSON and not over_seeds:
+    if view.format is OutputFormat.JSON and where is None and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
         nothing = f"none of {len(records)} runs in {folder} has these specs"
         if not rows and bad:
             _refuse(bad)
-        show(Listing("runs", OVER_SEEDS if over_seeds else COLUMNS, tuple(rows), nothing=nothing), view)
+        columns = OVER_SEEDS if over_seeds else COLUMNS
+        show(filtered(Listing("runs", columns, tuple(rows), nothing=nothing), where), view)
     _refuse(bad)
 
 

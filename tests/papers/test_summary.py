@@ -12,6 +12,7 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.papers.claims.claims import UNEXPLAINED, headline, tally
 from tailrace.papers.document import read_document
+from tailrace.papers.model import names
 from tailrace.report.paper.page import page_text
 from tailrace.report.paper.summary import SUMMARY, documents_in, summary_text
 
@@ -24,7 +25,7 @@ def test_a_folder_gets_a_page_of_each_paper(tmp_path: Path, capsys: pytest.Captu
     wanted = "flowcut_table3,spritz_fig3,spritz_table1"
     assert main(["paper", wanted, "--out", out, "--page", str(folder)]) == 0
     assert {path.name for path in folder.glob("*.md")} == {"flowcut.md", "spritz.md", SUMMARY}
-    documents = documents_in(folder, "small")
+    documents = documents_in(folder, names())
     assert [document.name for document in documents] == wanted.split(",")
     assert (folder / SUMMARY).read_text("utf-8") == summary_text(documents)
     for stem, those in (("flowcut", documents[:1]), ("spritz", documents[1:])):
@@ -51,7 +52,7 @@ def test_the_page_of_one_paper_leaves_the_others_in_the_summary(tmp_path: Path) 
 
 def test_every_difference_has_its_cause() -> None:
     """Each number beyond and each ranking reversed is counted once, with the cause that its page names."""
-    documents = documents_in(RESULTS, "paper")
+    documents = documents_in(RESULTS, names())
     text = summary_text(documents)
     wanted = [
         (document.paper, claim.why)
@@ -78,7 +79,7 @@ def test_what_nobody_explains_is_said_to_be_unexplained() -> None:
 
 def test_the_projects_summary_says_what_the_pages_say() -> None:
     """README.md of the results is made of the pages beside it."""
-    assert (RESULTS / SUMMARY).read_text("utf-8") == summary_text(documents_in(RESULTS, "paper"))
+    assert (RESULTS / SUMMARY).read_text("utf-8") == summary_text(documents_in(RESULTS, names()))
 
 
 @pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.stem)

@@ -11,14 +11,22 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from types import FrameType
 
 from tailrace.cli.errors import DONE
 from tailrace.cli.inspect.network import InspectedNetwork, find
 from tailrace.cli.options import View, view_of
-from tailrace.cli.output import TABLES, arranged, console, nothing, print_notes, render, terminal_width
+from tailrace.cli.output import (
+    TABLES,
+    arranged,
+    console,
+    filtered,
+    nothing,
+    print_notes,
+    render,
+    terminal_width,
+)
 from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
 from tailrace.tables.listing import Listing
@@ -50,7 +58,7 @@ def show(args: Namespace, read: Reader) -> Listing:
     network = find(args, args.p4info)
     if args.watch is not None:
         return _Watch(view, args.watch, args.rounds, lambda: read(network), where).run()
-    listing = _filtered(read(network), where)
+    listing = filtered(read(network), where)
     show_once(listing, view)
     return listing
 
@@ -63,14 +71,7 @@ def show_planned(args: Namespace, listing: Listing) -> None:
     """
     if args.watch is not None or args.rounds is not None:
         raise SpecError("--watch goes with a running network")
-    show_once(_filtered(listing, None if args.where is None else RowFilter(args.where)), view_of(args))
-
-
-def _filtered(listing: Listing, where: RowFilter | None) -> Listing:
-    if where is None or not listing.rows:
-        return listing
-    nothing = f"none of {len(listing.rows)} {listing.kind} matches --where"
-    return replace(where.apply(listing), nothing=nothing)
+    show_once(filtered(listing, None if args.where is None else RowFilter(args.where)), view_of(args))
 
 
 class _Watch:
@@ -121,7 +122,7 @@ class _Watch:
 
     def _reading(self) -> Listing:
         listing = self._rates.add(self._read(), time.monotonic())
-        return _filtered(listing, self._where)
+        return filtered(listing, self._where)
 
     def _append(self) -> Listing:
         """Writes each reading below the last one, for pipes and files."""

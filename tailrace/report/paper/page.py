@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the results of a paper's figures as a page of Markdown, with pictures, numbers and trace hashes.
+"""Writes a page of Markdown about a paper: what it claims, what the runs show, what decides.
+
+A paper may have a template with this text, which cites numbers of the figures; other pages show the first
+figures. The tables and claims are data: `tailrace results NAME` shows them.
 
 The page is PAGE.md. A folder PAGE/ contains a picture of each figure, the figure's numbers as JSON
 (document.py), and `traces.parquet`. That file has a row per run, with the options with which `tailrace run`
@@ -10,20 +13,17 @@ A cell is one scheme in one case, and a case is a setting in which schemes are c
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
-from markupsafe import Markup
 
 from tailrace.experiments.plan.command import PROGRAM
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import Value
 from tailrace.papers.claims.claims import headline, other_kinds, tally
-from tailrace.papers.claims.kinds import GOOD
 from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
 from tailrace.report.paper import table
@@ -35,7 +35,6 @@ from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
 from tailrace.tables.arrow import TEXT, make_table
-from tailrace.tables.markdown import bold
 
 PICTURE = ".svg"
 NUMBERS = ".json"
@@ -117,12 +116,8 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         scale=documents[0].scale,
         paper=documents[0].paper,
         counts=tally(document.claims for document in documents),
-        pictures=lambda document: _pictures(document, folder),
-        shared=_shared_assumptions(documents),
-        verdict=_verdict,
-        align_right="",  # separator rows of tables have no alignment colons
-        most_rows=math.inf,
-        ratio=partial(ratio_of, documents),
+        pictures=lambda of: [picture for document in of for picture in _pictures(document, folder)],
+        **{name: partial(function, documents) for name, function in CITATIONS.items()},
     )
 
 
@@ -193,16 +188,6 @@ def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, s
     return common, {case: setting for case, setting in by_case.items() if setting}
 
 
-def _shared_assumptions(documents: Sequence[Document]) -> list[str]:
-    """The assumptions of more than one figure, once each."""
-    assumptions = [text for document in documents for text in document.assumptions]
-    return [text for text in dict.fromkeys(assumptions) if assumptions.count(text) > 1]
-
-
-def _verdict(text: str) -> str:
-    return text if text in GOOD else Markup(bold(text))  # noqa: S704
-
-
 def _measured_rows(document: Document) -> list[list[Value]]:
     """The table of measurements: a row of titles, then one row per case and scheme."""
     listing = table.measured_table(document)
@@ -227,3 +212,6 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "tally": lambda documents: tally(document.claims for document in documents),
 }
 """Functions that templates call, by their names in templates."""
+
+CITATIONS: Mapping[str, Callable[..., str]] = {"ratio": ratio_of, "metric": metric_of, "claim": claim_of}
+"""Functions with which sentences in templates cite numbers of documents, by their names in templates."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tailrace.papers.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
 from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import names, paper_of
-from tailrace.report.paper.page import FUNCTIONS, NUMBERS, claim_of, metric_of, ratio_of, write_page
+from tailrace.report.paper.page import CITATIONS, FUNCTIONS, NUMBERS, write_page
 from tailrace.report.render import templates
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
@@ -58,7 +58,8 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
     """
     for stem, of_paper in _by_paper(documents):
         write_page(of_paper, out, folder / f"{stem}.md")
-    text = summary_text(documents_in(folder, documents[0].scale))
+    scale = documents[0].scale
+    text = summary_text([each for each in documents_in(folder, names()) if each.scale == scale])
     page = folder / SUMMARY
     try:
         write_file(page, text)
@@ -66,15 +67,14 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
         raise FileError(page, "", error.strerror or str(error)) from error
 
 
-def documents_in(folder: Path, scale: str) -> list[Document]:
-    """The documents of the pages of a folder at one scale, in the order of the figures.
+def documents_in(folder: Path, figures: Iterable[str]) -> list[Document]:
+    """The documents of those of these figures that pages of a folder have.
 
     Raises:
         FileError: the numbers of a figure cannot be read.
     """
-    paths = [folder / paper_of(name) / (name + NUMBERS) for name in names()]
-    documents = [read_document(path) for path in paths if path.exists()]
-    return [document for document in documents if document.scale == scale]
+    paths = [folder / paper_of(name) / (name + NUMBERS) for name in figures]
+    return [read_document(path) for path in paths if path.exists()]
 
 
 def summary_text(documents: Sequence[Document]) -> str:
@@ -88,10 +88,7 @@ def summary_text(documents: Sequence[Document]) -> str:
         "before": BEFORE if at_paper_scale else {},
         "causes": _causes(documents),
         "conclusions": at_paper_scale and shown.issuperset(_CITED),
-        "ratio": partial(ratio_of, documents),
-        "metric": partial(metric_of, documents),
-        "claim": partial(claim_of, documents),
-    }
+    } | {name: partial(function, documents) for name, function in CITATIONS.items()}
     return templates(FUNCTIONS).get_template("paper/summary.md.j2").render(values)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import ABSENT, Value
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
@@ -82,6 +84,17 @@ def claims_table(document: Document) -> Listing:
             "verdict": f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict,
         }
         for claim in document.claims
+    )
+    return Listing("claims", columns, rows)
+
+
+def claims_of(documents: Iterable[Document]) -> Listing:
+    """One row per claim and case of all these figures."""
+    columns = (Column("figure", key=True), *_CLAIMS, Column("why", rank=3))
+    rows = tuple(
+        {**row, "figure": document.name, "verdict": claim.verdict, "why": claim.why}
+        for document in documents
+        for row, claim in zip(claims_table(document).rows, document.claims, strict=True)
     )
     return Listing("claims", columns, rows)
 
