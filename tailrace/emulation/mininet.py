@@ -80,7 +80,6 @@ class _Report(msgspec.Struct):
     switches: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     overloaded: _Overload = msgspec.field(default_factory=_Overload)
     applied: _Applied = msgspec.field(default_factory=_Applied)
-    packet_hops: int | None = None
     p4_sha256: str | None = None
     pfc: _Pfc | None = None
     events: tuple[dict[str, Any], ...] = ()
@@ -281,7 +280,6 @@ def _outcome(path: Path, job: Job) -> Outcome:
         counters=report.switches,
         dropped=dropped(report.switches.values()) + lost if report.switches else None,
         overload_reasons=reasons,
-        packet_hops=report.packet_hops,
         p4_sha256=report.p4_sha256,
         delays=report.applied.delays,
         not_applied=(
