@@ -29,13 +29,11 @@ from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
-from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
 from tailrace.p4rt.events import CONTROLLER, LATE, LINK_DOWN
 from tailrace.p4rt.events import Event as Event
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
@@ -49,7 +47,7 @@ _LIVENESS_QUERY = "READ_PORT"
 """The in-band query by which a switch shows that it keeps up; every program answers it."""
 
 
-def _ignore(_event: Event | DigestMessage) -> None:
+def _ignore(_event: Event) -> None:
     """The default listener: ignores an event."""
 
 
@@ -104,8 +102,6 @@ class Controller:
         relay: Path | None = None,
         registers: Registers | None = None,
         on_event: Callable[[Event], None] = _ignore,
-        on_digest: Callable[[DigestMessage], None] = _ignore,
-        load: Callable[[str], P4Program] = programs.load,
         calls: Any = grpc.aio,
         epoch_ns: int | None = None,
         when: FormatTime = _utc,
@@ -120,8 +116,6 @@ class Controller:
             relay: path of the socket through which inspection commands query switches; None: no socket.
             registers: reads a register for these commands if the P4Runtime server refuses it.
             on_event: called with every event.
-            on_digest: called with every digest of every switch, before the controller handles it.
-            load: returns the compiled program of a name.
             calls: makes the channels to switches: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
             epoch_ns: time since the epoch when the event loop's clock was 0; None: from this machine's clock.
             when: formats a time for messages.
@@ -138,9 +132,8 @@ class Controller:
         self.topology = topology
         self.scheme = scheme
         self.target = target
-        self._load = functools.cache(load)
+        self._load = functools.cache(programs.load)
         self._on_event = on_event
-        self._on_digest = on_digest
         self._timing = timing or Timing()
         self._monitor = LinkMonitor(topology, self._timing.missed)
         self._liveness = Liveness(self._timing.silent)
@@ -165,14 +158,17 @@ class Controller:
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
         hooks = Hooks(
-            self._state_changed, self._packet, self._digest, self._wait_links_discovered, self._state_read
+            self._state_changed,
+            self._packet,
+            self._faulty.digest_received,
+            self._wait_links_discovered,
+            self._state_read,
         )
         self._sessions = {
             name: Session(
                 name,
                 address,
                 hooks,
-                load,
                 election_id=election_id,
                 timing=self._timing,
                 connect=partial(connect, tls=tls, calls=calls),
@@ -267,9 +263,7 @@ class Controller:
         return self._sessions
 
     def _compute(self) -> dict[str, SwitchIntent]:
-        return intent(
-            self.topology, self.scheme, self.target, self._down, self._load, self._paths.suppressed_ports
-        )
+        return intent(self.topology, self.scheme, self.target, self._down, self._paths.suppressed_ports)
 
     def _state_changed(self, session: Session) -> None:
         self._changed.set()
@@ -331,10 +325,6 @@ class Controller:
                 response.set_result(packet.payload)
 
     # ---- faulty paths ----
-
-    def _digest(self, digest: DigestMessage) -> None:
-        self._on_digest(digest)
-        self._faulty.digest_received(digest)
 
     def _state_read(self, switch: str, entities: list[p4r.Entity]) -> None:
         """Handles an earlier controller's entities: paths that it withdrew stay withdrawn for a while."""

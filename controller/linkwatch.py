@@ -137,15 +137,15 @@ class LinkMonitor:
 
     def probe_received(self, switch: str, port: int, frame: bytes) -> str | None:
         """Records a probe received at a port; returns a message if the wiring differs from the topology."""
-        sender = lldp.decode(frame)
-        if sender is None:
+        decoded = lldp.decode(frame)
+        if decoded is None:
             return None
+        sender, number = decoded
         if self._peers.get(sender) != (switch, port):
             return f"port {port} of {switch} is wrongly linked to port {sender[1]} of {sender[0]}"
         direction = self._directions[sender]
         direction.received = direction.known = True
         direction.missed, direction.dead = 0, False
-        number = lldp.number_of(frame)
         if number is not None:
             rounds = (self._number - number) & 0xFFFF_FFFF
             # a probe sent before both switches were connected may have waited for one of them

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from struct import pack, unpack_from
 
 ETHER_TYPE = 0x88CC
@@ -25,7 +24,7 @@ def _tlv(kind: int, value: bytes) -> bytes:
     return pack("!H", kind << 9 | len(value)) + value
 
 
-def encode(switch: str, port: int, number: int | None = None) -> bytes:
+def encode(switch: str, port: int, number: int) -> bytes:
     """The frame to send out of a port of a switch; `number`, of 32 bits, identifies its round of probes."""
     subtype = bytes([_LOCALLY_ASSIGNED])
     frame = (
@@ -35,22 +34,12 @@ def encode(switch: str, port: int, number: int | None = None) -> bytes:
         + _tlv(_CHASSIS_ID, subtype + switch.encode())
         + _tlv(_PORT_ID, subtype + str(port).encode())
         + _tlv(_TTL, pack("!H", _TTL_S))
-        + (b"" if number is None else _tlv(_ORGANIZATION, _ORGANIZATION_HEAD + pack("!I", number)))
+        + _tlv(_ORGANIZATION, _ORGANIZATION_HEAD + pack("!I", number))
         + _tlv(_END, b"")
     )
     return frame.ljust(_MIN_FRAME_BYTES, b"\0")
 
 
-def number_of(frame: bytes) -> int | None:
-    """The number of a frame's round of probes; None if it has none."""
-    value = (_values(frame) or {}).get(_ORGANIZATION, b"")
-    if len(value) != len(_ORGANIZATION_HEAD) + 4 or not value.startswith(_ORGANIZATION_HEAD):
-        return None
-    number: int = unpack_from("!I", value, len(_ORGANIZATION_HEAD))[0]
-    return number
-
-
-@functools.lru_cache(maxsize=1)  # `number_of` follows `decode` with the same frame
 def _values(frame: bytes) -> dict[int, bytes] | None:
     """The values of a frame by type; None if it is not a complete LLDP frame."""
     if len(frame) < _HEADER_BYTES or unpack_from("!H", frame, 12)[0] != ETHER_TYPE:
@@ -70,8 +59,10 @@ def _values(frame: bytes) -> dict[int, bytes] | None:
     return values
 
 
-def decode(frame: bytes) -> tuple[str, int] | None:
-    """The switch and port that a frame names as its sender; None if `encode` did not make it."""
+def decode(frame: bytes) -> tuple[tuple[str, int], int | None] | None:
+    """The switch and port that a frame names as its sender, and the number of its round of probes, None in
+    frames of other makers. None if the frame does not have both names in the form of `encode`.
+    """
     values = _values(frame)
     if values is None:
         return None
@@ -80,7 +71,9 @@ def decode(frame: bytes) -> tuple[str, int] | None:
         return None
     if not port[1:].isdigit():
         return None
+    organization = values.get(_ORGANIZATION, b"")
+    number = int.from_bytes(organization[-4:], "big") if organization[:-4] == _ORGANIZATION_HEAD else None
     try:
-        return chassis[1:].decode(), int(port[1:])
+        return (chassis[1:].decode(), int(port[1:])), number
     except UnicodeDecodeError:
         return None

@@ -182,12 +182,9 @@ def _count(updates: list[p4r.Update]) -> ReconcileReport:
 
 
 async def install(
-    endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
+    endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity]
 ) -> tuple[bool, ReconcileReport]:
     """Pushes a program unless the switch runs it, and reconciles the entities.
-
-    Args:
-        alone: as in `reconcile`.
 
     Returns:
         whether the program was pushed, and what the reconciliation wrote.
@@ -198,20 +195,16 @@ async def install(
     pushed = await endpoint.cookie() != program.cookie
     if pushed:
         await endpoint.push(program)
-    return pushed, await reconcile(endpoint, program, intended, alone=alone)
+    return pushed, await reconcile(endpoint, program, intended)
 
 
 def install_all(
-    switch: Callable[[str], InProcessSwitch],
-    intents: Mapping[str, SwitchIntent],
-    *,
-    load: Callable[[str], P4Program] = programs.load,
+    switch: Callable[[str], InProcessSwitch], intents: Mapping[str, SwitchIntent]
 ) -> dict[str, ReconcileReport]:
     """Installs the intent of every switch of a network in this process; returns the writes by switch.
 
     Args:
         switch: returns the switch of a name.
-        load: loads the program of a name.
 
     Raises:
         SwitchError: a switch refuses something.
@@ -219,9 +212,9 @@ def install_all(
     fresh: dict[P4Program, ByKey] = {}
     return {
         name: run_at_once(
-            _install(InProcess(switch(name)), load(switch_intent.program), switch_intent.entities, fresh)
+            _install(InProcess(switch(name)), programs.load(each.program), each.entities, fresh)
         )
-        for name, switch_intent in intents.items()
+        for name, each in intents.items()
     }
 
 

@@ -104,11 +104,6 @@ def default_path() -> Path:
     return Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}" / _NAME
 
 
-def relay_path(path: Path | None = None) -> Path:
-    """The path of the relay socket that belongs to a run file."""
-    return (path or default_path()).with_suffix(".sock")
-
-
 def write(path: Path | None, content: RunFile) -> Path:
     """Writes a run file atomically, with the plug-ins of this process; returns its path.
 

@@ -28,7 +28,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.reconcile import ReconcileReport, install, read_all
 from tailrace.controller.timing import Timing
-from tailrace.p4rt import digests
+from tailrace.p4rt import digests, programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import Client, connect
 from tailrace.p4rt.digests import DigestMessage
@@ -98,7 +98,6 @@ class Session:
         name: str,
         address: SwitchAddress,
         hooks: Hooks,
-        load: Callable[[str], P4Program],
         *,
         election_id: int = DEFAULT_ELECTION_ID,
         timing: Timing | None = None,
@@ -112,7 +111,6 @@ class Session:
         self.pushed = False
         self.carries = False
         self._hooks = hooks
-        self._load = load
         self._election_id = election_id
         self._highest = election_id  # of all election ids seen at the switch
         self._timing = timing or Timing()
@@ -243,7 +241,7 @@ class Session:
             self._wake.clear()
             if self.state is not SessionState.PRIMARY or self._intent is None:
                 continue
-            program = self._program = self._load(self._intent.program)
+            program = self._program = programs.load(self._intent.program)
             if not self._synced and await client.cookie() == program.cookie:
                 self.carries = True
                 await self._hooks.links_discovered(self)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from fabric_links import FabricLinks, share
-from fabric_plan import FabricPlan, LinkPlan, PortPlan, SwitchPlan
+from fabric_plan import FabricPlan, PortPlan, SwitchPlan
 
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 
@@ -22,18 +22,13 @@ class FaultStep:
     act: Callable[[], None]
 
 
-def links_of(plan: FabricPlan, fault: LinkSlow | LinkDown) -> list[LinkPlan]:
-    """The links that a fault affects."""
-    return [link for link in plan.links if {link.a.node, link.b.node} == {fault.a, fault.b}]
-
-
 def slowed(plan: FabricPlan, faults: Sequence[LinkFault]) -> FabricPlan:
     """The plan with the rates of links that are slow all the time."""
     factors = {
         (end.node, end.port): fault.factor
         for fault in faults
         if isinstance(fault, LinkSlow) and fault.always
-        for link in links_of(plan, fault)
+        for link in plan.between(fault.a, fault.b)
         for end in (link.a, link.b)
     }
 
@@ -57,7 +52,7 @@ def schedule(plan: FabricPlan, links: FabricLinks, faults: Sequence[LinkFault]) 
                 end = partial(links.set_share, factor=1.0), "has its rate again"
             case _:
                 continue
-        for link in links_of(plan, fault):
+        for link in plan.between(fault.a, fault.b):
             for at_ns, (act, text) in ((fault.at_ns, begin), (fault.until_ns, end)):
                 if at_ns is not None:
                     steps.append(FaultStep(at_ns, f"{link.name} {text}", partial(act, link)))

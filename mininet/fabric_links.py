@@ -27,10 +27,6 @@ class FabricLinks:
         self._frame_bytes = frame_bytes
         self.down: set[str] = set()
 
-    def between(self, a: str, b: str) -> list[LinkPlan]:
-        """All links between two nodes."""
-        return [link for link in self._plan.links if {link.a.node, link.b.node} == {a, b}]
-
     def set_state(self, link: LinkPlan, state: str) -> None:
         """Makes a link `up` or `down`; does nothing if it has this state already.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, FabricPlan, SwitchPlan, host_interface
 from fabric_process import FabricProcess, run
 from fabric_report import FabricError, InputError
-from fabric_sandbox import claim_nic_ports, path_of
+from fabric_sandbox import claim_nic_ports
 
 from tailrace.emulation.debian import add_mininet_path
 from tailrace.topology import GATEWAY_MAC
@@ -119,10 +119,6 @@ class FabricNet:
     @property
     def switches(self) -> dict[str, tuple[SwitchPlan, FabricProcess]]:
         return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
-
-    def namespace(self, host: str) -> str:
-        """The path of the file that represents the network namespace of a host."""
-        return path_of(self.mininet[host].pid)
 
     def pid(self, host: str) -> int:
         """The id of a process in the namespace of a host."""

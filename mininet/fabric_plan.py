@@ -92,6 +92,10 @@ class FabricPlan:
     switches: tuple[SwitchPlan, ...]
     links: tuple[LinkPlan, ...]
 
+    def between(self, a: str, b: str) -> list[LinkPlan]:
+        """All links between two nodes."""
+        return [link for link in self.links if {link.a.node, link.b.node} == {a, b}]
+
 
 def host_interface(name: str) -> str:
     """The name of a host's only interface."""

@@ -12,7 +12,10 @@ from typing import IO
 
 from fabric_report import FabricError
 
+from tailrace.emulation.mininet import last_line
+
 STOP_S = 5.0
+_MOST_CHARACTERS = 300  # of the last line of a log, in a message
 
 
 class FabricProcess:
@@ -75,7 +78,7 @@ class FabricProcess:
         """One line with the exit status and the last line of its log."""
         code = self._popen.returncode
         how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.strsignal(-code)})"
-        line = last_line(self.log)
+        line = last_line(self.log)[:_MOST_CHARACTERS]
         return f"{self.name} ended with {how}" + (f": {line}" if line else f"; its log {self.log} is empty")
 
     def ask_to_end(self) -> None:
@@ -115,12 +118,3 @@ def end_all(processes: Iterable[FabricProcess]) -> None:
         process.ask_to_end()
     for process in processes:
         process.end()
-
-
-def last_line(log: Path) -> str:
-    """The last line with text in a log file, shortened; empty when there is none."""
-    try:
-        lines = log.read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return next((" ".join(line.split())[:300] for line in reversed(lines) if line.strip()), "")

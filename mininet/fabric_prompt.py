@@ -105,7 +105,7 @@ class Prompt(CLI):
         if len(arguments) != 3 or arguments[2] not in ("down", "up"):
             error("usage: link NODE1 NODE2 down|up\n")
             return
-        links = self._run.links.between(arguments[0], arguments[1])
+        links = self._net.plan.between(arguments[0], arguments[1])
         if not links:
             error(f"no link between {arguments[0]} and {arguments[1]}\n")
         for link in links:

@@ -15,7 +15,7 @@ import fabric_counters
 import fabric_pfc
 import fabric_switches
 from fabric_control import ControllerProcess, reasons_to_distrust
-from fabric_faults import links_of, schedule, slowed
+from fabric_faults import schedule, slowed
 from fabric_links import FabricLinks, add_delays
 from fabric_load import LoadResult, LoadWatch, interfaces
 from fabric_net import FabricNet
@@ -192,7 +192,7 @@ class FabricRun:
 
     def _broken(self) -> list[str]:
         """Interfaces of links that go down in this run."""
-        links = [link for fault in self._cuts for link in links_of(self._plan, fault)]
+        links = [link for fault in self._cuts for link in self._plan.between(fault.a, fault.b)]
         return [end.interface for link in links for end in (link.a, link.b)]
 
     def _frame_ns(self) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +16,17 @@ from fabric_net import FabricNet
 from fabric_plan import host_interface
 from fabric_process import FabricProcess
 from fabric_report import FabricError, FabricReport
+from fabric_sandbox import path_of
 from fabric_watch import POLL_S, ProcessMonitor
 
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
 from tailrace.sim.job import Job
-from tailrace.topology import GATEWAY_MAC, Host, Topology
+from tailrace.topology import GATEWAY_MAC
 
 DRIVER = "tailrace.hosts.driver"
 READY_S = 60.0
 START = "start\n"
-
-
-def host_job(
-    topology: Topology, net: FabricNet, host: Host, paths: Mapping[str, PathList] | None = None
-) -> HostJob:
-    """A host's part of the driver's job; `paths`: path lists by the address of the receiver."""
-    return HostJob(
-        name=host.name,
-        interface=host_interface(host.name),
-        netns=net.namespace(host.name),
-        ip=host.ip,
-        mac=host.mac,
-        gateway_mac=GATEWAY_MAC,
-        rate_bps=host.rate_bps,
-        # its frames enter a switch, which has a latency
-        delay_ns=host.delay_ns + topology.latency_ns,
-        paths=dict(paths or {}),
-    )
 
 
 class FabricTraffic:
@@ -83,7 +66,19 @@ class FabricTraffic:
             for flow in job.flows:
                 paths.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
         hosts = tuple(
-            host_job(job.topology, net, host, paths.get(host.ip, {})) for host in job.topology.hosts
+            HostJob(
+                name=host.name,
+                interface=host_interface(host.name),
+                netns=path_of(net.pid(host.name)),
+                ip=host.ip,
+                mac=host.mac,
+                gateway_mac=GATEWAY_MAC,
+                rate_bps=host.rate_bps,
+                # its frames enter a switch, which has a latency
+                delay_ns=host.delay_ns + job.topology.latency_ns,
+                paths=paths.get(host.ip, {}),  # by the address of the receiver
+            )
+            for host in job.topology.hosts
         )
         return HostsJob(
             hosts=hosts,

@@ -73,7 +73,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
         timing=Timing(),
         relay=relay,
         registers=_registers(job),
-        on_event=lambda event: _report(event),
+        on_event=_report,
     )
     await controller.start()
     trimming = asyncio.create_task(heap.keep_trimmed())  # returns freed memory to the system

@@ -4,8 +4,8 @@
 
     run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N] [TEST ...]
 
-Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair per port, starts the
-switch in it, runs ptf in it, and removes all of it afterwards, by namespace and process handle. The last port
+Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Enters a new namespace with one veth pair per port, and runs
+the switch and ptf in it; with the last process the kernel removes the namespace. The last port
 is slow, so that tests can fill a queue. With --parts the tests are divided among N concurrent runs, each in a
 separate namespace, as most tests only wait for real time to pass. Exit codes: that of ptf; 2 if something
 needed is missing.
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -27,9 +27,10 @@ from pathlib import Path
 from types import FrameType
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
+from tailrace.cbuild.artifacts import P4_BUILD, ROOT
+from tailrace.p4rt import programs
+from tailrace.p4rt.errors import P4ProgramError
 
-ROOT = Path(__file__).resolve().parent.parent
-P4_BUILD = ROOT / "p4src" / "build"
 PORTS = 8
 SLOW_PORT = PORTS - 1
 SLOW_RATE_PPS = 20
@@ -39,6 +40,7 @@ THRIFT_PORT = 9090
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0
+_CLONE_NEWNET = 0x40000000
 WATCH_S = 0.5
 COVERAGE = "COVERAGE"
 """Environment variable: folder for the program coverage of the tests (tailrace coverage); native only."""
@@ -69,46 +71,22 @@ def run(*command: str) -> None:
         raise PtfError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
 
 
-class Namespace:
-    """A network namespace with `PORTS` veth pairs: swN for the switch, ptfN for PTF."""
+def enter_namespace() -> None:
+    """Moves this process into a new network namespace with `PORTS` veth pairs: swN for the switch, ptfN for
+    PTF. The namespace disappears with its last process.
 
-    def __init__(self) -> None:
-        self.name = f"tailrace-ptf-{os.getpid()}"
-
-    def __enter__(self) -> Namespace:
-        run("ip", "netns", "add", self.name)
-        try:
-            self._inside("ip", "link", "set", "lo", "up")
-            for port in range(PORTS):
-                self._inside("ip", "link", "add", f"sw{port}", "type", "veth", "peer", "name", f"ptf{port}")
-                for interface in (f"sw{port}", f"ptf{port}"):
-                    self._inside("sysctl", "-q", "-w", f"net.ipv6.conf.{interface}.disable_ipv6=1")
-                    self._inside("ip", "link", "set", interface, "up")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        subprocess.run(["ip", "netns", "del", self.name], check=False)
-
-    def _inside(self, *command: str) -> None:
-        run(*self.prefix, *command)
-
-    @property
-    def prefix(self) -> list[str]:
-        """The prefix of a command that runs inside the namespace."""
-        return ["ip", "netns", "exec", self.name]
-
-
-def switch_constants(p4info: Path) -> dict[str, int]:
-    """Constants that the programs expect of their switch: the annotation `switch` in a P4Info file."""
-    pair = r' kv_pairs \{ key: "(\w+)" value \{ int64_value: (\d+) \} \}'
-    block = re.search(rf'name: "switch" kv_pair_list \{{((?:{pair})+) \}}', p4info.read_text("utf-8"))
-    pairs = re.findall(pair, block.group(1)) if block else []
-    if not pairs:
-        raise PtfError(f'{p4info}: no annotation "switch" in pkg_info')
-    return {key: int(value) for key, value in pairs}
+    Raises:
+        PtfError: not permitted, or an interface cannot be made.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        raise PtfError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
+    run("ip", "link", "set", "lo", "up")
+    for port in range(PORTS):
+        run("ip", "link", "add", f"sw{port}", "type", "veth", "peer", "name", f"ptf{port}")
+        for interface in (f"sw{port}", f"ptf{port}"):
+            run("sysctl", "-q", "-w", f"net.ipv6.conf.{interface}.disable_ipv6=1")
+            run("ip", "link", "set", interface, "up")
 
 
 def switch_command(target: str, executable: str) -> list[str]:
@@ -116,12 +94,12 @@ def switch_command(target: str, executable: str) -> list[str]:
 
     Without a rate, packets that wait by recirculation would use all CPU time.
     """
-    constants = switch_constants(P4_BUILD / "ecmp.p4info.txtpb")
+    ecmp = programs.load("ecmp")  # all programs expect the same switch
     interfaces = [argument for port in range(PORTS) for argument in ("-i", f"{port}@sw{port}")]
     options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
     command = [executable, *options, "--", "--grpc-server-addr", ADDRESS]
     for option in ("cpu_port", "drop_port", "priority_queues"):
-        command += [f"--{option.replace('_', '-')}", str(constants[option])]
+        command += [f"--{option.replace('_', '-')}", str(ecmp.constant(option))]
     if target == "native":
         command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps", "--recirc-rate", RECIRCULATION_RATE]
         if folder := os.environ.get(COVERAGE):
@@ -198,17 +176,17 @@ def run_tests(options: argparse.Namespace) -> int:
     thrift_port = THRIFT_PORT if options.target == "native" or has_thrift(switch) else 0
     if not thrift_port:
         print(f"run_ptf: {NO_THRIFT}: tests with a slow port are not run", file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="tailrace-ptf-") as folder, Namespace() as namespace:
+    enter_namespace()
+    with tempfile.TemporaryDirectory(prefix="tailrace-ptf-") as folder:
         scratch = Path(folder)
         with (scratch / "switch.log").open("wb") as log:
-            command = [*namespace.prefix, *switch_command(options.target, switch)]
+            command = switch_command(options.target, switch)
             process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
             try:
                 command = ptf_command(
                     options.target, ptf, scratch, options.tests, options.plugin, thrift_port
                 )
-                tests = [*namespace.prefix, *command]
-                code = run_beside(process, tests, scratch)
+                code = run_beside(process, command, scratch)
                 died = process.poll()
             finally:
                 stop(process)
@@ -274,7 +252,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return run_parts(options) if options.parts > 1 else run_tests(options)
-    except (PtfError, OSError) as error:
+    except (PtfError, P4ProgramError, OSError) as error:
         print(f"run_ptf: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -14,6 +14,8 @@ import pytest
 from finsy.proto import p4i
 from google.protobuf import text_format
 
+from tailrace.p4rt import programs
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "run_ptf.py"
 P4INFOS = sorted((ROOT / "p4src" / "build").glob("*.p4info.txtpb"))
@@ -29,24 +31,6 @@ def run_ptf() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("path", P4INFOS, ids=lambda path: path.name)
-def test_numbers_of_the_switch_are_those_of_p4info(run_ptf, path):
-    """The script runs without protobuf, so it reads the text; it must read what protobuf reads."""
-    info = text_format.Parse(path.read_text("utf-8"), p4i.P4Info())
-    (annotation,) = [
-        candidate for candidate in info.pkg_info.structured_annotations if candidate.name == "switch"
-    ]
-    expected = {pair.key: pair.value.int64_value for pair in annotation.kv_pair_list.kv_pairs}
-    assert run_ptf.switch_constants(path) == expected
-
-
-def test_p4info_without_the_annotation(run_ptf, tmp_path):
-    path = tmp_path / "other.p4info.txtpb"
-    path.write_text('pkg_info {\n  arch: "v1model"\n}\n', "utf-8")
-    with pytest.raises(run_ptf.PtfError, match='no annotation "switch"'):
-        run_ptf.switch_constants(path)
-
-
 def test_a_switch_that_is_missing(run_ptf, monkeypatch):
     """Where BMv2 is missing, the line says what has it."""
     monkeypatch.setenv("PATH", "")
@@ -60,19 +44,24 @@ def test_a_switch_that_is_missing(run_ptf, monkeypatch):
         assert str(caught.value) == text
 
 
-def test_all_programs_expect_the_same_switch(run_ptf):
+def test_all_programs_expect_the_same_switch():
     """One switch serves all tests, so no program may want another CPU port."""
-    assert len({tuple(sorted(run_ptf.switch_constants(path).items())) for path in P4INFOS}) == 1
+    constants = set()
+    for path in P4INFOS:
+        info = text_format.Parse(path.read_text("utf-8"), p4i.P4Info())
+        (annotation,) = [each for each in info.pkg_info.structured_annotations if each.name == "switch"]
+        constants.add(tuple(sorted((p.key, p.value.int64_value) for p in annotation.kv_pair_list.kv_pairs)))
+    assert len(constants) == 1
 
 
 @pytest.mark.parametrize("target", ["native", "bmv2"])
 def test_switch_command(run_ptf, target):
     """Both get BMv2's options; a rate on the command line is understood by the native switch only."""
-    constants = run_ptf.switch_constants(P4INFOS[0])
+    program = programs.load("ecmp")
     command = run_ptf.switch_command(target, "switch")
     options = command[command.index("--") + 1 :]
-    assert options[options.index("--cpu-port") + 1] == str(constants["cpu_port"])
-    assert options[options.index("--priority-queues") + 1] == str(constants["priority_queues"])
+    assert options[options.index("--cpu-port") + 1] == str(program.constant("cpu_port"))
+    assert options[options.index("--priority-queues") + 1] == str(program.constant("priority_queues"))
     assert ("--port-rate" in options) == (target == "native")
     assert "--thrift-port" not in command, "a simple_switch_grpc that is built without Thrift refuses it"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -60,27 +59,17 @@ def _used_s() -> float:
     return sum(os.times()[:4])
 
 
-@contextmanager
-def watch() -> Iterator[Callable[[], Noise]]:
-    """Watches the machine during a `with` block, in which all children must end; yields a function that
-    returns the noise after the block.
-    """
+def measured(task: Callable[[], T]) -> Round[T]:
+    """Runs one round of a task, which must end all its children."""
     began_s, used_s, (all_s, stolen_s) = time.monotonic(), _used_s(), processor_s(_STAT.read_text("ascii"))
-    noises: list[Noise] = []
-    yield lambda: noises[0]
+    value = task()
     elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
     all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
     other_s = max(all_after_s - all_s - (_used_s() - used_s), 0.0)
     # at either end, a clock tick of this process may be counted as one of another process
     other_s = max(other_s - 2 / _TICKS_PER_S, 0.0)
-    noises.append(Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
-
-
-def measured(task: Callable[[], T]) -> Round[T]:
-    """Runs one round of a task."""
-    with watch() as noise:
-        value = task()
-    return Round(value, noise())
+    noise = Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0])
+    return Round(value, noise)
 
 
 def alternating(tasks: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[Round[T]]]:

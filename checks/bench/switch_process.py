@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import tempfile
 import time
@@ -11,20 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from checks.bench.result import BenchError
+from tailrace.bmv2.process import DEVICE_ID, free_ports
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.spec.text import one_line
 
-DEVICE_ID = 1
 START_S = 30.0
 STOP_S = 10.0
 _POLL_S = 0.1
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -39,7 +32,7 @@ def running_switch(command: Sequence[str], *options: str) -> Iterator[GrpcConnec
         BenchError: the switch ends at once, or does not listen in START_S seconds.
         SwitchError: the switch refuses the primary controller.
     """
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_ports(1)[0]}"
     arguments = ["--no-p4", "--device-id", str(DEVICE_ID), *options, "--", "--grpc-server-addr", address]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(

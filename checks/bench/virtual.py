@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from checks.bench.result import BenchResult
@@ -73,20 +73,6 @@ class RoundFigures:
         return tuple(hops / cpu_s for hops, cpu_s in zip(self.hops, self.cpu_s, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class SetUp:
-    """Seconds from an empty process to a network that is ready for traffic, by part."""
-
-    import_s: float
-    compile_s: float
-    build_s: float
-    install_s: float
-
-    @property
-    def total_s(self) -> float:
-        return self.import_s + self.compile_s + self.build_s + self.install_s
-
-
 def in_fresh_process(task: Callable[..., T], *arguments: object) -> T:
     """The result of `task(*arguments)` in a fresh process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
@@ -104,15 +90,17 @@ def _measure(load: FatTreeLoad) -> RoundFigures:
     return measure(load)
 
 
-def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
-    """Set-up times. `cache_dir` is the cache of compiled code; None: the user's cache."""
+def _set_up(cache_dir: str | None, scheme: str, k: int) -> dict[str, float]:
+    """Seconds from an empty process to a network that is ready for traffic, by part. `cache_dir` is the cache
+    of compiled code; None: the user's cache.
+    """
     if cache_dir is not None:
         os.environ["TAILRACE_CACHE"] = cache_dir
     began_s = time.perf_counter()
     from checks.bench.virtual_run import set_up
 
     import_s = time.perf_counter() - began_s
-    return replace(set_up(scheme, k), import_s=import_s)
+    return {"import": import_s, **set_up(scheme, k)}
 
 
 def _rate(load: FatTreeLoad) -> BenchResult:
@@ -138,12 +126,9 @@ def _rates(quick: bool) -> list[BenchResult]:
 def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> BenchResult:
     print(f"bench: virtual: set-up, {scheme}, {name}", file=sys.stderr)
     set_up = in_fresh_process(_set_up, cache_dir, scheme, k)
-    note = (
-        f"import {set_up.import_s:.1f}, compile {set_up.compile_s:.1f}, "
-        f"build {set_up.build_s:.1f}, install {set_up.install_s:.1f}"
-    )
+    note = ", ".join(f"{part} {seconds:.1f}" for part, seconds in set_up.items())
     title = f"{scheme}, {k**3 // 4} hosts, {name}"
-    return BenchResult(SET_UP_GROUP, title, set_up.total_s, "s", GOAL_SET_UP_S, "less", note)
+    return BenchResult(SET_UP_GROUP, title, sum(set_up.values()), "s", GOAL_SET_UP_S, "less", note)
 
 
 def _set_ups(quick: bool) -> list[BenchResult]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from finsy.proto import p4i
 from google.protobuf import text_format
 
@@ -22,8 +23,7 @@ class ConformanceError(Exception):
     """A comparison cannot be made; the message is one line for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Data for the generator that the compiled program does not contain.
 
     pools: "header_type.field" -> values to try, beside random values
@@ -38,47 +38,32 @@ class Hints:
     timing: registers that depend on the clock; only whether they were written is compared
     """
 
-    pools: dict[str, list[int]]
-    params: dict[str, list[int]]
-    mask: list[tuple[int, int]]
-    multicast: dict[int, list[tuple[int, int]]]
-    clones: dict[int, list[tuple[int, int]]]
-    stateful: bool
-    entries: dict[str, int]
-    meters: dict[str, list[int]]
-    value_sets: dict[str, list[int]]
-    ports: list[int]
-    timing: list[str]
+    pools: dict[str, list[int]] = {}
+    params: dict[str, list[int]] = {}
+    mask: list[tuple[int, int]] = []
+    multicast: dict[int, list[tuple[int, int]]] = {}
+    clones: dict[int, list[tuple[int, int]]] = {}
+    stateful: bool = False
+    entries: dict[str, int] = {}
+    meters: dict[str, list[int]] = {}
+    value_sets: dict[str, list[int]] = {}
+    ports: list[int] = msgspec.field(default_factory=lambda: list(range(8)))
+    timing: list[str] = []
 
     @classmethod
     def load(cls, name: str) -> Hints:
         """Read `hints/NAME.json`; a program without the file has no hints."""
         path = HINTS / f"{name}.json"
-        data: Json = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        known = set(cls.__slots__)
-        if unknown := sorted(data.keys() - known):
-            raise ConformanceError(f"{path.name}: unknown key {unknown[0]!r}")
-        return cls(
-            pools=data.get("pools", {}),
-            params=data.get("params", {}),
-            mask=[(start, length) for start, length in data.get("mask", [])],
-            multicast=_replicas(data.get("multicast", {})),
-            clones=_replicas(data.get("clones", {})),
-            stateful=data.get("stateful", False),
-            entries=data.get("entries", {}),
-            meters=data.get("meters", {}),
-            value_sets=data.get("value_sets", {}),
-            ports=data.get("ports", list(range(8))),
-            timing=data.get("timing", []),
-        )
+        if not path.is_file():
+            return cls()
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except msgspec.DecodeError as error:
+            raise ConformanceError(f"{path.name}: {error}") from error
 
 
 def has_hints(name: str) -> bool:
     return (HINTS / f"{name}.json").is_file()
-
-
-def _replicas(data: dict[str, list[list[int]]]) -> dict[int, list[tuple[int, int]]]:
-    return {int(key): [(port, instance) for port, instance in value] for key, value in data.items()}
 
 
 @dataclass(frozen=True, slots=True)

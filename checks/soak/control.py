@@ -11,24 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from finsy.proto import p4r
 
 from checks.soak.scenario import Break, Full, Kill, Scenario
 from tailrace.controller.controller import Controller
-from tailrace.controller.reconcile import install_all, read_all
+from tailrace.controller.reconcile import differences, install_all
 from tailrace.controller.session import DEFAULT_ELECTION_ID, SessionState
 from tailrace.p4rt import programs
-from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
-from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.grpc_in_memory import ChannelModel, RpcFault
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.programs import P4Program
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkDown, last_change_ns
@@ -73,7 +72,7 @@ class DisturbedController(RealController):
         self._fault_rng = random.Random(f"mishaps {job.seed}")
         self._quiet_ns = quiet_ns(scenario, job)
         self._dead = dead_for_ever(job)
-        self._wanted: dict[str, IntendedEntities] | None = None
+        self._wanted: dict[str, SwitchIntent] | None = None
         self._old = scenario.earlier(job.topology) if chaos.old else None
         self.crashes = 0
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
@@ -252,13 +251,12 @@ class DisturbedController(RealController):
         """
         if self.stopped:
             return True
-        backups = [SessionState.BACKUP] * (self._chaos.controllers - 1)
+        expected = Counter({SessionState.READY: 1, SessionState.BACKUP: self._chaos.controllers - 1})
+        controllers = self.controllers.values()
         all_ready = all(
-            sorted((c.sessions[name].state for c in self.controllers.values()), key=_is_ready)
-            == [*backups, SessionState.READY]
-            for name in self._services
+            Counter(c.sessions[name].state for c in controllers) == expected for name in self._services
         )
-        return all_ready and all(map(self._has_dead_links, self.controllers.values()))
+        return all_ready and all(map(self._has_dead_links, controllers))
 
     def _has_dead_links(self, controller: Controller) -> bool:
         primary = any(session.state is SessionState.READY for session in controller.sessions.values())
@@ -275,22 +273,15 @@ class DisturbedController(RealController):
 
     def violations(self) -> list[str]:
         """How switches differ from their intent, given the links that stay dead."""
-        job = self._job
+        job, problems = self._job, []
         if self._wanted is None:
-            self._wanted = intended_entities(job, self._dead)
-        problems = []
-        for name, each in self._wanted.items():
-            endpoint = InProcess(self._network.p4rt(name))
-            if run_at_once(endpoint.cookie()) != each.program.cookie:
+            self._wanted = intent(job.topology, job.scheme, job.switches, self._dead)
+        for name, wanted in self._wanted.items():
+            endpoint, program = InProcess(self._network.p4rt(name)), programs.load(wanted.program)
+            if run_at_once(endpoint.cookie()) != program.cookie:
                 problems.append(f"diff: {name} has no program, or another one")
-                continue
-            now = by_key(run_at_once(read_all(endpoint, each.program)))
-            # a fast comparison without default entries; if it finds nothing, the controller's comparison
-            differing = {k for k, (value, _) in each.entries.items() if k not in now or now[k][0] != value}
-            differing |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
-            count = len(differing) or len(diff_by_key(each.program, each.entries, now))
-            if count:
-                problems.append(f"diff: {name} differs in {count} entities")
+            elif changes := run_at_once(differences(endpoint, program, wanted.entities)):
+                problems.append(f"diff: {name} differs in {len(changes)} entities")
         return problems
 
     def open_ends(self) -> list[str]:
@@ -298,24 +289,3 @@ class DisturbedController(RealController):
         problems = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
         problems += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
         return problems
-
-
-def _is_ready(state: SessionState) -> bool:
-    return state is SessionState.READY
-
-
-@dataclass(frozen=True, slots=True)
-class IntendedEntities:
-    """The program and the entities that a switch should have."""
-
-    program: P4Program
-    entries: ByKey
-
-
-def intended_entities(job: Job, down: Down) -> dict[str, IntendedEntities]:
-    """The program and entities that each switch should have while some links are dead."""
-    states = {}
-    for name, each in intent(job.topology, job.scheme, job.switches, down).items():
-        program = programs.load(each.program)
-        states[name] = IntendedEntities(program, by_key(encode(program, each.entities)))
-    return states

@@ -37,7 +37,6 @@ from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.sim.control import ControlPlane
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
-from tailrace.sim.outcome import Progress
 from tailrace.sim.real_controller import usual_interval_ns
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run as run_plan
@@ -132,7 +131,7 @@ def _run(scenario: Scenario, outcome: ScenarioResult) -> None:
         outcome.problems += _problems_when_quiet(network, controls[0], scenario)
 
     backend = VirtualBackend(control=make_control, afterwards=afterwards)
-    result = run_plan(planned, backend, _nothing, label="soak")
+    result = run_plan(planned, backend, lambda _progress: None, label="soak")
     outcome.trace = str(result.summary.trace_sha256)
     outcome.problems += _problems_of_run(result, scenario, controls[0])
 
@@ -159,10 +158,6 @@ def _late_ns(scenario: Scenario, job: Job) -> int:
     """When the late flows begin."""
     last_ns = max((flow.start_ns for flow in job.flows), default=0)
     return max(quiet_ns(scenario, job) + LATE_ROUNDS * usual_interval_ns(job), last_ns + 1)
-
-
-def _nothing(_progress: Progress) -> None:
-    """Ignores progress."""
 
 
 def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedController) -> Iterator[str]:

@@ -139,20 +139,13 @@ def _selector_groups(
 def _replication(node: InspectedSwitch) -> Iterator[Row]:
     """Multicast groups and clone sessions."""
     pattern = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
-    for message in _read_replication(node, pattern):
-        group = message.multicast_group_entry
+    for entity in node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern)):
+        group = entity.packet_replication_engine_entry.multicast_group_entry
         yield _replication_row(node, "multicast", group.multicast_group_id, group.replicas)
     pattern = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
-    for message in _read_replication(node, pattern):
-        session = message.clone_session_entry
+    for entity in node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern)):
+        session = entity.packet_replication_engine_entry.clone_session_entry
         yield _replication_row(node, "clone", session.session_id, session.replicas)
-
-
-def _read_replication(
-    node: InspectedSwitch, pattern: p4r.PacketReplicationEngineEntry
-) -> list[p4r.PacketReplicationEngineEntry]:
-    entities = node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
-    return [entity.packet_replication_engine_entry for entity in entities]
 
 
 def _replication_row(node: InspectedSwitch, kind: str, group: int, replicas: Iterable[p4r.Replica]) -> Row:

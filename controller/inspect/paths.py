@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from ipaddress import IPv4Address, IPv4Network
 
-from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
+from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
 from tailrace.p4rt.errors import SwitchError, UnsupportedError
@@ -60,22 +61,14 @@ class Router:
     def __init__(self, node: InspectedSwitch) -> None:
         """Reads routes and groups. Raises SwitchError."""
         self.node = node
-        tables = [table for table in node.program.tables.values() if table.name == _ROUTES]
-        names = {table.name for table in node.program.tables.values()}
-        if not tables:
+        if not node.program.has_table(_ROUTES):
             raise UnsupportedError(node.name, f"{node.title} has no table {_ROUTES}")
-        self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
+        self._rows = read_tables(node, frozenset({_ROUTES})).rows
         self._groups: dict[Value, list[SwitchPort]] = {}
         for table in group_tables(node):
             for group, ports in ecmp_groups(node, table).items():
                 self._groups.setdefault(group, []).extend(ports)
-        if not self._groups and any(table.profile_id for table in tables):
-            for row in read_groups(node).rows:
-                ports_of_row = row["ports"]
-                if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
-                    member_ports = [port for port in ports_of_row if isinstance(port, SwitchPort)]
-                    self._groups.setdefault(row["group"], []).extend(member_ports)
-        self.has_onward = _ONWARD in names
+        self.has_onward = node.program.has_table(_ONWARD)
         """Whether next hops depend on where a packet came from."""
         self._onward = self._read_onward() if self.has_onward else {}
 
@@ -114,8 +107,11 @@ class Router:
 
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
-    """Whether the program routes as the schemes' programs: it has an annotation @switch and `ipv4_routes`."""
-    return bool(node.program.constants) and node.program.has_table(_ROUTES)
+    """Whether the program routes as the schemes' programs: it has an annotation @switch, and a table
+    `ipv4_routes` without an action profile.
+    """
+    tables = [table for table in node.program.tables.values() if table.name == _ROUTES]
+    return bool(node.program.constants) and any(not table.profile_id for table in tables)
 
 
 def _prefix_of(row: Row) -> IPv4Network | None:
@@ -161,7 +157,7 @@ class Walker:
             if problem:
                 problems.append(f"{src.name} to {dst.name}: {name}: {note}")
             rows.append(_row(src, dst, hops[place], name, step, note))
-        loop = self._loop(steps, start)
+        loop = self._loop(steps)
         if loop:
             problems.append(f"{src.name} to {dst.name}: loop {' '.join(name for name, _ in loop)}")
         return PathWalk(tuple(rows), tuple(problems))
@@ -211,24 +207,15 @@ class Walker:
         delivered = any(peers[port.number].kind == "host" for port in step.ports)
         return ("delivered" if delivered else None), False
 
-    def _loop(self, steps: Mapping[Place, PathStep], start: Place) -> list[Place]:
+    def _loop(self, steps: Mapping[Place, PathStep]) -> list[Place]:
         """The places of a loop, the first place again at the end; empty if there is no loop."""
-        finished: set[Place] = set()
-        path: list[Place] = []
-        stack: list[tuple[Place, Iterator[Place]]] = [(start, self._next(start, steps[start]))]
-        path.append(start)
-        while stack:
-            place, successors = stack[-1]
-            after = next(successors, None)
-            if after is None:
-                stack.pop()
-                path.pop()
-                finished.add(place)
-            elif after in path:
-                return [*path[path.index(after) :], after]
-            elif after not in finished:
-                stack.append((after, self._next(after, steps[after])))
-                path.append(after)
+        order = list(steps)  # the first place of the loop is the nearest to the sending host
+        try:
+            TopologicalSorter({place: self._next(place, steps[place]) for place in order}).prepare()
+        except CycleError as error:
+            loop: list[Place] = error.args[1][:0:-1]  # against the arrows of the graph, and closed
+            first = loop.index(min(loop, key=order.index))
+            return [*loop[first:], *loop[: first + 1]]
         return []
 
 

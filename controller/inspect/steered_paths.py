@@ -84,9 +84,7 @@ def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair
 
     The hosts of each pair must be on different switches, also in `check_sample`.
     """
-    return _checked(
-        (pair, endpoints.paths.between(pair[0].switch, pair[1].switch), None, walker) for pair in pairs
-    )
+    return _checked(endpoints, walker, ((pair, None) for pair in pairs))
 
 
 def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], count: int) -> Listing:
@@ -95,25 +93,18 @@ def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], 
     chosen: dict[int, list[float]] = {}
     for _ in range(count):
         chosen.setdefault(rng.randrange(len(pairs)), []).append(rng.random())
-    return _checked(
-        (
-            pairs[index],
-            endpoints.paths.between(pairs[index][0].switch, pairs[index][1].switch),
-            chosen[index],
-            walker,
-        )
-        for index in sorted(chosen)
-    )
+    return _checked(endpoints, walker, ((pairs[index], chosen[index]) for index in sorted(chosen)))
 
 
 def _checked(
-    work: Iterable[tuple[Pair, tuple[BoundedPath, ...], list[float] | None, EvWalker]],
+    endpoints: EndpointPaths, walker: EvWalker, work: Iterable[tuple[Pair, list[float] | None]]
 ) -> Listing:
     """Walks paths of pairs of hosts. Numbers in `work` select paths: each is a position in the pair's list,
     as a fraction of the list's length; None: all paths.
     """
     rows: list[Row] = []
-    for (src, dst), paths, positions, walker in work:
+    for (src, dst), positions in work:
+        paths = endpoints.paths.between(src.switch, dst.switch)
         selected = paths if positions is None else tuple(paths[int(part * len(paths))] for part in positions)
         differences = [(path, walk) for path in selected if (walk := _differs(path, walker, src, dst))]
         rows.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from finsy.proto import p4i, p4r
 
@@ -34,21 +35,16 @@ def _values(arguments: Sequence[str]) -> Sequence[str]:
 
 
 @dataclass(slots=True)
-class _ProfileGroup:
-    """A group of an action profile: the line of its last command, the profile's id, and the members' ids."""
+class _ProfileGroup(HandleEntry):
+    """A group of an action profile without its members; `members`: their ids."""
 
-    line: int
-    profile: int
     members: dict[int, None] = field(default_factory=dict)
 
-    def with_handle(self, handle: int) -> HandleEntry:
-        """The entity of this group, which has the given handle."""
-        entity = p4r.Entity()
-        group = entity.action_profile_group
-        group.action_profile_id, group.group_id = self.profile, handle + 1
+    def update(self, kind: p4r.Update.Type.ValueType) -> tuple[int, p4r.Update]:
+        """As that of HandleEntry, with the members."""
         for member in self.members:
-            group.members.add(member_id=member, weight=1)
-        return HandleEntry(self.line, entity)
+            self.entity.action_profile_group.members.add(member_id=member, weight=1)
+        return HandleEntry.update(self, kind)
 
 
 class TableCommands(Commands):
@@ -63,14 +59,9 @@ class TableCommands(Commands):
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates that make the entities, each with its line: members before groups before entries."""
-        for members in self._members.values():
-            for member in members.by_handle.values():
-                yield member.update(p4r.Update.INSERT)
-        for groups in self._groups.values():
-            for handle, group in groups.by_handle.items():
-                yield group.with_handle(handle).update(p4r.Update.INSERT)
-        for entries in self._tables.values():
-            for entry in entries.by_handle.values():
+        kinds: list[Handles[Any]] = [*self._members.values(), *self._groups.values(), *self._tables.values()]
+        for handles in kinds:
+            for entry in handles.by_handle.values():
                 yield entry.update(p4r.Update.INSERT)
         for default in self._defaults.values():
             yield default.update(p4r.Update.MODIFY)
@@ -209,7 +200,9 @@ class TableCommands(Commands):
         info = self._profile(profile)
         if not info.with_selector:
             raise SpecError(f"action profile {info.preamble.name} has no selector, so no groups")
-        self._groups_of(info).add(_ProfileGroup(self.line, info.preamble.id))
+        group = p4r.ActionProfileGroup(action_profile_id=info.preamble.id)
+        new_group = _ProfileGroup(self.line, p4r.Entity(action_profile_group=group))
+        new_group.entity.action_profile_group.group_id = self._groups_of(info).add(new_group) + 1
 
     def delete_group(self, profile: str, group: str) -> None:
         groups = self._groups_of(self._profile(profile))

@@ -50,7 +50,6 @@ class HarnessError(RunError):
 
 
 class _Overload(msgspec.Struct):
-    flag: bool = False
     reasons: tuple[str, ...] = ()
 
 
@@ -80,7 +79,6 @@ class _Report(msgspec.Struct):
     switches: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     overloaded: _Overload = msgspec.field(default_factory=_Overload)
     applied: _Applied = msgspec.field(default_factory=_Applied)
-    packet_hops: int | None = None
     p4_sha256: str | None = None
     pfc: _Pfc | None = None
     events: tuple[dict[str, Any], ...] = ()
@@ -234,7 +232,8 @@ def _check(status: int, folder: Path) -> None:
     if status == 0:
         return
     messages = folder / _MESSAGES
-    why = _last_line(messages)
+    text = last_line(messages).removeprefix(f"{SCRIPT.stem}: ")
+    why = f": {text}" if text else ""
     if status == _BAD_INPUT:
         raise SpecError(f"the Mininet harness refused the experiment{why}")
     how = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
@@ -247,16 +246,15 @@ def _check(status: int, folder: Path) -> None:
     raise RunError(text)
 
 
-def _last_line(messages: Path) -> str:
-    """The last non-empty line of the harness's messages, after a colon; empty if there is none."""
+def last_line(log: Path) -> str:
+    """The last line with text in a log file; empty if there is none."""
     try:
-        with messages.open("rb") as file:
-            file.seek(max(0, messages.stat().st_size - _MOST_MESSAGE_BYTES))
-            lines = file.read().decode(errors="replace").split("\n")
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _MOST_MESSAGE_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    text = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f": {text.removeprefix(f'{SCRIPT.stem}: ')}" if text else ""
+    return next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "")
 
 
 def _outcome(path: Path, job: Job) -> Outcome:
@@ -274,14 +272,12 @@ def _outcome(path: Path, job: Job) -> Outcome:
         lossless_priorities = job.pfc.lossless(job.nic.data_priority)
         pfc = pfc_seen(list(report.pfc.switches.values()), lossless_priorities, report.pfc.traffic_ns)
     lost = 0 if pfc is None or report.pfc is None or report.pfc.in_program else pfc.lost
-    reasons = report.overloaded.reasons or (("no reason given",) if report.overloaded.flag else ())
     return Outcome(
         records=report.flows,
         wall_s=report.wall_s,
         counters=report.switches,
         dropped=dropped(report.switches.values()) + lost if report.switches else None,
-        overload_reasons=reasons,
-        packet_hops=report.packet_hops,
+        overload_reasons=report.overloaded.reasons,
         p4_sha256=report.p4_sha256,
         delays=report.applied.delays,
         not_applied=(

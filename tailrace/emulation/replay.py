@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
@@ -67,15 +66,15 @@ def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) ->
     request.config.p4_device_config = saved.json
     with _refused("program"):
         run_at_once(client.set_pipeline(request, saved.document.program.name))
-    by_thrift = dict(_by_thrift(saved))
+    program = ProgramNames(saved.p4info)
     # BMv2's P4Runtime server can neither read nor delete the program's initial entries
     with_initial = {table.preamble.id for table in saved.p4info.tables if table.has_initial_entries}
     # updates(saved, initial) also deletes the entries `initial`; here there are none to delete
     for key, update in updates(saved, ()):
         with _refused(key):
-            if key in by_thrift:
+            if update.entity.WhichOneof("entity") in ("register_entry", "value_set_entry"):
                 with switch.thrift() as thrift:
-                    by_thrift[key](thrift)
+                    _write_by_thrift(thrift, program, key, update.entity)
                 continue
             try:
                 run_at_once(client.write([update]))
@@ -93,34 +92,21 @@ def _refused(key: str) -> Iterator[None]:
         raise SpecError(f"{key}: {error}") from None
 
 
-def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
-    """The updates that are written over Thrift: each with its key, as a function of the client."""
-    program = ProgramNames(saved.p4info)
-    for key, update in updates(saved, ()):
-        kind = update.entity.WhichOneof("entity")
-        if kind == "register_entry":
-            cell = update.entity.register_entry
-            value = program.register_number(cell)
-            if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
-                raise SpecError(
-                    f"{key}: over Thrift BMv2 takes register values of {_MOST_REGISTER_BITS} bits at most"
-                )
-            name = program.registers.full(cell.register_id)
-            yield key, partial(_write_register, name, cell.index.index, value)
-        elif kind == "value_set_entry":
-            entry = update.entity.value_set_entry
-            fields = program.value_sets.item(entry.value_set_id).match
-            values = [_concatenated_key(key, member, fields) for member in entry.members]
-            yield key, partial(_add_values, program.value_sets.full(entry.value_set_id), values)
-
-
-def _write_register(name: str, index: int, value: int, thrift: ThriftClient) -> None:
-    thrift.register_write(name, index, value)
-
-
-def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> None:
-    for value in values:
-        thrift.value_set_add(name, value)
+def _write_by_thrift(thrift: ThriftClient, program: ProgramNames, key: str, entity: p4r.Entity) -> None:
+    """Writes a register cell or a value set; `key`: its place in the trace, for messages."""
+    if entity.HasField("register_entry"):
+        cell = entity.register_entry
+        value = program.register_number(cell)
+        if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
+            raise SpecError(
+                f"{key}: over Thrift BMv2 takes register values of {_MOST_REGISTER_BITS} bits at most"
+            )
+        thrift.register_write(program.registers.full(cell.register_id), cell.index.index, value)
+        return
+    entry = entity.value_set_entry
+    fields = program.value_sets.item(entry.value_set_id).match
+    for value_bytes in [_concatenated_key(key, member, fields) for member in entry.members]:
+        thrift.value_set_add(program.value_sets.full(entry.value_set_id), value_bytes)
 
 
 def _concatenated_key(key: str, member: p4r.ValueSetMember, fields: Iterable[p4i.MatchField]) -> bytes:

@@ -5,13 +5,12 @@ input always gives the same intent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from finsy.p4entity import P4Entity
 
 from tailrace.p4rt import digests, programs
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks import channels, limits, pfc
 from tailrace.schemes.errors import IntentError
@@ -26,7 +25,6 @@ def intent(
     scheme: Resolved,
     target: Target,
     down: Down = frozenset(),
-    load: Callable[[str], P4Program] = programs.load,
     suppressed: Collection[LinkEnd] = frozenset(),
     names: Collection[str] | None = None,
 ) -> dict[str, SwitchIntent]:
@@ -34,7 +32,6 @@ def intent(
 
     Args:
         down: dead links, by (switch, port) of either end.
-        load: loads the program of a name.
         suppressed: (switch, port) that the switch does not use as a next hop if it has others; for schemes
             whose switches report faulty paths (RLB §IV-B.2).
         names: switches to include; None: all.
@@ -44,7 +41,7 @@ def intent(
         P4ProgramError: a compiled program is missing.
     """
     config = scheme.at(topology, down)
-    program = load(config.program)
+    program = programs.load(config.program)
     intents: dict[str, SwitchIntent] = {}
     for plan in config.plans(topology, program, target, down, suppressed):
         if names is not None and plan.switch.name not in names:

@@ -21,7 +21,6 @@ from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
-from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
@@ -98,8 +97,8 @@ def kinds_are(events: list[Event], expected: list[str]) -> bool:
     return kinds(events) == expected
 
 
-def as_many(heard: list[DigestMessage], number: int) -> bool:
-    return len(heard) == number
+def as_many(events: list[Event], number: int) -> bool:
+    return len(kinds(events)) == number
 
 
 def kinds(events: list[Event]) -> list[str]:
@@ -161,19 +160,16 @@ def test_given_back_and_found_again() -> None:
 
 
 def test_one_after_the_other() -> None:
-    """Each digest is heard once, and the last way stays."""
+    """Each alert suppresses its port, and the last way stays."""
 
     async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
-        heard: list[DigestMessage] = []
-        controller, _ = controller_of(addresses, FOR_EVER, on_digest=heard.append)
+        controller, events = controller_of(addresses, FOR_EVER)
         await ready(controller)
         for number, port in enumerate(UPLINKS[:2], 1):
             await find_faulty(controller, leaf, port)
-            await until(partial(as_many, heard, number))
+            await until(partial(as_many, events, number))
             await controller.wait_ready(READY_S)
-        assert [(digest.switch, digest.fields["port"]) for digest in heard] == [
-            (LEAF, port) for port in UPLINKS[:2]
-        ]
+        assert [path.end for path in controller.suppressed] == [(LEAF, port) for port in UPLINKS[:2]]
         assert await held(controller) == ({UPLINKS[2]}, 0)
         await controller.stop()
 

@@ -26,27 +26,31 @@ ROUND_NS = 1_000_000
 
 @given(name=st.text(min_size=1, max_size=40), port=st.integers(0, 511), number=st.integers(0, (1 << 32) - 1))
 def test_a_probe_tells_what_it_was_made_from(name: str, port: int, number: int) -> None:
-    numbered, plain = lldp.encode(name, port, number), lldp.encode(name, port)
-    assert min(len(numbered), len(plain)) >= 60
-    assert lldp.decode(numbered) == lldp.decode(plain) == (name, port)
-    assert (lldp.number_of(numbered), lldp.number_of(plain)) == (number, None)
+    probe = lldp.encode(name, port, number)
+    assert len(probe) >= 60
+    assert lldp.decode(probe) == ((name, port), number)
+    # \xfe: the type of the TLV with the number, 127, in the upper 7 bits
+    without = probe.replace(b"\xfe\x08\x02\x00\x00\x01", b"\xfe\x08\x02\x00\x00\x02")
+    assert lldp.decode(without) == ((name, port), None)
 
 
 OCTETS = st.binary(max_size=80)
 
 
-@given(st.one_of(OCTETS, OCTETS.map(lambda rest: lldp.encode("s1", 1)[:14] + rest)))
+@given(st.one_of(OCTETS, OCTETS.map(lambda rest: lldp.encode("s1", 1, 0)[:14] + rest)))
 def test_frames_of_others_are_read_without_an_error(frame: bytes) -> None:
-    neighbour, number = lldp.decode(frame), lldp.number_of(frame)
-    assert neighbour is None or neighbour[1] >= 0
-    assert number is None or 0 <= number < 1 << 32
+    decoded = lldp.decode(frame)
+    if decoded is not None:
+        (_, port), number = decoded
+        assert port >= 0
+        assert number is None or 0 <= number < 1 << 32
 
 
 def test_lldp_of_others() -> None:
     """LLDP that names no switch and port of ours is nobody's: other subtypes, a MAC address, a name, bad
     text.
     """
-    good = lldp.encode("s1", 1)
+    good = lldp.encode("s1", 1, 0)
     assert lldp.decode(good.replace(b"\x02\x03\x07s1", b"\x02\x03\x04s1")) is None
     assert lldp.decode(good.replace(b"\x04\x02\x071", b"\x04\x02\x07e")) is None
     assert lldp.decode(good.replace(b"s1", b"\xff\xff")) is None
@@ -188,11 +192,11 @@ def test_a_lost_switch() -> None:
 def test_wrong_wiring() -> None:
     """A probe that comes in at another port than it should is reported, and keeps no link alive."""
     monitor = LinkMonitor(parse_topology("leaf-spine:leaves=2,spines=2,hosts=1"), MISSED)
-    problem = monitor.probe_received("spine1", 1, lldp.encode("leaf2", 2))
+    problem = monitor.probe_received("spine1", 1, lldp.encode("leaf2", 2, 0))
     assert problem == "port 1 of spine1 is wrongly linked to port 2 of leaf2"
-    assert monitor.probe_received("spine1", 1, lldp.encode("stranger", 2)) is not None
+    assert monitor.probe_received("spine1", 1, lldp.encode("stranger", 2, 0)) is not None
     assert monitor.probe_received("spine1", 1, b"no LLDP") is None
-    assert monitor.probe_received("spine1", 1, lldp.encode("leaf1", 2)) is None
+    assert monitor.probe_received("spine1", 1, lldp.encode("leaf1", 2, 0)) is None
     monitor.round({"leaf1", "leaf2", "spine1", "spine2"})
     assert not monitor.discovered
 
@@ -203,6 +207,6 @@ def test_hosts_cannot_keep_a_link_alive() -> None:
     fabric.round()
     fabric.network.link_down("leaf1", "spine1")
     for _ in range(MISSED + 1):
-        fabric.network.switch("leaf1").inject(1, lldp.encode("spine1", 1), fabric.network.now_ns)
+        fabric.network.switch("leaf1").inject(1, lldp.encode("spine1", 1, 0), fabric.network.now_ns)
         fabric.round()
     assert ["leaf1-spine1"] == fabric.names()

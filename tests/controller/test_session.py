@@ -14,7 +14,6 @@ from finsy.proto import p4r
 from tailrace.controller import session as session_module
 from tailrace.controller.reconcile import ReconcileReport
 from tailrace.controller.session import Hooks, Session, SessionState
-from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.target import target
@@ -71,7 +70,7 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
         hooks = Hooks(
             state=nothing, packet=nothing, digest=nothing, links_discovered=settled, state_read=nothing
         )
-        made = Session("leaf1", SwitchAddress("nowhere", 1), hooks, programs.load, connect=connect)  # type: ignore[arg-type]
+        made = Session("leaf1", SwitchAddress("nowhere", 1), hooks, connect=connect)  # type: ignore[arg-type]
         made.set_intent(intent(PAIR, on(PAIR), target("native"))["leaf1"])
         task = asyncio.create_task(made.run())
         switch.say(Code.OK)
