@@ -35,12 +35,8 @@ static int log_grow(tv_log *l, size_t more)
     size_t cap = l->cap ? l->cap : FIRST_LOG_BYTES;
     while (cap - l->n < more)
         cap *= 2;
-    uint8_t *records = cap == l->cap ? l->records : realloc(l->records, cap);
-    if (!records) {
-        PyErr_NoMemory();
+    if (cap != l->cap && tv_resize(&l->records, cap) < 0)
         return -1;
-    }
-    l->records = records;
     l->cap = cap;
     return 0;
 }
