@@ -2,7 +2,7 @@
 """A network of compiled switches and NICs on one virtual clock.
 
     network = Network(topology, seed=7)
-    network.p4rt("leaf1").set_pipeline(request)        # or Network(topology, program)
+    network.p4rt("leaf1").set_pipeline(request)        # of each switch
     network.attach("h1", nic)
     network.link_rate("leaf1", "spine1", factor=0.1, at_ns=50_000)
     network.run()                                      # until every NIC is idle and nothing is under way
@@ -16,7 +16,6 @@ every machine. Times in this interface are integer nanoseconds from 0; internall
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import TracebackType
 
 from tailrace.sim.network.deadlock import QueueId, deadlock
@@ -25,7 +24,6 @@ from tailrace.sim.network.faults import Faults
 from tailrace.sim.network.observation import Observation
 from tailrace.sim.network.ranks import RankTransport
 from tailrace.sim.network.wire import NodePort
-from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig
 from tailrace.topology import Topology
 
@@ -42,7 +40,6 @@ class Network(Faults, Observation):
     def __init__(
         self,
         topology: Topology,
-        programs: SwitchProgram | Mapping[str, SwitchProgram] | None = None,
         *,
         config: SwitchConfig = SWITCH_CONFIG,
         seed: int = 0,
@@ -52,7 +49,6 @@ class Network(Faults, Observation):
         """Makes the switches and the wires (directions of links); hosts stay silent until a NIC is attached.
 
         Args:
-            programs: the program of all switches, or of each by name; None: none, until a pipeline is set.
             config: configuration of every switch, except for device id and seed, which differ by switch.
             seed: seed of all random numbers in the network.
             stepwise: handle the instants (times with events) one by one; slower, with the same results.
@@ -61,11 +57,10 @@ class Network(Faults, Observation):
                 and calls to single switches. None: this process runs the whole network.
 
         Raises:
-            NetworkError: `programs` names no program for some switch.
             SpecError: the topology cannot be divided into as many parts as there are ranks.
             BuildError: the C part cannot be compiled.
         """
-        super().__init__(topology, programs, config, seed, transport)
+        super().__init__(topology, config, seed, transport)
         self._net.set_stepwise(stepwise)
 
     def close(self) -> None:
@@ -79,8 +74,8 @@ class Network(Faults, Observation):
         finally:
             for endpoint in self._endpoints.values():
                 endpoint.device.close()
-            for node in self._nodes.values():
-                node.switch.close()
+            for switch in self._switches.values():
+                switch.close()
 
     def __enter__(self) -> Network:
         return self
