@@ -1,20 +1,14 @@
 /* The paths of flows: arrivals of their packets at switches, over time.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "tc_bytes.h"
 #include "tv_net.h"
 
 #include <stdlib.h>
 
 #define UDP_BYTES 8u
 #define PROTOCOL_UDP 17
-
-static uint32_t load_be(const uint8_t *p, unsigned bytes)
-{
-    uint32_t value = 0;
-    while (bytes--)
-        value = value << 8 | *p++;
-    return value;
-}
+#define PSN_MASK 0xffffffu
 
 /* The PSN of an IPv4 packet of len bytes; UINT32_MAX: it has none. */
 static uint32_t psn_of(const tv_formats *f, const uint8_t *ip, uint32_t len)
@@ -25,9 +19,9 @@ static uint32_t psn_of(const tv_formats *f, const uint8_t *ip, uint32_t len)
     const uint8_t *udp = ip + at;
     for (unsigned i = 0; i < TV_BTHS; i++) {
         const tv_bth *b = &f->bth[i];
-        if (b->port && b->port == load_be(udp + 2, 2) &&
+        if (b->port && b->port == tc_get16(udp + 2) &&
             len - at >= b->psn_at + 3)
-            return load_be(udp + b->psn_at, 3);
+            return tc_get32(udp + b->psn_at - 1) & PSN_MASK; /* 24 bits */
     }
     return UINT32_MAX;
 }
@@ -50,7 +44,7 @@ int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f)
     const uint8_t *ip = tv_match_ipv4(&net->formats, f->data, f->len);
     if (!ip)
         return 0;
-    uint32_t src = load_be(ip + 12, 4), dst = load_be(ip + 16, 4);
+    uint32_t src = tc_get32(ip + 12), dst = tc_get32(ip + 16);
     for (tv_watch *t = net->watches; t; t = t->next) {
         if (t->src != src || t->dst != dst)
             continue;
