@@ -61,12 +61,8 @@ class Stop(IntEnum):
     MARK = 2
 
 
-class Running(IntEnum):
-    """The values of `Net.running`: not running, or running a window of several instants or of one."""
-
-    STOPPED = 0
-    WINDOW = 1
-    INSTANT = 2
+RUNNING_WINDOW = 1
+"""`Net.running` in a window of several instants; 0: not running; 2: running a window of one instant."""
 
 
 class Net(Protocol):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.codec.nic import Nic, port
-from tailrace.sim.network.core import NEVER_PS, Running, Stop, new_net
+from tailrace.sim.network.core import NEVER_PS, RUNNING_WINDOW, Stop, new_net
 from tailrace.sim.network.deferred_signals import DeferredSignals
 from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
 from tailrace.sim.network.errors import NetworkError
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 """progress(now_ns, events)"""
+
+PROGRESS_EVENTS = 20_000
+"""Events between two calls of a progress callback."""
 
 _NO_CPU_PORT = -1
 
@@ -243,7 +246,7 @@ class Fabric:
         Raises:
             NetworkError: a NIC calls this while the network runs: other nodes may be past that time.
         """
-        if self._net.running == Running.WINDOW or (self._net.running and self._transport is not None):
+        if self._net.running == RUNNING_WINDOW or (self._net.running and self._transport is not None):
             raise NetworkError("a NIC cannot change the network or schedule a callback while it runs")
         if time_ns is None or time_ns <= self.now_ns:
             callback()
@@ -260,26 +263,24 @@ class Fabric:
         while self._next_callback_ps() <= now_ps:
             heapq.heappop(self._callbacks)[2]()
 
-    def _report_progress(self, progress: Progress, mark: int, every: int) -> int:
+    def _report_progress(self, progress: Progress, mark: int) -> int:
         """Calls `progress` for each mark (a number of events) that was passed; returns the next mark. With
         several ranks, rank 0 decides when the marks are passed.
         """
         events = self._net.events
         if self._transport is not None:
             progress(self.now_ns, events)
-            return events + every
+            return events + PROGRESS_EVENTS
         while events >= mark:
             progress(self.now_ns, mark)
-            mark += every
+            mark += PROGRESS_EVENTS
         return mark
 
-    def _advance(
-        self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int
-    ) -> None:
+    def _advance(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None) -> None:
         """Runs up to and including a time, or without end; `stop_at_rest` also stops when all is at rest."""
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
-        mark = NEVER_PS if progress is None else net.events + every
+        mark = NEVER_PS if progress is None else net.events + PROGRESS_EVENTS
         net.poll()  # NICs may have new frames to send
         # a signal stops the run by cut(0); its handler runs after that
         with DeferredSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
@@ -288,7 +289,7 @@ class Fabric:
                 if signals.run_handlers():
                     continue
                 if progress is not None and (stop == Stop.MARK or self._transport is None):
-                    mark = self._report_progress(progress, mark, every)
+                    mark = self._report_progress(progress, mark)
                 if stop == Stop.REST:
                     return
                 callback_ps = self._next_callback_ps()

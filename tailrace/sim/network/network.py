@@ -27,9 +27,6 @@ from tailrace.sim.network.wire import NodePort
 from tailrace.switch.core import SwitchConfig
 from tailrace.topology import Topology
 
-PROGRESS_EVENTS = 20_000
-"""Events between two calls of a progress callback."""
-
 SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_depth_packets=0)
 """The default configuration of switches: queues have no limit other than the P4 program's."""
 
@@ -86,26 +83,20 @@ class Network(Faults, Observation):
         """Frees the switches."""
         self.close()
 
-    def run(
-        self,
-        until_ns: int | None = None,
-        *,
-        progress: Progress | None = None,
-        progress_events: int = PROGRESS_EVENTS,
-    ) -> bool:
+    def run(self, until_ns: int | None = None, *, progress: Progress | None = None) -> bool:
         """Runs until every NIC is idle and no frame is under way, or until no event is left.
 
         If the network comes to rest, the time is then that of the last frame's arrival or sending.
 
         Args:
             until_ns: stop at this time; `run` can be called again to continue.
-            progress: called with the virtual time and the number of events every `progress_events` events;
+            progress: called with the virtual time and the number of events every PROGRESS_EVENTS events;
                 with several ranks it is called at the same times in all, with each rank's own events.
 
         Returns:
             whether the network is at rest.
         """
-        self._advance(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
+        self._advance(until_ns, stop_at_rest=True, progress=progress)
         return self.at_rest
 
     def deadlock(self) -> tuple[QueueId, ...]:
@@ -124,4 +115,4 @@ class Network(Faults, Observation):
 
     def advance_to(self, time_ns: int) -> None:
         """Advances virtual time to `time_ns`, even if the network is at rest before."""
-        self._advance(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)
+        self._advance(time_ns, stop_at_rest=False, progress=None)
