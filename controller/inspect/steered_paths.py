@@ -60,8 +60,8 @@ def read_lists(endpoints: EndpointPaths, pairs: Iterable[Pair]) -> Listing:
 
 
 def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
-    # the list of the sending endpoint: EV, latency, weight
-    weights = {ev: weight for ev, _, weight in endpoints.of(src.ip, dst.ip)}
+    listed = endpoints.of(src.ip, dst.ip)
+    weights = dict(zip(listed.evs, listed.weights, strict=True))
     for path in endpoints.paths.between(src.switch, dst.switch):
         yield {
             "src": src.name,

@@ -16,7 +16,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 
 from tailrace.codec import calls
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers
-from tailrace.codec.layers import local, pfc, vlan
+from tailrace.codec.layers import local, pfc
 from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
@@ -27,6 +27,9 @@ from tailrace.codec.numbers import TTL
 from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, RETH_BYTES, ROCE, UDP_PROTOCOL
 
 IPV4 = 0x0800
+VLAN = 0x8100
+"""The EtherType of 802.1Q tags: a data packet may have one, for its path class, until its first or second hop
+(Spritz §III-D). VlanId_t in p4src/common/types.p4 defines the classes; receivers never see a tag."""
 
 
 def _byte(layout: HeaderLayout, first: str, last: str | None = None, *, bits: int) -> int:
@@ -77,7 +80,7 @@ def _addressing() -> dict[str, int]:
         "dscp_shift": DSCP_SHIFT,
         "dscp_trimmed": Dscp.TRIMMED,
         "dscp_trimmed_steered": Dscp.TRIMMED_STEERED,
-        "type_vlan": vlan.ETHER_TYPE,
+        "type_vlan": VLAN,
         "vlan_bytes": HeaderLayout(Dot1Q).size_bytes,
         "port_roce": ROCE_PORT,
         "port_shim": SHIM_PORT,

@@ -13,6 +13,7 @@ includes the tag.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import ClassVar
 
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
@@ -65,15 +66,12 @@ class TagTable:
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._hops = next_hops(topology)
-        self._lists: dict[tuple[str, str], PathList] = {}
+        self._between = cache(self._make)
 
     def of(self, source_ip: str, target_ip: str) -> PathList:
         """The paths from one host to another."""
         source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
-        paths = self._lists.get((source, target))
-        if paths is None:
-            paths = self._lists[source, target] = self._make(source, target)
-        return paths
+        return self._between(source, target)
 
     def _make(self, source: str, target: str) -> PathList:
         # hosts of the same leaf have one path

@@ -3,90 +3,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.sim.control import ControlPlane
 from tailrace.sim.link_faults import AckLoss, Blackhole, LinkDown, LinkFault, LinkSlow, Loss, SwitchRestart
 from tailrace.sim.network import FrameMatch, Network
-from tailrace.topology import Topology
 
 
-class VirtualFaults:
-    """Schedules the faults of one run."""
+def schedule_faults(
+    network: Network, faults: Iterable[LinkFault], flows: Iterable[FlowSpec], control: ControlPlane
+) -> None:
+    """Schedules the faults of one run, and the controller's reaction to them.
 
-    def __init__(
-        self, network: Network, topology: Topology, flows: Iterable[FlowSpec], control: ControlPlane
-    ) -> None:
-        """Args:
+    Args:
         network: the network, which must not run yet.
-        topology: at the run's time scale, the factor by which the run is slower than specified.
         flows: all flows of the run; a blackhole may drop packets of both directions of a flow.
         control: the controller, which is notified of link and switch failures.
-        """
-        self._network = network
-        self._topology = topology
-        self._control = control
-        self._flows = flows
 
-    def schedule(self, faults: Sequence[LinkFault]) -> None:
-        """Schedules faults, and the controller's reaction to them.
-
-        Raises:
-            NetworkError: the network has no such link or switch.
-        """
-        for fault in faults:
-            self._schedule(fault)
-
-    def _schedule(self, fault: LinkFault) -> None:
-        network = self._network
+    Raises:
+        NetworkError: the network has no such link or switch.
+    """
+    for fault in faults:
         match fault:
             case LinkSlow():
                 network.link_rate(fault.a, fault.b, fault.factor, fault.at_ns)
                 if fault.until_ns is not None:
                     network.link_rate(fault.a, fault.b, 1.0, fault.until_ns)
             case Loss():
-                self._drop(fault, FrameMatch.FLOWS, one_way=fault.one_way)
+                _drop(network, fault, FrameMatch.FLOWS, one_way=fault.one_way)
             case AckLoss():
-                self._drop(fault, FrameMatch.FLOWCUT_ACK)
+                _drop(network, fault, FrameMatch.FLOWCUT_ACK)
             case LinkDown():
-                self._link_down(fault)
+                _link_down(network, fault, control)
             case Blackhole():
-                pairs = sorted(fault.pairs & self._communicating())
-                network.blackhole(fault.switch, pairs, fault.at_ns, fault.until_ns)
+                # source and destination of all packets
+                pairs = {pair for flow in flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
+                network.blackhole(fault.switch, sorted(fault.pairs & pairs), fault.at_ns, fault.until_ns)
             case SwitchRestart():
-                self._switch_restart(fault)
+                _switch_restart(network, fault, control)
 
-    def _communicating(self) -> set[tuple[str, str]]:
-        """All pairs (source, destination) of addresses between which packets are sent."""
-        return {pair for flow in self._flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
 
-    def _drop(self, fault: Loss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
-        self._network.drop(
-            fault.a,
-            fault.b,
-            fault.rate,
-            matches=matches,
-            from_ns=fault.at_ns,
-            until_ns=fault.until_ns,
-            one_way=one_way,
-        )
+def _drop(network: Network, fault: Loss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
+    network.drop(
+        fault.a,
+        fault.b,
+        fault.rate,
+        matches=matches,
+        from_ns=fault.at_ns,
+        until_ns=fault.until_ns,
+        one_way=one_way,
+    )
 
-    def _link_down(self, fault: LinkDown) -> None:
-        pair = {fault.a, fault.b}
-        # one end of a link suffices: the controller takes the link as dead then
-        ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == pair]
-        self._network.link_down(fault.a, fault.b, fault.at_ns)
-        self._control.notify_links(ends, fault.at_ns, dead=True)
-        if fault.until_ns is not None:
-            self._network.link_up(fault.a, fault.b, fault.until_ns)
-            self._control.notify_links(ends, fault.until_ns, dead=False)
 
-    def _switch_restart(self, fault: SwitchRestart) -> None:
-        name, control = fault.switch, self._control
-        ends = [(link.a, link.a_port) for link in self._topology.links if name in (link.a, link.b)]
-        self._network.call_at(fault.at_ns, partial(control.switch_lost, name))
-        self._network.switch_restart(name, fault.at_ns, fault.down_ns, partial(control.switch_restored, name))
-        control.notify_links(ends, fault.at_ns, dead=True)
-        control.notify_links(ends, fault.at_ns + fault.down_ns, dead=False)
+def _link_down(network: Network, fault: LinkDown, control: ControlPlane) -> None:
+    pair = {fault.a, fault.b}
+    # one end of a link suffices: the controller takes the link as dead then
+    ends = [(link.a, link.a_port) for link in network.topology.links if {link.a, link.b} == pair]
+    network.link_down(fault.a, fault.b, fault.at_ns)
+    control.notify_links(ends, fault.at_ns, dead=True)
+    if fault.until_ns is not None:
+        network.link_up(fault.a, fault.b, fault.until_ns)
+        control.notify_links(ends, fault.until_ns, dead=False)
+
+
+def _switch_restart(network: Network, fault: SwitchRestart, control: ControlPlane) -> None:
+    name = fault.switch
+    ends = [(link.a, link.a_port) for link in network.topology.links if name in (link.a, link.b)]
+    network.call_at(fault.at_ns, partial(control.switch_lost, name))
+    network.switch_restart(name, fault.at_ns, fault.down_ns, partial(control.switch_restored, name))
+    control.notify_links(ends, fault.at_ns, dead=True)
+    control.notify_links(ends, fault.at_ns + fault.down_ns, dead=False)

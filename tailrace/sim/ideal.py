@@ -21,6 +21,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from tailrace.codec.sizes import wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
@@ -57,8 +58,8 @@ class Ideal:
         self._delays = delays
         self._mtu_bytes = mtu_bytes
         self._next_hops = next_hops(topology)
+        self._switch_path = cache(self._best_path)
         self._times_ns: dict[Hashable, int] = {}
-        self._between: dict[tuple[str, str], _Best] = {}
 
     def fct_ns(self, flow: FlowSpec) -> int:
         """The ideal completion time of a flow, rounded to ns; at least 1.
@@ -93,13 +94,10 @@ class Ideal:
         ends = LinkHop(source.rate_bps, source.delay_ns), LinkHop(target.rate_bps, target.delay_ns)
         return (ends[0], *self._switch_path(source.switch, target.switch)[2], ends[1])
 
-    def _switch_path(self, start: str, end: str) -> _Best:
+    def _best_path(self, start: str, end: str) -> _Best:
         """The shortest path with the fastest bottleneck; of several of these the one with the least delay."""
         if start == end:
             return _NO_HOPS
-        cached = self._between.get((start, end))
-        if cached is not None:
-            return cached
         ports = self._topology.ports_of(start)
         best: tuple[tuple[float, int], Peer, _Best] | None = None
         for port in self._next_hops[start][end]:
@@ -110,6 +108,4 @@ class Ideal:
                 best = value, peer, rest
         assert best is not None, f"there is no path from {start} to {end}"
         value, peer, rest = best
-        path = (*value, (LinkHop(peer.rate_bps, peer.delay_ns), *rest[2]))
-        self._between[start, end] = path
-        return path
+        return (*value, (LinkHop(peer.rate_bps, peer.delay_ns), *rest[2]))

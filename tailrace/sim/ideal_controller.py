@@ -9,49 +9,16 @@ As in real time, controller.faulty_paths and the scheme decide on the reaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Protocol
 
 from tailrace.controller.faulty_paths import PathSuppressor
-from tailrace.p4rt.digests import DigestMessage
-from tailrace.p4rt.inprocess import InProcess, InProcessSwitch
+from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks import storms
 from tailrace.schemes.watch import LinkEnd, SuppressedPath, Watcher
-from tailrace.topology import Topology
+from tailrace.sim.network import Network
 from tailrace.topology.paths.shortest import Down
-
-
-class ControlledNetwork(Protocol):
-    """Switches and a virtual clock, which stops during calls; implemented by sim.network.Network."""
-
-    @property
-    def topology(self) -> Topology: ...
-
-    @property
-    def now_ns(self) -> int:
-        """Time, from 0."""
-        ...
-
-    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
-        """Schedules a callback before all other events of its time; now for None or a past time."""
-        ...
-
-    def p4rt(self, name: str) -> InProcessSwitch:
-        """P4Runtime of a switch."""
-        ...
-
-    def has(self, name: str) -> bool:
-        """Whether this rank (one of the processes that simulate the network) has the switch. All ranks make
-        the same calls.
-        """
-        ...
-
-    def gathered(self, values: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
-        """Merges the mappings of all ranks, sorted by key (a switch id)."""
-        ...
-
 
 Configure = Callable[[Down, Collection[str]], None]
 """Writes the intent (the desired table entries) of the named switches, for the given dead link ends."""
@@ -62,7 +29,7 @@ class IdealController:
 
     def __init__(
         self,
-        network: ControlledNetwork,
+        network: Network,
         program: P4Program,
         watcher: Watcher,
         configure: Configure,
@@ -89,11 +56,8 @@ class IdealController:
         # by time in ns: link ends that go down (1) or come back up (-1)
         self._changes: dict[int, list[tuple[LinkEnd, int]]] = {}
         self._restarting: Counter[str] = Counter()
-        self._switches = {
-            item.id: InProcess(network.p4rt(item.name))
-            for item in network.topology.switches
-            if network.has(item.name)
-        }
+        # those of this rank (one of the processes that simulate the network)
+        self._switches = {item.id: InProcess(network.p4rt(item.name)) for item in network.switches}
         digests = {digest.preamble.alias for digest in program.p4info.digests}
         # without PFC there are no pauses, and so no digests of PFC storms (too long pauses)
         self._reads_digests = bool(digests if lossless else digests - storms.DIGESTS)

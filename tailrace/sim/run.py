@@ -21,13 +21,12 @@ from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
 from tailrace.sim.control import ControlPlane, reaction_ns
 from tailrace.sim.errors import RunError
-from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.faults import schedule_faults
 from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import QueueId
-from tailrace.sim.network.observation import FlowWatch
 from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
 from tailrace.sim.no_gc import gc_disabled
@@ -98,31 +97,23 @@ class _Moment:
         return _Moment(self.wall_s - other.wall_s, self.cpu_s - other.cpu_s, self.waited_s - other.waited_s)
 
 
+@dataclass(frozen=True, slots=True)
 class VirtualBackend:
-    """Runs jobs in virtual time, one after the other."""
+    """Runs jobs in virtual time, one after the other.
 
-    def __init__(
-        self,
-        observe: Callable[[Network], None] | None = None,
-        breakpoints: Breakpoints | None = None,
-        *,
-        ranks: int | RankTransport = 1,
-        control: MakeControl | None = None,
-        afterwards: Callable[[Network], None] | None = None,
-    ) -> None:
-        """Args:
-        observe: called with each network before its traffic begins, for example to tap links.
-        breakpoints: virtual times of pauses; `on_pause` is called in this process.
-        control: makes the controller, instead of the one that the job names.
-        afterwards: called with each network after its traffic; it may advance virtual time.
-        ranks: number of processes that run one network, started by this one; or the transport between
-            ranks that are already started. Several ranks cannot be observed.
-        """
-        self._observe = observe
-        self._breakpoints = breakpoints
-        self._control = control
-        self._afterwards = afterwards
-        self._ranks = ranks
+    observe: called with each network before its traffic begins, for example to tap links.
+    breakpoints: virtual times of pauses; `on_pause` is called in this process.
+    ranks: number of processes that run one network, started by this one; or the transport between ranks that
+        are already started. Several ranks cannot be observed.
+    control: makes the controller, instead of the one that the job names.
+    afterwards: called with each network after its traffic; it may advance virtual time.
+    """
+
+    observe: Callable[[Network], None] | None = None
+    breakpoints: Breakpoints | None = None
+    ranks: int | RankTransport = 1
+    control: MakeControl | None = None
+    afterwards: Callable[[Network], None] | None = None
 
     def run(self, job: Job, report: Report) -> Outcome:
         """Run one job to its end, or until it is clear that some flows never finish.
@@ -132,22 +123,21 @@ class VirtualBackend:
                 many parts as there are ranks.
             RunError: the controller, the network or another rank failed.
         """
-        ranks = self._ranks
+        ranks = self.ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
-        if job.real_controller is not None and (ranks != 1 or self._breakpoints is not None):
+        if job.real_controller is not None and (ranks != 1 or self.breakpoints is not None):
             raise SpecError("controller: real: such a run must have one rank and no breakpoints")
         if ranks == 1:
             with _user_errors():
-                run = _Run(job, report, control=self._control, afterwards=self._afterwards)
-                return run.measure(self._observe, self._breakpoints)
-        if self._observe is not None:
+                return _Run(job, report, self).measure()
+        if self.observe is not None:
             raise SpecError("ranks: a network with observers must have one rank")
         if not isinstance(ranks, int):
             with _user_errors():
-                return _Run(job, report, ranks).measure(None, None)
-        part = RankJob(job, () if self._breakpoints is None else self._breakpoints.times_ns)
+                return _Run(job, report, VirtualBackend(), ranks).measure()
+        part = RankJob(job, () if self.breakpoints is None else self.breakpoints.times_ns)
         with other_ranks(part, ranks) as transport, _user_errors():
-            return _Run(job, report, transport).measure(None, self._breakpoints)
+            return _Run(job, report, VirtualBackend(breakpoints=self.breakpoints), transport).measure()
 
 
 def run_part(part: RankJob, transport: RankTransport, on_pause: Callable[[PausedRun], None]) -> None:
@@ -161,8 +151,8 @@ def run_part(part: RankJob, transport: RankTransport, on_pause: Callable[[Paused
         RankLostError: another rank has ended.
     """
     with _user_errors():
-        run = _Run(part.job, lambda _progress: None, transport)
-        run.measure(None, Breakpoints(part.breakpoints_ns, on_pause))
+        backend = VirtualBackend(breakpoints=Breakpoints(part.breakpoints_ns, on_pause))
+        _Run(part.job, lambda _progress: None, backend, transport).measure()
 
 
 @contextmanager
@@ -182,19 +172,12 @@ class _Run:
     """One run: its network and all that is attached to it, from set-up to results."""
 
     def __init__(
-        self,
-        job: Job,
-        report: Report,
-        transport: RankTransport | None = None,
-        *,
-        control: MakeControl | None = None,
-        afterwards: Callable[[Network], None] | None = None,
+        self, job: Job, report: Report, backend: VirtualBackend, transport: RankTransport | None = None
     ) -> None:
         self._job = job
         self._transport = transport
         self._report = report
-        self._make_control = control
-        self._afterwards = afterwards
+        self._backend = backend
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
@@ -203,8 +186,9 @@ class _Run:
         self._observed_hops = 0
         self._deadlock: tuple[QueueId, ...] = ()
 
-    def measure(self, observe: Callable[[Network], None] | None, breakpoints: Breakpoints | None) -> Outcome:
+    def measure(self) -> Outcome:
         """Build the network, run it, read what it counted."""
+        backend = self._backend
         self._report(Progress("starting"))
         began_s = time.perf_counter()
         last_ns = limit_ns(self._job)  # rejects runs that are too large before set-up
@@ -225,28 +209,28 @@ class _Run:
                 network.capture(self._job.pcap_dir / "all.pcapng")
             control = self._control(network)
             at_end.callback(control.stop)
-            VirtualFaults(network, self._topology, self._job.flows, control).schedule(self._job.faults)
-            if observe is not None:
-                observe(network)
+            schedule_faults(network, self._job.faults, self._job.flows, control)
+            if backend.observe is not None:
+                backend.observe(network)
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
             watches = self._watches(network)
             reporter = ProgressReporter(network, self._job, nics, self._report)
-            if breakpoints is not None:
-                self._schedule_breakpoints(network, control, reporter, breakpoints)
+            if backend.breakpoints is not None:
+                self._schedule_breakpoints(network, control, reporter, backend.breakpoints)
             network.all_gather(None)  # wait until all ranks are ready
             before = _Moment.now(network)
             with gc_disabled():
                 self._advance(network, nics, reporter, last_ns)
             control.check()
             elapsed = _Moment.now(network) - before - self._paused_time
-            if self._afterwards is not None:
-                self._afterwards(network)
+            if backend.afterwards is not None:
+                backend.afterwards(network)
             reporter.report_now(network.now_ns, network.events)
             wall_s = time.perf_counter() - began_s - self._paused_time.wall_s
             sampled = self._job.sample_ns is not None
             queues = queue_table(network.samples(), self._topology) if sampled else None
-            sights = {flow: watch.sights() for flow, watch in watches.items()}
+            sights = {flow: network.sights(watch) for flow, watch in watches.items()}
             paths = path_table(sights, self._topology) if watches else None
             return self._outcome(network, nics, wall_s, elapsed, Timelines(queues, paths))
 
@@ -268,8 +252,8 @@ class _Run:
             )
             install_all(network.p4rt, intents)
 
-    def _watches(self, network: Network) -> dict[int, FlowWatch]:
-        """Starts to record the path of each flow of `Job.watch`; by flow id."""
+    def _watches(self, network: Network) -> dict[int, int]:
+        """Starts to record the path of each flow of `Job.watch`; returns the watches by flow id."""
         flows = {flow.id: flow for flow in self._job.flows}
         watches = {}
         for flow_id in self._job.watch:
@@ -283,8 +267,8 @@ class _Run:
     def _control(self, network: Network) -> ControlPlane:
         """Makes the controller and starts it."""
         control: ControlPlane
-        if self._make_control is not None:
-            control = self._make_control(network, self._job, self._on_event)
+        if self._backend.control is not None:
+            control = self._backend.control(network, self._job, self._on_event)
         elif self._job.real_controller is not None:
             # imported only here: loading gRPC takes longer than many runs
             from tailrace.sim.real_controller import RealController

@@ -48,19 +48,18 @@ NO_TIMELINES = Timelines()
 def queue_table(samples: Samples, topology: Topology) -> Table:
     """One row per time and port, for ports that ever sent a frame or had a frame in a queue."""
     values: dict[str, list[int | str | bool]] = {name: [] for name in QUEUE_COLUMNS}
-    for index, (switch, port) in enumerate(samples.ports):
-        queued, sent = samples.queue_bytes(index), samples.tx_bytes(index)
-        if not any(queued) and not any(sent):
+    for (switch, port), of_port in samples.ports.items():
+        if not any(of_port.queue_bytes) and not any(of_port.tx_bytes):
             continue
-        count = len(queued)
+        count = len(of_port.queue_bytes)
         values["time_ns"] += samples.times_ns
         values["switch"] += [switch] * count
         values["port"] += [port] * count
         values["peer"] += [topology.ports_of(switch)[port].name] * count
-        values["queue_bytes"] += queued
-        values["tx_bytes"] += sent
+        values["queue_bytes"] += of_port.queue_bytes
+        values["tx_bytes"] += of_port.tx_bytes
         # whether any priority is paused
-        values["paused"] += map(bool, samples.paused(index))
+        values["paused"] += map(bool, of_port.paused)
     return make_table(values, QUEUE_COLUMNS)
 
 

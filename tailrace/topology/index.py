@@ -147,13 +147,3 @@ class Index:
             if name not in self.hosts:
                 raise self._error(f"restricted: there is no host {name!r}")
         return {name: (IPv4Network(self.hosts[name].ip),) for name in names}
-
-    def prefix(self, switch: str) -> IPv4Network:
-        """The smallest network that contains all prefixes of a switch; raises KeyError if it has no hosts."""
-        prefixes = self.prefixes[switch]
-        if not prefixes:
-            raise KeyError(f"{switch} has no hosts")
-        network = prefixes[0]
-        while not all(prefix.subnet_of(network) for prefix in prefixes):
-            network = network.supernet()
-        return network

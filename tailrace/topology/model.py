@@ -178,11 +178,3 @@ class Topology(_Indexed):
                 the host's address (/32).
         """
         return self._index.prefixes[switch]
-
-    def prefix_of(self, switch: str) -> IPv4Network:
-        """The network of `prefixes_of`; if there are several, the smallest one that contains them all.
-
-        Raises:
-            KeyError: the switch has no hosts.
-        """
-        return self._index.prefix(switch)

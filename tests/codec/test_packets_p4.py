@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tailrace.codec.layers import vlan
 from tailrace.codec.layers.dscp import TRIMMED, Dscp
+from tailrace.codec.table import VLAN
 
 COMMON = Path(__file__).parents[2] / "p4src" / "common"
 
@@ -29,7 +29,7 @@ def test_the_ether_type_of_vlan_tags_is_that_of_the_p4_source():
     """802.1Q."""
     matched = re.search(r"ETHERTYPE_VLAN\s*=\s*(0x\w+);", (COMMON / "headers.p4").read_text())
     assert matched is not None
-    assert vlan.ETHER_TYPE == int(matched[1], 0)
+    assert VLAN == int(matched[1], 0)
 
 
 def test_trimmed_classes_are_those_named_so():

@@ -194,7 +194,7 @@ def test_watchdogs_of_switches_grow_with_the_time_scale() -> None:
 def pausing(network: Network) -> None:
     """h1 pauses its port from 100 us on, for as long as it takes 65,535 quanta."""
     host = network.topology.host("h1")
-    network.call_at(100_000, lambda: network._nodes[host.switch].receive(host.port, PAUSE))
+    network.call_at(100_000, lambda: network._net.inject(network._numbers[host.switch], host.port, PAUSE))
 
 
 @pytest.mark.parametrize(("words", "dropped"), [("", True), (",storm=ignore", False), (",storm=off", False)])

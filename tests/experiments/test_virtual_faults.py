@@ -14,7 +14,7 @@ from tailrace.p4rt import programs
 from tailrace.results.result import Result
 from tailrace.schemes.watch import Watcher
 from tailrace.sim.control import REACTION_RTTS
-from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.faults import schedule_faults
 from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
 from tailrace.sim.network import Network
@@ -31,6 +31,7 @@ class Recorder:
     """A network that notes its faults, and calls back in the order of times when told to."""
 
     topology = FABRIC
+    switches = ()  # none to be asked for digests
     now_ns = 0
 
     def __init__(self) -> None:
@@ -39,10 +40,6 @@ class Recorder:
 
     def call_at(self, time_ns: int, callback: Any) -> None:
         self._later.append((time_ns, len(self._later), callback))
-
-    def has(self, _name: str) -> bool:
-        """No switch is here to be asked for digests."""
-        return False
 
     def switch_restart(self, name: str, at_ns: int, down_ns: int, restore: Any) -> None:
         self.calls.append(("switch_restart", name, at_ns, down_ns))
@@ -68,7 +65,7 @@ def written(*faults: Any, flows: Any = ()) -> tuple[Recorder, list[tuple[set[str
     control = IdealController(
         stands_for, program, Watcher(FABRIC, lambda _event: None), configure, REACTION_NS
     )
-    VirtualFaults(stands_for, FABRIC, flows, control).schedule(faults)
+    schedule_faults(stands_for, faults, flows, control)
     network.play()
     return network, writes
 

@@ -39,12 +39,6 @@ def check(gaps: list[int]) -> None:
         assert exact == quantile_ns or quantile_ns > 256
         # whatever the error, the share is kept
         assert sum(gap >= quantile_ns for gap in gaps) * PERMYRIAD <= len(gaps) * (PERMYRIAD - permyriad)
-    for gap in gaps[:20]:
-        for near in (gap - 1, gap, gap + 1):
-            counted = made.at_least(max(0, near))
-            assert (
-                sum(gap >= near * (1 + ERROR) for gap in gaps) <= counted <= sum(gap >= near for gap in gaps)
-            )
 
 
 @settings(max_examples=200)
@@ -112,6 +106,6 @@ def test_clear():
     """As new."""
     made = histogram([5, 6, 7])
     made.clear()
-    assert (0, [], 0, 0) == (made.count, made.bins(), made.quantile_ns(9_900), made.at_least(0))
+    assert (0, [], 0) == (made.count, made.bins(), made.quantile_ns(9_900))
     made.add(9)
     assert [(9, 1)] == made.bins()

@@ -16,6 +16,7 @@ from tailrace.topology.paths.bounded import BoundedPaths
 from tests.flowcut.fabric import build
 from tests.p4src.rig import enum_of
 from tests.p4src.spritz_ways import Probe, Way, send
+from tests.topology.following import follow
 
 TOPOLOGIES = (
     "dragonfly:p=1,a=3,h=1,rate=1Gbps",
@@ -94,7 +95,7 @@ def test_any_ev(words: str) -> None:
     with build(topology, parse_scheme(STEERED), 1) as network:
         ways = send(network, probes)
     for probe, way in zip(probes, ways, strict=True):
-        path = paths.follow(*switches(topology, probe), probe.ev)
+        path = follow(paths, *switches(topology, probe), probe.ev)
         assert path is not None
         assert tuple(way.switches) == path.switches
         assert way.host == probe.dst
@@ -132,7 +133,7 @@ def test_switches_choose_among_the_same_paths(words: str, scheme: str) -> None:
         followed = {
             path.switches
             for ev1, ev2 in product(range(widest), repeat=2)
-            if (path := paths.follow(src, dst, ev1 << 8 | ev2)) is not None
+            if (path := follow(paths, src, dst, ev1 << 8 | ev2)) is not None
         }
         default = default_way(paths, topology, src, dst)
         assert tuple(way.switches) in followed | {default}

@@ -45,7 +45,7 @@ def endpoint_paths(topology: Topology, scheme: SchemeConfig) -> EndpointPaths:
     """The EV lists of endpoints under such a scheme."""
     resolved = resolve(scheme, topology)
     assert isinstance(resolved, ResolvedBounded)
-    return resolved.endpoint_paths(topology)
+    return resolved.paths(topology)
 
 
 Row = tuple[dict[str, int | str], str, dict[str, int | str]]

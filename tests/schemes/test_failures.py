@@ -36,9 +36,9 @@ def test_first_time() -> None:
     assert failures.suppress(FIRST, 60) is None
     assert failures.next_ns(60) == 50 + HOLD
     assert failures.reuse(49 + HOLD) == []
-    assert failures.suppressed_ports == {FIRST}
+    assert [path.end for path in failures.suppressed] == [FIRST]
     assert failures.reuse(50 + HOLD) == [FIRST]
-    assert (failures.suppressed_ports, failures.next_ns(60 + HOLD)) == (frozenset(), None)
+    assert (failures.suppressed, failures.next_ns(60 + HOLD)) == ([], None)
 
 
 def test_doubles_each_time() -> None:
@@ -79,7 +79,7 @@ def test_dead_links_are_not_tried() -> None:
     failures.suppress(SECOND, 0)
     assert failures.reuse(HOLD, frozenset({FIRST})) == [SECOND]
     assert failures.next_ns(HOLD) is None
-    assert failures.suppressed_ports == {FIRST}
+    assert [path.end for path in failures.suppressed] == [FIRST]
     assert failures.reuse(HOLD + 1) == [FIRST]
 
 
@@ -104,7 +104,7 @@ def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int],
             assert failures.reuse(now_ns) == due
             for gone in due:
                 del until[gone]
-        assert failures.suppressed_ports == set(until)
+        assert {path.end for path in failures.suppressed} == set(until)
         assert failures.next_ns(now_ns) == min((t for t in until.values() if t > now_ns), default=None)
 
 

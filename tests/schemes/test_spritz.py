@@ -18,6 +18,7 @@ from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
 from tests.long import long
 from tests.schemes.planned import SMALL, default, intent, planned_walker, rows
+from tests.topology.following import follow
 
 VIRTUAL = target("virtual")
 PAPER = ("dragonfly:p=4,a=8,h=4,latency=500ns", "slim-fly:p=7,q=9,latency=500ns")
@@ -41,7 +42,7 @@ def test_every_path_of_every_pair(words: str) -> None:
             assert EvWalk(path.switches, path.ports) == walker.walk(src, dst, path.ev)
         if src.switch != dst.switch:
             for ev in (0, 257, 0x1234, 0xFFFF):
-                walk, path_of_ev = walker.walk(src, dst, ev), paths.follow(src.switch, dst.switch, ev)
+                walk, path_of_ev = walker.walk(src, dst, ev), follow(paths, src.switch, dst.switch, ev)
                 assert path_of_ev is not None
                 assert EvWalk(path_of_ev.switches, path_of_ev.ports) == walk
                 assert len(walk.ports) <= longest
@@ -213,4 +214,4 @@ def test_groups_hold_all_minimal_next_hops() -> None:
         group = topology.switch(leaf).group
         via = {port for name, port in local.items() if links_to(name, group)}
         expected = {local[leaf]} if group == 0 else links_to("r1_1", group) | via
-        assert expected == groups[int(to[str(topology.prefix_of(leaf))])]
+        assert expected == groups[int(to[str(topology.prefixes_of(leaf)[0])])]

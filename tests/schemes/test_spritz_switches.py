@@ -20,6 +20,7 @@ from tests.flowcut.frames import ROCE, UDP
 from tests.flowcut.sources import Packet, Script, attach
 from tests.p4src.dragonfly_ways import Way, Ways
 from tests.schemes.planned import endpoint_paths
+from tests.topology.following import follow
 
 LINKS = "rate=10Gbps"
 SMALL = (
@@ -98,7 +99,7 @@ def test_any_ev_and_any_draw_arrives(words: str, scheme: str) -> None:
         assert follows_the_rules(topology, way, dst.name)
         lengths.add(len(way.switches) - 1)
         if scheme == "ops":
-            path = paths.follow(src.switch, dst.switch, ev)
+            path = follow(paths, src.switch, dst.switch, ev)
             assert path is not None
             assert path.switches == tuple(way.switches)
         elif scheme.startswith("minimal"):
@@ -118,7 +119,7 @@ def test_check_reads_live_switches(words: str) -> None:
             s.name: InspectedSwitch(s.name, InProcess(network, s.name, "spritz")) for s in topology.switches
         }
         report = check_lists(endpoints, walker_of(topology, nodes), pairs)
-        total = sum(len(endpoints.of(src.ip, dst.ip)) for src, dst in pairs)
+        total = sum(len(endpoints.of(src.ip, dst.ip).evs) for src, dst in pairs)
         assert (total, 0) == (sum_of(report, "walked"), sum_of(report, "different"))
         sample = check_sample(endpoints, walker_of(topology, nodes), pairs, 50)
         assert (50, 0) == (sum_of(sample, "walked"), sum_of(sample, "different"))

@@ -14,6 +14,7 @@ from tailrace.spec import SpecError
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import MINIMAL, NON_MINIMAL, BoundedPath, BoundedPaths
 from tests.topology.brute_force import graph_of, of_dragonfly, of_slim_fly, types
+from tests.topology.following import follow
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
@@ -100,7 +101,7 @@ def test_lists_of_trees_are_all_shortest_paths(words: str) -> None:
 
 def taken(paths: BoundedPaths, src: str, dst: str, ev: int) -> tuple[str, ...]:
     """The switches of the path that an EV takes."""
-    path = paths.follow(src, dst, ev)
+    path = follow(paths, src, dst, ev)
     assert path is not None
     return path.switches
 
@@ -115,7 +116,7 @@ def test_every_ev_of_a_list_takes_its_path(words: str) -> None:
         assert 0 < len(listed) == len({path.ev for path in listed}) == len({path.ports for path in listed})
         for path in listed:
             assert 0 < path.ev < 1 << 16
-            assert path == paths.follow(src, dst, path.ev)
+            assert path == follow(paths, src, dst, path.ev)
             check_path(topology, path, src, dst)
         assert [(path.ev, path.latency_ps) for path in listed] == paths.entries(src, dst)
         order = [(p.category != MINIMAL, p.latency_ps, len(p.ports), p.ev) for p in listed]
@@ -134,7 +135,7 @@ def test_no_ev_at_all_loops(words: str) -> None:
         seconds = max(1, *(len(paths.ports(switch.name).second) for switch in topology.switches))
         for ev1 in range(firsts):
             for ev2 in range(seconds):
-                path = paths.follow(src, dst, ev1 << 8 | ev2)
+                path = follow(paths, src, dst, ev1 << 8 | ev2)
                 assert path is not None
                 assert len(path.ports) <= (5 if topology.kind == "dragonfly" else 4)
                 if topology.kind == "dragonfly":
@@ -151,7 +152,7 @@ def test_all_evs_there_are(words: str, src: str, dst: str) -> None:
     first = len(paths.ports(src).first_far)
     taken: dict[tuple[int, int], tuple[str, ...]] = {}
     for ev in range(1 << 16):
-        path = paths.follow(src, dst, ev)
+        path = follow(paths, src, dst, ev)
         assert path is not None
         second = max(1, len(paths.ports(path.switches[1]).second))
         slots = ((ev >> 8) % first, (ev & 0xFF) % second)
@@ -257,12 +258,12 @@ def test_failed_links() -> None:
                 here, steps = topology.ports_of(here)[paths.default_port(here, dst) or 0].name, steps + 1
             assert steps == paths.default_links(src, dst)
         for path in repaired.between(src, dst):
-            assert path == repaired.follow(src, dst, path.ev)
+            assert path == follow(repaired, src, dst, path.ev)
             assert (failed.a, failed.b) not in set(zip(path.switches, path.switches[1:], strict=False))
     assert moved
     insisting = next(path for path in usual.between(failed.a, failed.b) if len(path.ports) == 1)
-    assert repaired.follow(failed.a, failed.b, insisting.ev) is None
-    assert insisting == usual.follow(failed.a, failed.b, insisting.ev)
+    assert follow(repaired, failed.a, failed.b, insisting.ev) is None
+    assert insisting == follow(usual, failed.a, failed.b, insisting.ev)
 
 
 def test_cut_off() -> None:
@@ -273,14 +274,14 @@ def test_cut_off() -> None:
     assert (None, None, ()) == (
         paths.default_port("r1_1", "r3_1"), paths.default_links("r1_1", "r3_1"), paths.between("r1_1", "r3_1")
     )  # fmt: skip
-    assert paths.follow("r1_1", "r3_1", 1) is None
+    assert follow(paths, "r1_1", "r3_1", 1) is None
     assert paths.between("r1_1", "r1_2")
 
 
 def test_a_switch_and_itself() -> None:
     """There is nothing to choose."""
     paths = BoundedPaths(parse_topology("slim-fly:q=3"))
-    assert ((), None) == (paths.between("r0_0_0", "r0_0_0"), paths.follow("r0_0_0", "r0_0_0", 1))
+    assert ((), None) == (paths.between("r0_0_0", "r0_0_0"), follow(paths, "r0_0_0", "r0_0_0", 1))
 
 
 def test_refusals() -> None:

@@ -36,7 +36,7 @@ def endpoints_of(network: InspectedNetwork, topology: Topology) -> EndpointPaths
         if "path_slots" not in {table.name for table in first.program.tables.values()}:
             return None
         scheme = resolve(SpritzConfig(), topology)
-    return scheme.endpoint_paths(topology) if isinstance(scheme, ResolvedBounded) else None
+    return scheme.paths(topology) if isinstance(scheme, ResolvedBounded) else None
 
 
 def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, EndpointPaths]:
@@ -52,7 +52,7 @@ def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, Endpo
         raise SpecError(
             f"--scheme: endpoints of {scheme_spec} choose no paths; those of spritz, ops and flicr do"
         )
-    return topology, config.endpoint_paths(topology)
+    return topology, config.paths(topology)
 
 
 class SteeredPaths:

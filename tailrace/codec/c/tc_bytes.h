@@ -1,7 +1,7 @@
 /* Numbers in network byte order, IPv4 checksum and parts of the ICRC.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For tc_codec.c and tc_build.c.
+ * For tc_codec.c and tc_build.c; the virtual network reads numbers with it, too.
  */
 #ifndef TC_BYTES_H
 #define TC_BYTES_H

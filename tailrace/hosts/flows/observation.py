@@ -8,6 +8,7 @@ collector does not track them (gc=False), since they cannot form reference cycle
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Final
 
 import msgspec
@@ -118,37 +119,25 @@ def merge(observations: Iterable[Observation]) -> list[FlowRecord]:
     ]
 
 
+def _shared(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of an observation that FlowRecord has under the same name, with the same meaning."""
+    return tuple(item.name for item in fields(FlowRecord) if item.name in kind.__struct_fields__)
+
+
+_OF_SENDER = _shared(SenderObservation)
+_OF_RECEIVER = tuple(name for name in _shared(ReceiverObservation) if name not in ("packets", "bytes"))
+
+
 def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> FlowRecord:
     flow = sender.flow
+    receiver = receiver or ReceiverObservation(flow)
     return FlowRecord(
         id=flow.id,
         src=flow.src,
         dst=flow.dst,
         bytes=flow.bytes,
-        start_ns=sender.start_ns,
-        end_ns=receiver.end_ns if receiver else None,
-        packets=sender.packets,
-        retransmitted=sender.retransmitted,
-        out_of_order=receiver.out_of_order if receiver else 0,
-        ood_max=receiver.ood_max if receiver else 0,
-        path_changes=receiver.path_changes if receiver else 0,
-        drains=sender.drains,
-        drained_ns=sender.drained_ns,
-        received=receiver.packets if receiver else 0,
-        first_received=receiver.first_received if receiver else 0,
-        out_of_order_raw=receiver.out_of_order_raw if receiver else 0,
-        overtaken=receiver.overtaken if receiver else 0,
-        timeouts=sender.timeouts,
-        ce_marked=receiver.ce_marked if receiver else 0,
-        trimmed=receiver.trimmed if receiver else 0,
-        nacks=sender.nacks,
-        explored=sender.explored,
-        reused=sender.reused,
-        blocked=sender.blocked,
-        out_of_sequence=receiver.out_of_sequence if receiver else 0,
-        cnps_sent=receiver.cnps_sent if receiver else 0,
+        received=receiver.packets,
         cnps_received=sender.congestion_notifications,
-        stretched=sender.stretched,
-        stretched_ns=sender.stretched_ns,
-        natural=sender.natural,
+        **{name: getattr(sender, name) for name in _OF_SENDER},
+        **{name: getattr(receiver, name) for name in _OF_RECEIVER},
     )

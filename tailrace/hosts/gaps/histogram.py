@@ -97,17 +97,6 @@ class GapHistogram:
         # the loop also passes empty bins, so it stops at the upper edge of a bin that is not empty
         return low_ns(number)
 
-    def at_least(self, gap_ns: int) -> int:
-        """The number of gaps in the bins whose lower edge is `gap_ns` or more.
-
-        Of the gaps of `gap_ns` or more, only those less than 1/128 longer than `gap_ns` may be missing.
-        """
-        bins = self._bins
-        number = bin_of(min(gap_ns, MOST_GAP_NS))
-        if low_ns(number) < gap_ns:
-            number += 1
-        return sum(bins[number:])
-
     def bins(self) -> list[Bin]:
         """The bins that are not empty, ascending."""
         return [(low_ns(number), count) for number, count in enumerate(self._bins) if count]

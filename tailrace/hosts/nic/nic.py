@@ -63,7 +63,6 @@ class Nic:
     """One NIC.
 
     address: its IPv4 address as an integer.
-    arrived_flows: number of flows of which every byte has arrived here.
     counters: discarded frames by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
@@ -88,7 +87,6 @@ class Nic:
         self.mac = mac
         self.config = config
         self.address: int = ip_number(ip)
-        self.arrived_flows = 0
         self.counters: Counter[str] = Counter()
         self._gateway_mac = gateway_mac
         self._rng = rng
@@ -274,7 +272,6 @@ class Nic:
         if not receiver.on_data(now_ns, psn_fields, data_fields, ticks):
             self.counters["unexpected"] += 1
         elif not done and receiver.done:
-            self.arrived_flows += 1
             self._finish(now_ns, receiver.flow.id)
         self._timers.arm(receiver)
         self._retire_receiver(receiver)
@@ -444,13 +441,10 @@ class Nic:
                 observations.append(SenderObservation(sender, sender.start_ns))
             else:
                 observations.append(sender)
-        for receiver in self._receivers.values():
-            if isinstance(receiver, FlowReceiver):
-                observations.append(receiver.observation())
-            elif isinstance(receiver, FlowSpec):
-                observations.append(ReceiverObservation(receiver))
-            else:
-                observations.append(receiver)
+        observations += self.received()
+        observations += [
+            ReceiverObservation(flow) for flow in self._receivers.values() if isinstance(flow, FlowSpec)
+        ]
         return observations
 
     def received(self) -> list[ReceiverObservation]:

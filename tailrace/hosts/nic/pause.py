@@ -54,7 +54,7 @@ class FlowPauseState:
     def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
         """Handles a pause frame for this flow; op: one of PauseOp."""
         if op == _XON:
-            self._resume(now_ns)
+            self.resume(now_ns)
             return
         if not self.paused:
             self.paused = True
@@ -75,17 +75,14 @@ class FlowPauseState:
         """Ends a pause whose XON has not arrived before the timeout."""
         if now_ns >= self.deadline_ns:
             self.timeouts += 1
-            self._resume(now_ns)
+            self.resume(now_ns)
 
     def total_ns(self, now_ns: int) -> int:
         """Time paused so far."""
         return self.paused_ns + (now_ns - self._since_ns if self.paused else 0)
 
-    def finish(self, now_ns: int) -> None:
-        """The flow has nothing left to send: ends the time counted as paused."""
-        self._resume(now_ns)
-
-    def _resume(self, now_ns: int) -> None:
+    def resume(self, now_ns: int) -> None:
+        """Ends a pause, if there is one."""
         if self.paused:
             self.paused = False
             self.deadline_ns = NEVER

@@ -277,7 +277,7 @@ class FlowSender(QueuePair):
             self._steer(self._steerings.start(now_ns, flow, flow_hash))
 
     def _finish(self, now_ns: int) -> None:
-        self._pause.finish(now_ns)
+        self._pause.resume(now_ns)  # there is nothing left to send
         if self._flowcut is not None:
             self._flowcut.finish(now_ns)
         steering = self._steering

@@ -11,7 +11,8 @@ from tailrace.experiments.plan.known import topology_of
 from tailrace.papers.document import Curve
 from tailrace.papers.model import Panel, PaperFile
 from tailrace.topology import Topology
-from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, max_list_length
+from tailrace.topology.paths.bounded import BoundedPaths
+from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
 
 MEMORY, PATHS = "memory", "paths"
 """The metrics of Fig. 3; each has a panel."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of Flowcut in switches: mode, table size, age (time after which an idle flow's entry is deleted),
-drain thresholds; candidates for the least loaded next hop; and the clone session with which the last switch
-generates ACKs.
+drain thresholds; candidates for the least loaded next hop, or paths of a Dragonfly; and the clone session
+with which the last switch generates ACKs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
@@ -21,12 +21,15 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.dragonfly.app import MayDetour
+from tailrace.schemes.dragonfly.app import MayDetour, path_config, path_entries
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns, slowest_bps
+
+DRAGONFLY_PROGRAM = "flowcut_dragonfly"
+"""The program for paths of a Dragonfly."""
 
 OBSERVED, TOPOLOGY = BASELINES = ("observed", "topology")
 FLOW, CLASS = PAUSES = ("flow", "class")
@@ -75,21 +78,29 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     minimal_share: float
 
 
-def entities(plan: EntryPlan, scheme_entities: Iterable[P4Entity]) -> Iterator[P4Entity]:
-    """The entries of a switch, in the order of writing: `scheme_entities` first, routes last."""
-    yield from scheme_entities
-    yield from port_roles(plan)
-    yield from group_members(plan)
-    yield from _candidates(plan)
-    yield from routes(plan)
-
-
-def settings(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
-    """The entries that do not depend on paths.
+def entities(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
+    """The entries of a switch, in the order of writing: routes last. With paths of a Dragonfly, new flowcuts
+    choose among the paths of dragonfly.app.
 
     Raises:
         IntentError: a value does not fit the program.
     """
+    paths = given.dragonfly_paths
+    yield from _settings(plan, given)
+    if paths is not None:
+        yield path_config(plan, paths)
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    if paths is None:
+        yield from _candidates(plan)
+    else:
+        yield from _next_hop_ports(plan)
+        yield from path_entries(plan)
+    yield from routes(plan)
+
+
+def _settings(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
+    """The entries that do not depend on paths."""
     yield _clone_session(plan)
     yield from configuration(plan)
     yield _flowcut_config(plan, given)
@@ -237,6 +248,17 @@ def _candidates(plan: EntryPlan) -> Iterator[P4Entity]:
             match=P4TableMatch(group=group.id),
             action=P4TableAction(name, count=count, **ports),
         )
+
+
+def _next_hop_ports(plan: EntryPlan) -> Iterator[P4Entity]:
+    """The ports of each group, which a flow with packets in flight may keep."""
+    for group in plan.groups.groups:
+        for port in group.ports:
+            yield P4TableEntry(
+                "next_hop_ports",
+                match=P4TableMatch(toward=group.id, port=port),
+                action=P4TableAction("next_hop"),
+            )
 
 
 @cache

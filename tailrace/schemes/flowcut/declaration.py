@@ -44,7 +44,7 @@ from tailrace.schemes.dragonfly.paths import (
 )
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.flowcut import app, dragonfly
+from tailrace.schemes.flowcut import app
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
 from tailrace.schemes.watch import LinkEnd
 from tailrace.spec import Spec, keys
@@ -287,7 +287,7 @@ def _program(path: str, *, in_nics: bool) -> str:
     """The P4 program; Flowcut in NICs uses the program of another scheme."""
     if in_nics:
         return EcmpConfig.name if path == SHORTEST else routing.PROGRAM
-    return FlowcutConfig.name if path == SHORTEST else dragonfly.PROGRAM
+    return FlowcutConfig.name if path == SHORTEST else app.DRAGONFLY_PROGRAM
 
 
 class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
@@ -333,8 +333,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         return super().plans(topology, program, target, down, suppressed)
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
-        settings, paths = app.settings(plan, self), self.dragonfly_paths
-        return app.entities(plan, settings) if paths is None else dragonfly.entities(plan, settings, paths)
+        return app.entities(plan, self)
 
 
 class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):

@@ -126,11 +126,6 @@ class Failures:
         paths = sorted((end, path) for end, path in self._paths.items() if path.is_suppressed)
         return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in paths]
 
-    @property
-    def suppressed_ports(self) -> frozenset[LinkEnd]:
-        """The ports of suppressed paths, as (switch, port)."""
-        return frozenset(end for end, path in self._paths.items() if path.is_suppressed)
-
     def next_ns(self, now_ns: int) -> int | None:
         """The time at which the next hold time ends; None if no hold time is running."""
         return min((path.until_ns for path in self.suppressed if path.until_ns > now_ns), default=None)

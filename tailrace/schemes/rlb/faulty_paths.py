@@ -113,10 +113,6 @@ class RlbWatcher(Watcher):
         return reused
 
     @property
-    def suppressed_ports(self) -> frozenset[LinkEnd]:
-        return self._failures.suppressed_ports
-
-    @property
     def suppressed(self) -> list[SuppressedPath]:
         return self._failures.suppressed
 

@@ -34,7 +34,7 @@ from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, dead_ports, mtu_of
 from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
-from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
+from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths
 from tailrace.schemes.watch import LinkEnd
 from tailrace.spec import SpecError, keys
 from tailrace.spec.constants import NS_BITS
@@ -259,7 +259,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         """How NICs choose paths."""
         return SteeringConfig(algorithm=self.steering, epoch_ns=rtt_ns)
 
-    def endpoint_paths(self, topology: Topology) -> EndpointPaths:
+    def paths(self, topology: Topology) -> EndpointPaths:
         """The EV lists of all endpoints.
 
         Raises:
@@ -274,6 +274,3 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             most=self.held_paths,
             seed=self.hash_seed,
         )
-
-    def paths(self, topology: Topology) -> EndpointTable:
-        return EndpointTable(topology, self.endpoint_paths(topology))

@@ -19,27 +19,23 @@ from functools import lru_cache
 from tailrace.hosts.flows.paths import PathList
 from tailrace.p4rt import programs
 from tailrace.schemes.spritz.app import PROGRAM
-from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import MINIMAL, NON_MINIMAL, BoundedPaths
 
 LATENCY, UNIFORM = WEIGHTS = ("latency", "uniform")
 
-Entry = tuple[int, int, float]
-"""EV, latency in ps, weight."""
-
 COARSE_EVS = 8
 _FIRST_COARSE_EV = 0xC000
 
-_NO_PATH: tuple[Entry, ...] = ((1, 0, 1.0),)
+_NO_PATH = PathList((1,), (0,), (1.0,))
 """The list between hosts of the same switch, where the EV is ignored."""
 
-_LISTS_CACHED, _TABLES_CACHED = 4096, 1 << 15
+_LISTS_CACHED = 1 << 15
 _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
 """For each class of paths, the member of VlanId_t in the P4 source."""
 
 
 class EndpointPaths:
-    """The EV lists of all endpoints; hosts of one switch share them."""
+    """The EV lists of all endpoints; hosts of one switch share them (Spritz §III-C)."""
 
     def __init__(
         self,
@@ -69,36 +65,22 @@ class EndpointPaths:
         self._coarse, self._most, self._seed = coarse, most, seed
         vid = programs.load(PROGRAM).enum if coarse else None
         self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
-        self._entries = lru_cache(_LISTS_CACHED)(self._make)
+        self._lists = lru_cache(_LISTS_CACHED)(self._make)
 
-    def of(self, src_ip: str, dst_ip: str) -> tuple[Entry, ...]:
+    def of(self, source_ip: str, target_ip: str, /) -> PathList:
         """The list from host to host: minimal paths first, then in order of latency, links and EV.
 
-        For hosts of the same switch it has one entry, of latency 0.
+        For hosts of the same switch it has one path, of latency 0.
 
         Raises:
             KeyError: no host has such an address.
         """
-        return self.between(*self._switches(src_ip, dst_ip))
+        source, target = (self.paths.topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
+        return self.between(source, target)
 
-    def vlans_of(self, src_ip: str, dst_ip: str) -> tuple[int, ...]:
-        """The VLAN ID of each entry of the list from `of`; empty if packets have no VLAN tag.
-
-        Raises:
-            KeyError: no host has such an address.
-        """
-        src, dst = self._switches(src_ip, dst_ip)
-        if not self._coarse or src == dst:
-            return ()
-        return tuple(self._vids[name] for name in self._classes(src, dst) for _ in range(COARSE_EVS))
-
-    def between(self, src: str, dst: str) -> tuple[Entry, ...]:
+    def between(self, src: str, dst: str) -> PathList:
         """The list from switch to switch."""
-        return self._entries(src, dst) if src != dst else _NO_PATH
-
-    def _switches(self, src_ip: str, dst_ip: str) -> tuple[str, str]:
-        topology = self.paths.topology
-        return topology.host_by_ip(src_ip).switch, topology.host_by_ip(dst_ip).switch
+        return self._lists(src, dst)
 
     def _classes(self, src: str, dst: str) -> dict[str, int]:
         """The classes of existing paths, each with its mean latency in ps."""
@@ -107,40 +89,25 @@ class EndpointPaths:
             classes.setdefault(path.category, []).append(path.latency_ps)
         return {name: sum(latencies) // len(latencies) for name, latencies in classes.items()}
 
-    def _make(self, src: str, dst: str) -> tuple[Entry, ...]:
+    def _make(self, src: str, dst: str) -> PathList:
+        if src == dst:
+            return _NO_PATH
+        vlans: tuple[int, ...] = ()
         if self._coarse:
-            means = [ps for ps in self._classes(src, dst).values() for _ in range(COARSE_EVS)]
+            classes = self._classes(src, dst)
+            means = [latency_ps for latency_ps in classes.values() for _ in range(COARSE_EVS)]
             entries = list(enumerate(means, _FIRST_COARSE_EV))  # (EV, latency in ps)
+            vlans = tuple(self._vids[name] for name in classes for _ in range(COARSE_EVS))
         else:
             entries = self.paths.entries(src, dst, self._most, self._seed)
-        max_ps = max(latency_ps for _, latency_ps in entries)
+        evs, latencies_ps = zip(*entries, strict=True)
         # there are few different latencies: entries of the same latency share one float
-        weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in entries}
-        return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in entries)
+        max_ps = max(latencies_ps)
+        weight_of = {latency_ps: self._weight(latency_ps, max_ps) for latency_ps in set(latencies_ps)}
+        weights = tuple(weight_of[latency_ps] for latency_ps in latencies_ps)
+        return PathList(evs, latencies_ps, weights, vlans)
 
     def _weight(self, latency_ps: int, max_ps: int) -> float:
         if self._weights != LATENCY or latency_ps == max_ps:
             return 1.0
         return max_ps / latency_ps * self._scale
-
-
-class EndpointTable:
-    """Path lists by source and destination, in the form for NICs; all hosts of a pair of switches share a
-    list (Spritz §III-C).
-    """
-
-    def __init__(self, topology: Topology, paths: EndpointPaths) -> None:
-        self._topology = topology
-        self._paths = paths
-        self._between = lru_cache(_TABLES_CACHED)(self._make)
-
-    def of(self, source_ip: str, target_ip: str, /) -> PathList:
-        """The paths from one host to another."""
-        source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
-        return self._between(source, target)
-
-    def _make(self, source: str, target: str) -> PathList:
-        # hosts of one switch share a list
-        ends = [self._topology.hosts_of(switch)[0].ip for switch in (source, target)]
-        evs, latencies_ps, weights = zip(*self._paths.of(*ends), strict=True)
-        return PathList(evs, latencies_ps, weights, self._paths.vlans_of(*ends))

@@ -29,16 +29,16 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """The counts of a switch. The switch core counts `core_in` to `truncated_bytes`; `held` is in its queues.
-    The network counts `entered` and the fields below.
+    """The counts of a switch, in the order of core.SwitchAccount. The switch core counts `truncated_bytes` to
+    `held`, which is in its queues. The network counts `entered` and the fields below.
     """
 
+    truncated_bytes: int
     core_in: Amount
     made: Amount
     core_out: Amount
     dropped: Amount
     held: Amount
-    truncated_bytes: int
     entered: Amount
     unwired: Amount
     to_cpu: Amount
@@ -47,14 +47,8 @@ class _Switch:
 
     @staticmethod
     def of(raw: SwitchAccount) -> _Switch:
-        # in the order of core.SwitchAccount
-        frames, payload, *rest = raw
-        in_bytes, made_bytes, out_bytes, dropped_bytes, truncated, held_bytes = payload
-        payload_bytes = (in_bytes, made_bytes, out_bytes, dropped_bytes, held_bytes)
-        amounts_of_core = (Amount(*both) for both in zip(frames, payload_bytes, strict=True))
-        core_in, made, core_out, dropped, held = amounts_of_core
-        amounts = (Amount(*amount) for amount in rest)
-        return _Switch(core_in, made, core_out, dropped, held, truncated, *amounts)
+        truncated_bytes, *amounts = raw
+        return _Switch(truncated_bytes, *(Amount(*amount) for amount in amounts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +146,10 @@ class NetworkAccount:
         )
 
     @property
-    def generated(self) -> Amount:
-        """Everything that hosts sent, that entered by packet-outs, or that switches made."""
-        return _sum((self.sent, self.packet_outs, self.made))
-
-    @property
-    def accounted(self) -> Amount:
-        """Everything that was delivered, dropped or lost, or that is in a queue or on a wire."""
-        gone = (
-            self.delivered,
-            self.to_cpu,
-            self.unwired,
-            self.dropped_in_switches,
-            self.cut,
-            self.dropped_by_faults,
-            self.swallowed,
-            Amount(0, self.truncated_bytes),
-        )
-        return _sum((*gone, self.queued, self.under_way))
-
-    @property
     def balanced(self) -> bool:
         """Whether no frame or byte is missing or counted twice, in the network and in each part of it."""
+        arrived = (self.delivered, self.to_cpu, self.unwired)
+        lost = (self.dropped_in_switches, self.cut, self.dropped_by_faults, self.swallowed)
+        accounted = _sum((*arrived, *lost, Amount(0, self.truncated_bytes), self.queued, self.under_way))
         explained = sum(self.reasons.values()) == self.dropped_in_switches.frames
-        return self.generated == self.accounted and explained and not self.unsound
+        return _sum((self.sent, self.packet_outs, self.made)) == accounted and explained and not self.unsound

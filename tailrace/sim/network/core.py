@@ -43,17 +43,11 @@ Amounts = tuple[int, int]
 """Frames, and bytes of virtual payload (payload of which only the length is simulated)."""
 
 SwitchAccount = tuple[
-    tuple[int, int, int, int, int],
-    tuple[int, int, int, int, int, int],
-    Amounts,
-    Amounts,
-    Amounts,
-    Amounts,
-    Amounts,
+    int, Amounts, Amounts, Amounts, Amounts, Amounts, Amounts, Amounts, Amounts, Amounts, Amounts
 ]
-"""Counts of the switch core: frames (in, made, out, dropped, held), payload bytes (in, made, out, dropped,
-truncated, held), where `made` are clones, copies and pause frames; then counts of the network: handed to the
-core, sent to a port without a wire, sent to the CPU port, dropped by blackhole faults, packet-outs."""
+"""Counts of the switch core: payload bytes truncated; then in, made (clones, copies and pause frames), out,
+dropped, held; then counts of the network: handed to the core, sent to a port without a wire, sent to the CPU
+port, dropped by blackhole faults, packet-outs."""
 
 WireAccount = tuple[Amounts, Amounts, Amounts, Amounts, Amounts]
 """Sent, delivered, lost to a link that is down, lost to other faults, under way."""
@@ -67,12 +61,8 @@ class Stop(IntEnum):
     MARK = 2
 
 
-class Running(IntEnum):
-    """The values of `Net.running`: not running, or running a window of several instants or of one."""
-
-    STOPPED = 0
-    WINDOW = 1
-    INSTANT = 2
+RUNNING_WINDOW = 1
+"""`Net.running` in a window of several instants; 0: not running; 2: running a window of one instant."""
 
 
 class Net(Protocol):
@@ -101,7 +91,7 @@ class Net(Protocol):
         skipped: int,
         trimmed: int,
         shims: list[tuple[int, int, int, int, int]],
-        bths: list[tuple[int, int, int]],
+        bths: list[tuple[int, int]],
         /,
     ) -> None: ...
     def inject(self, switch: int, port: int, frame: bytes, /) -> None: ...
@@ -137,9 +127,8 @@ class Net(Protocol):
     ) -> None: ...
     def blackhole(self, switch: int, pairs: bytes, from_ps: int, until_ps: int, /) -> None: ...
 
-    # observing: results are in the order of the fields of the classes in wire.py and observation.py; `wire`
-    # returns whether a wire is up, how often it went down, and WireCounts
-    def wire(self, wire: int, /) -> tuple[bool, int, int, int, int, int]: ...
+    # observing: results are in the order of the fields of the classes in observation.py
+    def up(self, wire: int, /) -> bool: ...
     def traffic(self) -> tuple[int, int, int, int, int, int]: ...
     def data(self) -> tuple[int, int, int, int, int]: ...
     def trace(self) -> bytes: ...
@@ -147,7 +136,7 @@ class Net(Protocol):
     def log(self, a: int, b: int, wires: list[int], non_ip_wires: list[int], /) -> None: ...
     def logged(self) -> bytes: ...
     def capture(self, path: Path, wires: list[tuple[int, str]], /) -> None: ...
-    def watch(self, src: int, dst: int, sport: int, /) -> int: ...
+    def watch(self, src: int, dst: int, /) -> int: ...
     def watched(self, watch: int, /) -> list[Sight]: ...
     def sample(self, period_ps: int, wires: list[int], /) -> None: ...
     def account(self) -> tuple[list[SwitchAccount], list[WireAccount]]: ...
@@ -176,11 +165,8 @@ def _formats(net: Net) -> None:
         next_at = fixed.span(f"{layer.__name__}.next_type").byte
         shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
     udp, shimmed = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
-    # UDP destination port, and offsets of the PSN and of the flow's source port
-    sequences = [
-        (ROCE_PORT, udp.span("BTH.psn").byte, udp.span("UDP.sport").byte),
-        (SHIM_PORT, shimmed.span("BTH.psn").byte, shimmed.span("NicShim.orig_sport").byte),
-    ]
+    # UDP destination port, and offset of the PSN
+    sequences = [(ROCE_PORT, udp.span("BTH.psn").byte), (SHIM_PORT, shimmed.span("BTH.psn").byte)]
     trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
     net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
 

@@ -23,9 +23,10 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.requests import set_election
 from tailrace.p4rt.status import Code, P4RtError
+from tailrace.sim.network.core import Net
 from tailrace.sim.network.errors import NetworkError
-from tailrace.sim.network.switch_node import SwitchNode
 from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.arbitration import ArbitrationClient
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
@@ -58,26 +59,39 @@ class BatchError(P4RtError):
 
 
 class CpuPort:
-    """The CPU port of a switch; implements the protocol switch.p4runtime.service.DataPlane."""
+    """The CPU port of a switch; implements the protocol switch.p4runtime.service.DataPlane.
 
-    def __init__(self, node: SwitchNode, cpu_port: int | None, clock: Callable[[], int]) -> None:
+    on_packet_out: called after each packet-out; None: nothing is called.
+    """
+
+    def __init__(self, net: Net, name: str, node: int, port: int | None, clock: Callable[[], int]) -> None:
+        """Args:
+        name, node: the switch's name, and its index in the network.
+        port: the number of the CPU port; None: there is none.
+        clock: returns the virtual time in ns.
+        """
         self.now_ns = clock
+        self.port = port
+        self.on_packet_out: Callable[[], object] | None = None
+        self._net = net
+        self._name = name
         self._node = node
-        self._port = cpu_port
 
     def send_packet_out(self, data: bytes) -> None:
         """A frame enters through the CPU port now.
 
         Raises:
-            NetworkError: there is no CPU port.
+            NetworkError: there is no CPU port, or the switch does not accept the frame.
         """
-        if self._port is None:
-            raise NetworkError(f"{self._node.name}: there is no CPU port")
-        self._node.receive(self._port, data)
+        if self.port is None:
+            raise NetworkError(f"{self._name}: there is no CPU port")
+        self._net.inject(self._node, self.port, data)
+        if self.on_packet_out is not None:
+            self.on_packet_out()
 
     def packet_ins(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first; at most the newest 65536."""
-        return self._node.to_cpu()
+        return self._net.to_cpu(self._node)
 
 
 class SwitchEndpoint:
@@ -85,20 +99,18 @@ class SwitchEndpoint:
 
     def __init__(
         self,
-        node: SwitchNode,
-        *,
+        name: str,
         device_id: int,
-        cpu_port: int | None,
+        switch: V1ModelSwitch,
+        cpu: CpuPort,
         ports: frozenset[int],
-        clock: Callable[[], int],
         prepared: PreparedCache,
     ) -> None:
-        self.name = node.name
+        self.name = name
         self.device_id = device_id
-        self.cpu = CpuPort(node, cpu_port, clock)
-        self._switch = node.switch
-        self._ports = DevicePorts(ports | ({cpu_port} if cpu_port is not None else set()))
-        self._clock = clock
+        self.cpu = cpu
+        self._switch = switch
+        self._ports = DevicePorts(ports | ({cpu.port} if cpu.port is not None else set()))
         self._prepared = prepared
         self._client = ArbitrationClient()
         self._handed_over = False
@@ -107,7 +119,7 @@ class SwitchEndpoint:
 
     def _new_device(self) -> Device:
         settings = DeviceSettings(device_id=self.device_id)
-        return Device(self._switch, settings, self._clock, compiled, self._ports)
+        return Device(self._switch, settings, self.cpu.now_ns, compiled, self._ports)
 
     def restart(self) -> None:
         """The switch loses all its state: it has no pipeline until it is set again."""
@@ -133,11 +145,14 @@ class SwitchEndpoint:
 
     @contextlib.contextmanager
     def stepped_aside(self) -> Iterator[None]:
-        """Within the block other clients may become primary, with any election id."""
+        """Within the block other clients may become primary, with any election id; its end resets
+        `on_packet_out` of the CPU port.
+        """
         self.device.arbiter.disconnect(self._client)
         try:
             yield
         finally:
+            self.cpu.on_packet_out = None
             self._take_over()
 
     def _set_election(self, request: _Request) -> None:
@@ -211,7 +226,7 @@ class SwitchEndpoint:
 
     def digest_lists(self) -> list[p4r.DigestList]:
         """Removes and returns the digest lists that are due; a list has the time of its first entry."""
-        return self.device.digest_lists(self._clock())
+        return self.device.digest_lists(self.cpu.now_ns())
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
         """Handles a digest acknowledgement.

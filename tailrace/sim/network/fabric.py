@@ -13,17 +13,15 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.codec.nic import Nic, port
-from tailrace.sim.network.core import NEVER_PS, Running, Stop, new_net
+from tailrace.sim.network.core import NEVER_PS, RUNNING_WINDOW, Stop, new_net
 from tailrace.sim.network.deferred_signals import DeferredSignals
-from tailrace.sim.network.endpoint import SwitchEndpoint
+from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.prng import SplitMix64
 from tailrace.sim.network.ranks import ExchangeCounts, RankTransport, TimedTransport
-from tailrace.sim.network.switch_node import SwitchNode
 from tailrace.sim.network.wire import NodePort, Wire
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.watchdog import of_host
-from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.pipeline import Prepared
 from tailrace.topology import Topology
@@ -35,6 +33,9 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """progress(now_ns, events)"""
 
+PROGRESS_EVENTS = 20_000
+"""Events between two calls of a progress callback."""
+
 _NO_CPU_PORT = -1
 
 
@@ -44,7 +45,6 @@ class Fabric:
     def __init__(
         self,
         topology: Topology,
-        programs: SwitchProgram | Mapping[str, SwitchProgram] | None,
         config: SwitchConfig,
         seed: int,
         transport: RankTransport | None,
@@ -63,13 +63,13 @@ class Fabric:
             self._part_of = parts(topology, transport.ranks)
         self._numbers: dict[str, int] = {}  # indices of nodes in tv_net
         self._hosts: set[str] = set()
-        self._nodes: dict[str, SwitchNode] = {}
+        self._switches: dict[str, V1ModelSwitch] = {}
         self._endpoints: dict[str, SwitchEndpoint] = {}
         self._nics: dict[str, Nic] = {}
         # a heap of (time in ns, sequence number, callback)
         self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = itertools.count()
-        self._add_switches(programs)
+        self._add_switches()
         for host in topology.hosts:
             name, local = host.name, self.has(host.name)
             self._numbers[name] = self._net.add_host(name) if local else self._add_absent(name)
@@ -132,33 +132,24 @@ class Fabric:
         """Reserves the index of a node that belongs to another rank."""
         return self._net.add_absent(name, self._part_of[name])
 
-    def _add_switches(self, programs: SwitchProgram | Mapping[str, SwitchProgram] | None) -> None:
+    def _add_switches(self) -> None:
         # verified pipeline configurations, which the endpoints of all switches share
         prepared: dict[bytes, Prepared] = {}
         cpu_port = self._config.cpu_port
         for item in self.topology.switches:
-            seed = SplitMix64(self._seed, item.id).next()
-            program = programs.get(item.name) if isinstance(programs, Mapping) else programs
-            if program is None and programs is not None:
-                raise NetworkError(f"there is no program for {item.name}")
             if not self.has(item.name):
                 self._numbers[item.name] = self._add_absent(item.name)
                 continue
-            switch = V1ModelSwitch(program, replace(self._config, device_id=item.id, seed=seed))
+            seed = SplitMix64(self._seed, item.id).next()
+            switch = V1ModelSwitch(None, replace(self._config, device_id=item.id, seed=seed))
             number = self._net.add_switch(
                 item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
             )
-            node = SwitchNode(item.name, number, switch, self._net)
             self._numbers[item.name] = number
-            self._nodes[item.name] = node
-            self._endpoints[item.name] = SwitchEndpoint(
-                node,
-                device_id=item.id,
-                cpu_port=cpu_port,
-                ports=frozenset(self.topology.ports_of(item.name)),
-                clock=lambda: self.now_ns,
-                prepared=prepared,
-            )
+            self._switches[item.name] = switch
+            cpu = CpuPort(self._net, item.name, number, cpu_port, lambda: self.now_ns)
+            ports = frozenset(self.topology.ports_of(item.name))
+            self._endpoints[item.name] = SwitchEndpoint(item.name, item.id, switch, cpu, ports, prepared)
 
     def _guard_hosts(self) -> None:
         """Sets PFC watchdogs on ports to hosts, by the port's rate, unless the configuration has one."""
@@ -204,7 +195,7 @@ class Fabric:
 
     def switch(self, name: str) -> V1ModelSwitch:
         """The switch of this name; KeyError if it does not exist or belongs to another rank."""
-        return self._nodes[name].switch
+        return self._switches[name]
 
     def p4rt(self, name: str) -> SwitchEndpoint:
         """The P4Runtime endpoint of a switch; KeyError if it does not exist or belongs to another rank."""
@@ -255,7 +246,7 @@ class Fabric:
         Raises:
             NetworkError: a NIC calls this while the network runs: other nodes may be past that time.
         """
-        if self._net.running == Running.WINDOW or (self._net.running and self._transport is not None):
+        if self._net.running == RUNNING_WINDOW or (self._net.running and self._transport is not None):
             raise NetworkError("a NIC cannot change the network or schedule a callback while it runs")
         if time_ns is None or time_ns <= self.now_ns:
             callback()
@@ -272,26 +263,24 @@ class Fabric:
         while self._next_callback_ps() <= now_ps:
             heapq.heappop(self._callbacks)[2]()
 
-    def _report_progress(self, progress: Progress, mark: int, every: int) -> int:
+    def _report_progress(self, progress: Progress, mark: int) -> int:
         """Calls `progress` for each mark (a number of events) that was passed; returns the next mark. With
         several ranks, rank 0 decides when the marks are passed.
         """
         events = self._net.events
         if self._transport is not None:
             progress(self.now_ns, events)
-            return events + every
+            return events + PROGRESS_EVENTS
         while events >= mark:
             progress(self.now_ns, mark)
-            mark += every
+            mark += PROGRESS_EVENTS
         return mark
 
-    def _advance(
-        self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int
-    ) -> None:
+    def _advance(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None) -> None:
         """Runs up to and including a time, or without end; `stop_at_rest` also stops when all is at rest."""
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
-        mark = NEVER_PS if progress is None else net.events + every
+        mark = NEVER_PS if progress is None else net.events + PROGRESS_EVENTS
         net.poll()  # NICs may have new frames to send
         # a signal stops the run by cut(0); its handler runs after that
         with DeferredSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
@@ -300,7 +289,7 @@ class Fabric:
                 if signals.run_handlers():
                     continue
                 if progress is not None and (stop == Stop.MARK or self._transport is None):
-                    mark = self._report_progress(progress, mark, every)
+                    mark = self._report_progress(progress, mark)
                 if stop == Stop.REST:
                     return
                 callback_ps = self._next_callback_ps()

@@ -73,11 +73,11 @@ class Faults(Fabric):
             if wire.up == up or (up and causes):
                 continue
             self._net.set_up(wire.index, up)
-            node = self._nodes.get(wire.source.node)
-            if node is not None:
-                node.switch.port_set(wire.source.port, up)
-                self._endpoints[node.name].device.port_changed(wire.source.port, up=up)
-                node.settle()
+            name, port = wire.source.node, wire.source.port
+            if name in self._switches:
+                self._switches[name].port_set(port, up)
+                self._endpoints[name].device.port_changed(port, up=up)
+                self._net.settle(self._numbers[name])
 
     def drop(
         self,
@@ -166,7 +166,7 @@ class Faults(Fabric):
             self._set_links(wires, up=False)
             if self.has(name):
                 self._endpoints[name].restart()
-                self._nodes[name].settle()
+                self._net.settle(self._numbers[name])
             self.call_at(self.now_ns + down_ns, come_back)
 
         def come_back() -> None:

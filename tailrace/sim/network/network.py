@@ -2,7 +2,7 @@
 """A network of compiled switches and NICs on one virtual clock.
 
     network = Network(topology, seed=7)
-    network.p4rt("leaf1").set_pipeline(request)        # or Network(topology, program)
+    network.p4rt("leaf1").set_pipeline(request)        # of each switch
     network.attach("h1", nic)
     network.link_rate("leaf1", "spine1", factor=0.1, at_ns=50_000)
     network.run()                                      # until every NIC is idle and nothing is under way
@@ -16,7 +16,6 @@ every machine. Times in this interface are integer nanoseconds from 0; internall
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import TracebackType
 
 from tailrace.sim.network.deadlock import QueueId, deadlock
@@ -25,12 +24,8 @@ from tailrace.sim.network.faults import Faults
 from tailrace.sim.network.observation import Observation
 from tailrace.sim.network.ranks import RankTransport
 from tailrace.sim.network.wire import NodePort
-from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig
 from tailrace.topology import Topology
-
-PROGRESS_EVENTS = 20_000
-"""Events between two calls of a progress callback."""
 
 SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_depth_packets=0)
 """The default configuration of switches: queues have no limit other than the P4 program's."""
@@ -42,7 +37,6 @@ class Network(Faults, Observation):
     def __init__(
         self,
         topology: Topology,
-        programs: SwitchProgram | Mapping[str, SwitchProgram] | None = None,
         *,
         config: SwitchConfig = SWITCH_CONFIG,
         seed: int = 0,
@@ -52,7 +46,6 @@ class Network(Faults, Observation):
         """Makes the switches and the wires (directions of links); hosts stay silent until a NIC is attached.
 
         Args:
-            programs: the program of all switches, or of each by name; None: none, until a pipeline is set.
             config: configuration of every switch, except for device id and seed, which differ by switch.
             seed: seed of all random numbers in the network.
             stepwise: handle the instants (times with events) one by one; slower, with the same results.
@@ -61,11 +54,10 @@ class Network(Faults, Observation):
                 and calls to single switches. None: this process runs the whole network.
 
         Raises:
-            NetworkError: `programs` names no program for some switch.
             SpecError: the topology cannot be divided into as many parts as there are ranks.
             BuildError: the C part cannot be compiled.
         """
-        super().__init__(topology, programs, config, seed, transport)
+        super().__init__(topology, config, seed, transport)
         self._net.set_stepwise(stepwise)
 
     def close(self) -> None:
@@ -79,8 +71,8 @@ class Network(Faults, Observation):
         finally:
             for endpoint in self._endpoints.values():
                 endpoint.device.close()
-            for node in self._nodes.values():
-                node.switch.close()
+            for switch in self._switches.values():
+                switch.close()
 
     def __enter__(self) -> Network:
         return self
@@ -91,26 +83,20 @@ class Network(Faults, Observation):
         """Frees the switches."""
         self.close()
 
-    def run(
-        self,
-        until_ns: int | None = None,
-        *,
-        progress: Progress | None = None,
-        progress_events: int = PROGRESS_EVENTS,
-    ) -> bool:
+    def run(self, until_ns: int | None = None, *, progress: Progress | None = None) -> bool:
         """Runs until every NIC is idle and no frame is under way, or until no event is left.
 
         If the network comes to rest, the time is then that of the last frame's arrival or sending.
 
         Args:
             until_ns: stop at this time; `run` can be called again to continue.
-            progress: called with the virtual time and the number of events every `progress_events` events;
+            progress: called with the virtual time and the number of events every PROGRESS_EVENTS events;
                 with several ranks it is called at the same times in all, with each rank's own events.
 
         Returns:
             whether the network is at rest.
         """
-        self._advance(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
+        self._advance(until_ns, stop_at_rest=True, progress=progress)
         return self.at_rest
 
     def deadlock(self) -> tuple[QueueId, ...]:
@@ -129,4 +115,4 @@ class Network(Faults, Observation):
 
     def advance_to(self, time_ns: int) -> None:
         """Advances virtual time to `time_ns`, even if the network is at rest before."""
-        self._advance(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)
+        self._advance(time_ns, stop_at_rest=False, progress=None)

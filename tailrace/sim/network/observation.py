@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from tailrace.sim.network.account import NetworkAccount
-from tailrace.sim.network.core import Net, WireAccount
+from tailrace.sim.network.core import WireAccount
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.fabric import Fabric
 from tailrace.sim.network.transits import WireTransit, read_transits
 from tailrace.sim.network.wire import Tap, Wire
 from tailrace.spec.constants import PS_PER_NS
-
-_ANY_PORT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +62,22 @@ class DataFrames:
     under_way: int
 
 
-class Columns(NamedTuple):
-    """The samples of one port, by time."""
+class PortSamples(NamedTuple):
+    """The samples of one port, by time: bytes in all its queues; bytes of the frames that it has begun to
+    send since the previous sample; a bit mask of the priorities that are paused.
+    """
 
-    queued: Sequence[int]
-    sent: Sequence[int]
+    queue_bytes: Sequence[int]
+    tx_bytes: Sequence[int]
     paused: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Periodic samples of ports of switches.
+    """Periodic samples of ports of switches, by (switch, port), with a value for each of `times_ns`."""
 
-    `ports` lists the sampled ports as (switch, port). The methods take an index into `ports` and return a
-    value for each of `times_ns`.
-    """
-
-    ports: tuple[tuple[str, int], ...]
     times_ns: Sequence[int]
-    _columns: tuple[Columns, ...]
-
-    def queue_bytes(self, port: int) -> Sequence[int]:
-        """Bytes in all queues of the port."""
-        return self._columns[port].queued
-
-    def tx_bytes(self, port: int) -> Sequence[int]:
-        """Bytes of the frames that the port has begun to send since the previous sample."""
-        return self._columns[port].sent
-
-    def paused(self, port: int) -> Sequence[int]:
-        """A bit mask of the priorities that are paused."""
-        return self._columns[port].paused
+    ports: dict[tuple[str, int], PortSamples]
 
 
 class Sight(NamedTuple):
@@ -104,25 +87,6 @@ class Sight(NamedTuple):
     switch: str
     in_port: int
     psn: int | None
-
-
-class FlowWatch:
-    """Records the path of a flow over time; made by `Observation.watch_flow`."""
-
-    def __init__(self, fabric: Fabric, net: Net, number: int) -> None:
-        """`number` identifies the watch in `net`."""
-        self._fabric = fabric
-        self._net = net
-        self._number = number
-
-    def sights(self) -> list[Sight]:
-        """All arrivals so far, by time."""
-        switches = self._fabric.topology.switches
-        # each rank's list is sorted by time and switch, and a switch is in one rank only
-        sights = heapq.merge(
-            *self._fabric.all_gather(self._net.watched(self._number)), key=lambda sight: sight[:2]
-        )
-        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in sights]
 
 
 def _added(counts: Sequence[WireAccount]) -> WireAccount:
@@ -160,11 +124,9 @@ class Observation(Fabric):
     def account(self) -> NetworkAccount:
         """Where all frames are now; frames injected directly into a switch are not counted."""
         accounts, wires = self._net.account()
+        local = zip(self._switches.items(), accounts, strict=True)
         switches = self.gathered(
-            {
-                node.number: (account, node.switch.drops())
-                for node, account in zip(self._nodes.values(), accounts, strict=True)
-            }
+            {self._numbers[name]: (account, switch.drops()) for (name, switch), account in local}
         )
         # a wire between two ranks is counted at its source by one and at its target by the other
         totals = [_added(each) for each in zip(*self.all_gather(wires), strict=True)]
@@ -241,24 +203,27 @@ class Observation(Fabric):
         # the values of all ports at the first sample, then at the second sample, and so on
         rows = (_column("I", queued), _column("I", sent), paused or b"")
         columns = self.gathered(
-            {wire.index: Columns(*(row[k :: len(wires)] for row in rows)) for k, wire in enumerate(wires)}
+            {wire.index: PortSamples(*(row[k :: len(wires)] for row in rows)) for k, wire in enumerate(wires)}
         )
         times_ns = array("Q", (time_ps // PS_PER_NS for time_ps in _column("Q", times)))
-        ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
-        return Samples(ports, times_ns, tuple(columns[wire.index] for wire in self._sampled))
+        ports = {(wire.source.node, wire.source.port): columns[wire.index] for wire in self._sampled}
+        return Samples(times_ns, ports)
 
-    def watch_flow(self, src: str, dst: str, sport: int | None = None) -> FlowWatch:
-        """Records from now on at which switches packets from one IPv4 address to another arrive.
-
-        Args:
-            sport: the flow's original source port, even if a NIC has replaced it in a packet; None: any.
+    def watch_flow(self, src: str, dst: str) -> int:
+        """Records from now on at which switches packets from one IPv4 address to another arrive; returns the
+        number of this watch, for `sights`.
 
         Raises:
             NetworkError: an address is invalid.
         """
-        a, b = _addresses(src, dst)
-        number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
-        return FlowWatch(self, self._net, number)
+        return self._net.watch(*_addresses(src, dst))
+
+    def sights(self, watch: int) -> list[Sight]:
+        """All arrivals so far that a watch has recorded, by time."""
+        switches = self.topology.switches
+        # each rank's list is sorted by time and switch, and a switch is in one rank only
+        sights = heapq.merge(*self.all_gather(self._net.watched(watch)), key=lambda sight: sight[:2])
+        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in sights]
 
     def log_flow(self, src: str, dst: str) -> None:
         """Logs each transit of a wire by packets between two IPv4 addresses, in both directions, and by

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import grpc
@@ -22,7 +23,7 @@ import grpc.aio
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, not_found
-from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
+from tailrace.sim.network.endpoint import SwitchEndpoint
 from tailrace.sim.network.network import Network
 from tailrace.spec import heap
 from tailrace.switch.p4runtime.calls import DeadlineHandler, PendingRequests
@@ -32,28 +33,6 @@ from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
 
 _Context = grpc.aio.ServicerContext[Any, Any]
-
-
-class _CpuPlane:
-    """The CPU port of a switch; packet-ins that a packet-out causes are delivered after the call."""
-
-    def __init__(self, cpu: CpuPort) -> None:
-        self._cpu = cpu
-        self.deliver: Callable[[], None] | None = None
-
-    def now_ns(self) -> int:
-        """The virtual time."""
-        return self._cpu.now_ns()
-
-    def send_packet_out(self, data: bytes) -> None:
-        """A frame enters through the CPU port."""
-        self._cpu.send_packet_out(data)
-        if self.deliver is not None:
-            asyncio.get_running_loop().call_soon(self.deliver)
-
-    def packet_ins(self) -> list[bytes]:
-        """Removes and returns the frames that the switch sent to the CPU port."""
-        return self._cpu.packet_ins()
 
 
 class FabricService:
@@ -67,10 +46,11 @@ class FabricService:
         self._services: dict[int, P4RuntimeService] = {}
         self._pending = PendingRequests()
         for endpoint in endpoints:
-            plane = _CpuPlane(endpoint.cpu)
-            service = P4RuntimeService(endpoint.device, plane, executor)
+            service = P4RuntimeService(endpoint.device, endpoint.cpu, executor)
             service.on_freed = on_freed
-            plane.deliver = service.deliver_events
+            # packet-ins that a packet-out causes are delivered after the call
+            deliver_soon = partial(asyncio.get_running_loop().call_soon, service.deliver_events)
+            endpoint.cpu.on_packet_out = deliver_soon
             self._services[endpoint.device_id] = service
 
     def _service_of(self, device_id: int) -> P4RuntimeService:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wire, one direction of a link, for observers: its ends, and counts of delivered and lost frames."""
+"""A wire, one direction of a link, for observers: its ends, and events of its frames."""
 
 from __future__ import annotations
 
@@ -39,16 +39,6 @@ Tap = Callable[["Wire", WireEvent, int, bytes, int], None]
 """tap(wire, event, now_ns, frame, virtual_bytes)"""
 
 
-@dataclass(frozen=True, slots=True)
-class WireCounts:
-    """Frames handed to the wire, delivered, lost because the link was down, lost to other faults."""
-
-    sent: int
-    received: int
-    cut: int
-    dropped: int
-
-
 class Wire:
     """A wire. `nominal_rate_bps` is its rate without faults; `delay_ns` includes its target's latency."""
 
@@ -71,23 +61,7 @@ class Wire:
 
     @property
     def up(self) -> bool:
-        return self._net.wire(self.index)[0]
-
-    @property
-    def counts(self) -> WireCounts:
-        """Counts of frames so far; frames that are sent but neither received nor lost are under way."""
-        return WireCounts(*self._net.wire(self.index)[2:])
-
-    @property
-    def received(self) -> int:
-        """Frames delivered."""
-        return self.counts.received
-
-    @property
-    def lost(self) -> int:
-        """Frames lost to faults."""
-        counts = self.counts
-        return counts.cut + counts.dropped
+        return self._net.up(self.index)
 
     def tap(self, tap: Tap) -> None:
         """From now on, `tap` is called for each event of this wire."""

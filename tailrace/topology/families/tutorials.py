@@ -7,7 +7,11 @@
 
 A latency is a number in ms, or a string with a unit (default: us), as for tc(8). A bandwidth is a number in
 Mb/s, or a string with a unit. The default prefix length of an address is 8, as in Mininet. Names and ports
-are kept; keys about running the exercise (programs, runtime files) are ignored.
+are kept; keys about running the exercise (programs, runtime files) are ignored. Of the commands of hosts,
+those that add routes and ARP entries have an effect:
+
+    route add default gw 10.0.1.10 dev eth0      ip route add 10.0.2.0/24 via 10.0.1.10
+    arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00   ip neigh add 10.0.1.10 lladdr 08:00:00:00:01:00 dev eth0
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from ipaddress import IPv4Network
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +29,6 @@ from tailrace.spec.files import json_object, text_of
 from tailrace.spec.keys import read
 from tailrace.spec.units import exact_integer, parse_rate_bps, split
 from tailrace.topology.families.build import check_size, host_mac
-from tailrace.topology.families.host_commands import Pairs, routes_and_arp
 from tailrace.topology.families.options import LinkOptions
 from tailrace.topology.families.tutorials_2018 import from_2018, has_ends
 from tailrace.topology.model import Host, Link, Switch, Topology
@@ -37,6 +41,11 @@ _IP = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _PREFIX_BITS = re.compile(r"[0-9]|[12][0-9]|3[0-2]")
 _MAC = re.compile(r"(?!00(?::00){5})[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}")
 """A unicast MAC address that is not all zeros."""
+
+_ARP_MAC = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
+
+Pairs = tuple[tuple[str, str], ...]
+"""Prefixes with gateways ("": hosts are reached directly), or IP addresses with MAC addresses."""
 
 _MAX_NUMBER = 1e12
 """The largest latency in ms and bandwidth in Mb/s that a file may give as numbers."""
@@ -203,7 +212,7 @@ class _TutorialReader:
             subnet = IPv4Network(f"{ip}/{bits}", strict=False)
         except ValueError:
             return (), ()  # a bad address is reported when the whole topology is checked
-        return routes_and_arp(subnet, (command for command in given if isinstance(command, str)))
+        return _routes_and_arp(subnet, (command for command in given if isinstance(command, str)))
 
     def _latency(self, key: str, value: object) -> int:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_NUMBER:
@@ -225,6 +234,47 @@ class _TutorialReader:
                     return rate_bps
         expected = "a number of Mb/s, or a string with a unit, such as 1Gbps"
         raise self.error(key, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
+
+
+def _routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs, Pairs]:
+    """The fields `routes` and `arp` of a host that its commands add to; the first route is its subnet."""
+    routes: dict[str, str] = {str(subnet): ""}
+    arp: dict[str, str] = {}
+    for command in commands:
+        argv = [arg for arg in command.split() if arg != "sudo"]
+        argv[:1] = [name.rpartition("/")[2] for name in argv[:1]]
+        try:
+            if argv[:2] == ["route", "add"]:
+                route = _route([arg for arg in argv[2:] if arg not in {"-net", "-host"}], "gw")
+                routes.update([route])
+            elif argv[:1] == ["arp"] and "-s" in argv:
+                arp.update([_neighbour(argv[argv.index("-s") + 1 :], 1)])
+            elif argv[:2] == ["ip", "route"] and argv[2:3] in (["add"], ["replace"]):
+                routes.update([_route(argv[3:], "via")])
+            elif argv[:1] == ["ip"] and "lladdr" in argv and argv[2:3] in (["add"], ["replace"]):
+                arp.update([_neighbour(argv[3:], argv[3:].index("lladdr") + 1)])
+        except (ValueError, IndexError):
+            continue  # not about IPv4, or invalid
+    return tuple(routes.items()), tuple(arp.items())
+
+
+def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
+    """A prefix and its gateway; raises IndexError or ValueError for an invalid route."""
+    prefix = "0.0.0.0/0" if argv[0] == "default" else argv[0]
+    if "netmask" in argv:
+        prefix += f"/{_after(argv, 'netmask')}"
+    return str(IPv4Network(prefix)), str(IPv4Address(_after(argv, gateway))) if gateway in argv else ""
+
+
+def _neighbour(argv: Sequence[str], mac: int) -> tuple[str, str]:
+    """An IP address, argv[0], and its MAC address, argv[mac]; raises IndexError or ValueError if invalid."""
+    if _ARP_MAC.fullmatch(argv[mac]) is None:
+        raise ValueError(argv[mac])
+    return str(IPv4Address(argv[0])), argv[mac].lower()
+
+
+def _after(argv: Sequence[str], key: str) -> str:
+    return argv[argv.index(key) + 1]
 
 
 def read_topology_json(spec: Spec) -> Topology:

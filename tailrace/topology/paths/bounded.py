@@ -39,24 +39,9 @@ from tailrace.spec import SpecError
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
-from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
 from tailrace.topology.paths.segments import PATH_FRAME_BYTES, PathHop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import max_links_on_path
-
-__all__ = [
-    "EV_SLOTS",
-    "MINIMAL",
-    "MOST_EVS",
-    "NON_MINIMAL",
-    "PATH_FRAME_BYTES",
-    "BoundedPath",
-    "BoundedPaths",
-    "PathTables",
-    "check_kind",
-    "endpoint_bytes",
-    "max_list_length",
-]
 
 MINIMAL, NON_MINIMAL = "minimal", "non-minimal"
 """The path categories of Spritz, Table I."""
@@ -240,40 +225,6 @@ class BoundedPaths:
             rng = random.Random(f"paths {src} {dst} {seed}")
             paths = paths[:start] + sorted(rng.sample(paths[start:end], most - start))
         return [(ev, latency_ps) for _, latency_ps, _, ev in paths]
-
-    def follow(self, src: str, dst: str, ev: int) -> BoundedPath | None:
-        """The path of packets with any EV from switch to switch; None if they do not arrive.
-
-        Computed as in the switches: the first switch has role ECMP 1. The switch after it has role ECMP 2;
-        in a network with groups only if the link between them is local and the destination is in another
-        group. If EV2 leads back to the previous switch, the default table is used.
-        """
-        near = self.is_near(src, dst)
-        path = Segment((src,))
-        while path.switches[-1] != dst:
-            here = path.switches[-1]
-            if len(path.ports) > len(self._hops):
-                return None  # a loop
-            port = self._choice(path, dst, ev, near=near)
-            if port is None or (here, port) in self._dead:
-                return None
-            path = path.then(self._hops[here][port])
-        return self._made(ev, path) if path.ports else None
-
-    def _choice(self, path: Segment, dst: str, ev: int, *, near: bool) -> int | None:
-        """The egress port of a packet at the last switch of a partial path."""
-        here = path.switches[-1]
-        tables, default = self._tables[here], self._defaults.port(here, dst)
-        if not path.ports:
-            first = tables.first_near if near else tables.first_far
-            return first[(ev >> 8) % len(first)] if first else default
-        came_from = path.switches[-2]
-        # as in the switch, the role depends on the ingress port and the packet's source
-        second = came_from == path.switches[0] and self.goes_on(came_from, path.ports[-1], near=near)
-        if not second or not tables.second:
-            return default
-        port = tables.second[(ev & 0xFF) % len(tables.second)]
-        return default if self._hops[here][port].peer == came_from else port
 
     def _list(self, src: str, dst: str) -> tuple[BoundedPath, ...]:
         paths = [self._made(ev, head.joined(tail)) for ev, head, tail in self._paths(src, dst)]

@@ -14,7 +14,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
-from tailrace.hosts.steering import SteeringFactory
+from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import ACK
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp
 from tailrace.hosts.steering.ops import Ops

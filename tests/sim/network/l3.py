@@ -42,8 +42,9 @@ def network(
     transport: RankTransport | None = None,
 ) -> Network:
     """A network whose switches route by the first shortest path."""
-    net = Network(topo, program(), config=config, seed=seed, stepwise=stepwise, transport=transport)
+    net = Network(topo, config=config, seed=seed, stepwise=stepwise, transport=transport)
     for item in net.switches:
+        net.switch(item.name).load(program())
         install(net, item.name)
     return net
 

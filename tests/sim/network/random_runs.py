@@ -171,12 +171,8 @@ class RandomRun:
                 net.now_ps,
                 net.events,
                 [net.switch(switch.name).drops() for switch in net.switches],
-                self.watch.sights(),
-                [
-                    list(column(port))
-                    for column in (samples.queue_bytes, samples.tx_bytes, samples.paused)
-                    for port in range(len(samples.ports))
-                ],
+                net.sights(self.watch),
+                [list(column) for of_port in samples.ports.values() for column in of_port],
             )
 
 

@@ -8,7 +8,6 @@ import pytest
 from tailrace.hosts.nic.nic import Nic
 from tailrace.sim.network import Network, NetworkError, Wire, WireEvent
 from tailrace.sim.network.prng import SplitMix64, threshold
-from tailrace.sim.network.wire import WireCounts
 from tests.sim.network.l3 import Frame, ListNic, attach_all, install, network, packet, program, topology
 from tests.sim.network.roce import add_flows, fabric
 
@@ -125,7 +124,7 @@ def test_frames_are_lost_by_the_numbers_of_the_generator() -> None:
         numbers = SplitMix64(seed, wire.index, 2)
         kept = [number for number in range(count) if numbers.next() >= threshold(rate)]
         assert times(nic) == [4400 + 100 * number for number in kept]
-        assert wire.counts == WireCounts(sent=count, received=len(kept), cut=0, dropped=count - len(kept))
+        assert (net.account().sent.frames, net.traffic().dropped) == (count, count - len(kept))
 
 
 def test_a_test_that_raises_ends_the_run() -> None:

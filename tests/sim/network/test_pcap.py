@@ -55,7 +55,7 @@ def test_frames_of_all_wires_are_in_the_order_of_their_times(tmp_path: Path) -> 
             assert {p.comment for p in lost} <= {b"lost on the wire"}
             assert len(lost) == traffic.dropped
         with PcapNgReader(str(tmp_path / "one.pcapng")) as reader:
-            assert len(list(reader)) == net.wires_between("h1", "leaf1")[0].received
+            assert len(list(reader)) == 5 * len(nics)
     assert traffic.dropped > 0
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.sim.network import Network, NetworkError
+from tailrace.sim.network import Network, NetworkError, fabric
 from tailrace.sim.network.ranks import RankLostError, SharedMemory
 from tailrace.topology import parse_topology
 from tests.sim.network.l3 import Frame, ListNic, attach_all, network, packet
@@ -140,14 +140,15 @@ def test_one_instant_at_a_time() -> None:
     )
 
 
-def test_progress_is_told_at_the_same_times() -> None:
+def test_progress_is_told_at_the_same_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fabric, "PROGRESS_EVENTS", 5)
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 
     def progress(transport: SharedMemory) -> list[int]:
         times: list[int] = []
         with network(topology, transport=transport) as net:
             _three(net)
-            net.run(progress=lambda now_ns, _events: times.append(now_ns), progress_events=5)
+            net.run(progress=lambda now_ns, _events: times.append(now_ns))
         return times
 
     first, second = run_ranks(2, progress)

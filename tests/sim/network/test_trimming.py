@@ -54,5 +54,5 @@ def test_trimmed_packets_take_no_more_room_than_they_have_bytes() -> None:
     assert trims > 20
     assert all(record.end_ns is not None for record in records)
     # the limit of data, and at most as much again for trimmed packets
-    most = max(max(samples.queue_bytes(port)) for port in range(len(samples.ports)))
+    most = max(max(of_port.queue_bytes) for of_port in samples.ports.values())
     assert 5_000 - 1074 < most <= 2 * 5_000

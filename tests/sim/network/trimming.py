@@ -32,7 +32,9 @@ class TrimmingRun:
     def __init__(self, hosts: int, limit_bytes: int, *, virtual: bool, mtu_bytes: int = 1000) -> None:
         words = f"leaf-spine:leaves=1,spines=1,hosts={hosts},rate=10Gbps,delay=1us,latency=500ns"
         self.topo = parse_topology(words)
-        self.net = Network(self.topo, program("spritz"), seed=3)
+        self.net = Network(self.topo, seed=3)
+        for node in self.net.switches:
+            self.net.switch(node.name).load(program("spritz"))
         self._configure(self.net.switch(SWITCH), limit_bytes)
         rate_bps = self.topo.hosts[0].rate_bps
         config = NicConfig(

@@ -176,22 +176,14 @@ static int reserve(tv_capture *c, size_t bytes)
         size_t cap = c->buffer_cap ? c->buffer_cap * 2 : FLUSH_BYTES;
         while (cap < c->used + bytes)
             cap *= 2;
-        uint8_t *buffer = realloc(c->buffer, cap);
-        if (!buffer) {
-            PyErr_NoMemory();
+        if (tv_resize(&c->buffer, cap) < 0)
             return -1;
-        }
-        c->buffer = buffer;
         c->buffer_cap = cap;
     }
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 4096;
-        record *records = realloc(c->records, cap * sizeof *records);
-        if (!records) {
-            PyErr_NoMemory();
+        if (tv_resize(&c->records, cap * sizeof *c->records) < 0)
             return -1;
-        }
-        c->records = records;
         c->cap = cap;
     }
     return 0;

@@ -2,6 +2,7 @@
  * come from Net.set_formats (tv_formats).
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "tc_bytes.h"
 #include "tv_net.h"
 
 #define ETHERNET_BYTES 14u
@@ -12,11 +13,6 @@
 #define DSCP_SHIFT 2          /* in the TOS byte */
 /* Limit of the VLAN tags and shims that are skipped in front of IPv4. */
 #define MOST_SHIMS 4
-
-static uint32_t load_be16(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 8 | p[1];
-}
 
 /* Skips the shim (a header after the project's EtherType) whose subtype is at
  * offset *at; returns the EtherType of the next header; 0: there is none. */
@@ -34,7 +30,7 @@ static uint32_t skip(const tv_formats *f, const uint8_t *data, uint32_t len,
     if (left < size)
         return 0;
     *at += 1 + size;
-    return load_be16(header + s->next_at);
+    return tc_get16(header + s->next_at);
 }
 
 static int is_udp_to(const uint8_t *ip, uint32_t len, uint32_t port)
@@ -42,7 +38,7 @@ static int is_udp_to(const uint8_t *ip, uint32_t len, uint32_t port)
     if (len < IPV4_BYTES || ip[9] != UDP)
         return 0;
     uint32_t at = (ip[0] & 15u) * 4u;
-    return len >= at + 4 && load_be16(ip + at + 2) == port;
+    return len >= at + 4 && tc_get16(ip + at + 2) == port;
 }
 
 int tv_match_frame(const tv_formats *f, const tv_match *m,
@@ -50,7 +46,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
 {
     if (len < ETHERNET_BYTES)
         return m->other_types;
-    uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
+    uint32_t type = tc_get16(data + 12), at = ETHERNET_BYTES;
     /* frames match by their first subtype that is not one of `skipped` */
     while (type == f->local_type && len - at >= 1) {
         uint8_t subtype = data[at];
@@ -69,10 +65,10 @@ const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
 {
     if (len < ETHERNET_BYTES)
         return NULL;
-    uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
+    uint32_t type = tc_get16(data + 12), at = ETHERNET_BYTES;
     for (int i = 0; i < MOST_SHIMS && type != ETHERTYPE_IPV4; i++) {
         if (type == ETHERTYPE_VLAN && len - at >= 4) {
-            type = load_be16(data + at + 2);
+            type = tc_get16(data + at + 2);
             at += 4;
         } else if (type == f->local_type) {
             type = skip(f, data, len, &at);

@@ -15,24 +15,28 @@
 /* Windows at one instant after which frames are assumed to loop for ever. */
 #define MOST_ROUNDS 1000000u
 
+int tv_resize(void *array, size_t bytes)
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *resized = realloc(old, bytes);
+    if (!resized) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(array, &resized, sizeof resized);
+    return 0;
+}
+
 /* ---- the schedule ---- */
 
 static int schedule_grow(tv_schedule *s)
 {
     uint32_t cap = s->cap ? s->cap * 2 : TV_BLOCK;
-    uint64_t *next = realloc(s->next, cap * sizeof *next);
-    if (next)
-        s->next = next;
-    uint64_t *least = realloc(s->least, cap / TV_BLOCK * sizeof *least);
-    if (least)
-        s->least = least;
-    uint8_t *stale = realloc(s->stale, cap / TV_BLOCK);
-    if (stale)
-        s->stale = stale;
-    if (!next || !least || !stale) {
-        PyErr_NoMemory();
+    if (tv_resize(&s->next, cap * sizeof *s->next) < 0 ||
+        tv_resize(&s->least, cap / TV_BLOCK * sizeof *s->least) < 0 ||
+        tv_resize(&s->stale, cap / TV_BLOCK) < 0)
         return -1;
-    }
     for (uint32_t i = s->cap; i < cap; i++)
         s->next[i] = TC_NEVER;
     for (uint32_t i = s->cap / TV_BLOCK; i < cap / TV_BLOCK; i++) {
@@ -93,17 +97,10 @@ int tv_net_error(const char *format, ...)
 
 int tv_net_add_node(tv_net *net, tv_node *n)
 {
-    if (net->n_nodes == net->schedule.cap) {
-        if (schedule_grow(&net->schedule) < 0)
-            return -1;
-        tv_node **nodes =
-            realloc(net->nodes, net->schedule.cap * sizeof *nodes);
-        if (!nodes) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        net->nodes = nodes;
-    }
+    if (net->n_nodes == net->schedule.cap &&
+        (schedule_grow(&net->schedule) < 0 ||
+         tv_resize(&net->nodes, net->schedule.cap * sizeof *net->nodes) < 0))
+        return -1;
     n->index = net->n_nodes++;
     net->nodes[n->index] = n;
     net->schedule.blocks = (net->n_nodes + TV_BLOCK - 1) / TV_BLOCK;
@@ -112,15 +109,10 @@ int tv_net_add_node(tv_net *net, tv_node *n)
 
 int tv_net_add_wire(tv_net *net, tv_wire *w)
 {
-    tv_wire **wires =
-        realloc(net->wires, (net->n_wires + 1) * sizeof *wires);
-    if (!wires) {
-        PyErr_NoMemory();
+    if (tv_resize(&net->wires, (net->n_wires + 1) * sizeof *net->wires) < 0)
         return -1;
-    }
-    net->wires = wires;
     w->index = net->n_wires++;
-    wires[w->index] = w;
+    net->wires[w->index] = w;
     return 0;
 }
 

@@ -83,10 +83,10 @@ typedef struct tv_shim {
 
 #define TV_SHIMS 16u
 
-/* Where packets with this UDP destination port (0: unused) have their PSN and
- * the flow's original source port: offsets in the UDP datagram. */
+/* Where packets with this UDP destination port (0: unused) have their PSN: its
+ * offset in the UDP datagram. */
 typedef struct tv_bth {
-    uint32_t port, psn_at, sport_at;
+    uint32_t port, psn_at;
 } tv_bth;
 
 #define TV_BTHS 4u
@@ -264,6 +264,10 @@ int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
 
 /* ---- the network (tv_net.c) ---- */
 
+/* Enlarges the array at *(void **)array to `bytes` bytes, which it may move; on
+ * failure it remains valid. 0, -1. */
+int tv_resize(void *array, size_t bytes);
+
 #define TV_BLOCK 64u
 
 /* Times of the next events of all nodes, and the least of each block of 64. */
@@ -286,7 +290,7 @@ struct tv_net {
     tv_schedule schedule;
     tv_node **nodes;
     tv_wire **wires;
-    uint32_t n_nodes, n_wires, nodes_cap, wires_cap;
+    uint32_t n_nodes, n_wires;
     uint32_t last_busy;       /* host that was busy at the last check */
     uint32_t rounds;          /* windows at the current instant */
     uint8_t stepwise;         /* the user requested windows of one instant */
@@ -416,7 +420,6 @@ typedef struct tv_sight {
 struct tv_watch {
     struct tv_watch *next;
     uint32_t src, dst;
-    int32_t sport;            /* -1: any */
     tv_sight *sights;
     size_t n, cap;
 };

@@ -52,23 +52,13 @@ void tv_node_free(tv_node *n)
     free(n);
 }
 
-/* Enlarges three arrays; on failure the old ones remain valid. */
 int tv_node_add_in(tv_node *n, tv_wire *w)
 {
     uint32_t count = n->n_in + 1;
-    uint64_t *next = realloc(n->in_next, count * sizeof *next);
-    if (next)
-        n->in_next = next;
-    tv_wire **in = realloc(n->in, count * sizeof *in);
-    if (in)
-        n->in = in;
-    tv_head *heads = realloc(n->heads, count * sizeof *heads);
-    if (heads)
-        n->heads = heads;
-    if (!next || !in || !heads) {
-        PyErr_NoMemory();
+    if (tv_resize(&n->in_next, count * sizeof *n->in_next) < 0 ||
+        tv_resize(&n->in, count * sizeof *n->in) < 0 ||
+        tv_resize(&n->heads, count * sizeof *n->heads) < 0)
         return -1;
-    }
     n->in[n->n_in] = w;
     n->in_next[n->n_in] = TC_NEVER;
     n->n_in = count;

@@ -8,9 +8,9 @@ static PyObject *switch_counts(tv_node *n)
     tr_account a;
     tr_account_read(n->core, &a);
     return Py_BuildValue(
-        "(KKKKK)(KKKKKK)(KK)(KK)(KK)(KK)(KK)", a.rx_frames, a.made_frames,
-        a.tx_frames, a.dropped_frames, a.held_frames, a.rx_virt, a.made_virt,
-        a.tx_virt, a.dropped_virt, a.cut_virt, a.held_virt,
+        "K(KK)(KK)(KK)(KK)(KK)(KK)(KK)(KK)(KK)(KK)", a.cut_virt, a.rx_frames,
+        a.rx_virt, a.made_frames, a.made_virt, a.tx_frames, a.tx_virt,
+        a.dropped_frames, a.dropped_virt, a.held_frames, a.held_virt,
         n->entered.frames, n->entered.virt, n->unwired.frames,
         n->unwired.virt, n->to_cpu.frames, n->to_cpu.virt,
         n->swallowed.frames, n->swallowed.virt, n->packet_outs.frames,
@@ -31,11 +31,11 @@ static PyObject *wire_counts(const tv_wire *w)
 }
 
 /* account() -> ([counts of each switch], [counts of each wire]), by index.
- * For a switch: the core's frames (in, made, out, dropped, held) and bytes of
- * virtual payload (in, made, out, dropped, truncated, held), where `made`
- * counts clones, copies and pause frames; then (frames, payload bytes) handed
- * to the core, sent to a port without a wire, sent to the CPU port, dropped by
- * blackholes (faults), and entered as packet-outs.
+ * For a switch: bytes of virtual payload that the core truncated; then (frames,
+ * payload bytes) that the core has counted as in, made (clones, copies and
+ * pause frames), out, dropped and held; and those handed to the core, sent to a
+ * port without a wire, sent to the CPU port, dropped by blackholes (faults),
+ * and entered as packet-outs.
  * For a wire (one direction of a link): (frames, payload bytes) sent,
  * delivered, lost when the link was down, lost by drop faults, under way. */
 static PyObject *account(tv_object *self, PyObject *nothing)

@@ -6,6 +6,16 @@
 
 #include <stdlib.h>
 
+/* The index of a new node, which is added to the network; NULL: it is freed. */
+static PyObject *added(tv_node *n)
+{
+    if (tv_net_add_node(n->net, n) < 0) {
+        tv_node_free(n);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(n->index);
+}
+
 /* add_switch(name, handle, cpu_port or -1) -> node index; handle is the address
  * of the tr_switch */
 static PyObject *add_switch(tv_object *self, PyObject *args)
@@ -21,14 +31,14 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
     n->core = (tr_switch *)(uintptr_t)handle;
     n->cpu_port = (uint32_t)cpu_port;
     n->out = calloc(TR_MAX_PORTS, sizeof *n->out);
-    if (!n->out)
-        PyErr_NoMemory();
-    if (!n->out || tv_net_add_node(&self->net, n) < 0) {
+    if (!n->out) {
         tv_node_free(n);
-        return NULL;
+        return PyErr_NoMemory();
     }
-    tr_set_lost(n->core, tv_node_lost, n); /* counts dropped data frames */
-    return PyLong_FromUnsignedLong(n->index);
+    PyObject *index = added(n);
+    if (index)
+        tr_set_lost(n->core, tv_node_lost, n); /* counts dropped data frames */
+    return index;
 }
 
 /* add_absent(name, rank) -> index of a node that belongs to another rank (a
@@ -43,11 +53,7 @@ static PyObject *add_absent(tv_object *self, PyObject *args)
     if (!n)
         return NULL;
     n->rank = rank;
-    if (tv_net_add_node(&self->net, n) < 0) {
-        tv_node_free(n);
-        return NULL;
-    }
-    return PyLong_FromUnsignedLong(n->index);
+    return added(n);
 }
 
 /* add_host(name) -> node index; its two wires are added next, the outgoing wire
@@ -58,13 +64,7 @@ static PyObject *add_host(tv_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s", &name))
         return NULL;
     tv_node *n = tv_node_new(&self->net, name);
-    if (!n)
-        return NULL;
-    if (tv_net_add_node(&self->net, n) < 0) {
-        tv_node_free(n);
-        return NULL;
-    }
-    return PyLong_FromUnsignedLong(n->index);
+    return n ? added(n) : NULL;
 }
 
 /* Attaches a wire to those of its two nodes that this rank has; 0, -1. */
@@ -143,7 +143,7 @@ static PyObject *attach(tv_object *self, PyObject *args)
  * see tv_formats in tv_net.h. A shim is a header after the project's EtherType.
  * skipped has a bit per subtype, trimmed a bit per DSCP; shims is a list of
  * (subtype, bytes, count_at, step, next_at), bths (base
- * transport headers) a list of (port, psn_at, sport_at) */
+ * transport headers) a list of (port, psn_at) */
 static PyObject *set_formats(tv_object *self, PyObject *args)
 {
     tv_formats f = {0};
@@ -174,9 +174,8 @@ static PyObject *set_formats(tv_object *self, PyObject *args)
         return NULL;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(bths); i++)
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(bths, i), "III",
-                              &f.bth[i].port, &f.bth[i].psn_at,
-                              &f.bth[i].sport_at))
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(bths, i), "II",
+                              &f.bth[i].port, &f.bth[i].psn_at))
             return NULL;
     self->net.formats = f;
     Py_RETURN_NONE;

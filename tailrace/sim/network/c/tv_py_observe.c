@@ -5,21 +5,14 @@
 
 #include <stdlib.h>
 
-/* wire(index) -> whether the wire (one direction of a link) is up, how often it
- * went down, and the frames sent, received, lost when it was down, and lost by
- * drop faults (tv_drop) */
-static PyObject *wire_state(tv_object *self, PyObject *args)
+/* up(wire) -> whether the wire (one direction of a link) is up */
+static PyObject *wire_up(tv_object *self, PyObject *args)
 {
     unsigned wire;
     if (!PyArg_ParseTuple(args, "I", &wire))
         return NULL;
     const tv_wire *w = tv_py_wire(self, wire);
-    if (!w)
-        return NULL;
-    return Py_BuildValue("NIKKKK", PyBool_FromLong(w->up), w->cuts,
-                         w->sent.frames, w->received.frames,
-                         w->lost[TV_LOSS_CUT].frames,
-                         w->lost[TV_LOSS_DROP].frames);
+    return w ? PyBool_FromLong(w->up) : NULL;
 }
 
 /* traffic() -> counts of frames: entered switches, delivered by wires, lost on
@@ -174,14 +167,14 @@ static PyObject *capture(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* watch(src, dst, sport or -1) -> index of a watch, which records from now on
- * each arrival of the flow's packets at a switch; -1: any source port */
+/* watch(src, dst) -> index of a watch, which records from now on each arrival
+ * at a switch of packets from one IPv4 address to another */
 static PyObject *watch(tv_object *self, PyObject *args)
 {
     tv_watch *t = calloc(1, sizeof *t);
     if (!t)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "IIi", &t->src, &t->dst, &t->sport)) {
+    if (!PyArg_ParseTuple(args, "II", &t->src, &t->dst)) {
         free(t);
         return NULL;
     }
@@ -290,7 +283,7 @@ static PyObject *samples(tv_object *self, PyObject *nothing)
 }
 
 PyMethodDef tv_py_observe_methods[] = {
-    {"wire", (PyCFunction)wire_state, METH_VARARGS, NULL},
+    {"up", (PyCFunction)wire_up, METH_VARARGS, NULL},
     {"traffic", (PyCFunction)traffic, METH_NOARGS, NULL},
     {"trace", (PyCFunction)trace, METH_NOARGS, NULL},
     {"tap", (PyCFunction)tap, METH_VARARGS, NULL},

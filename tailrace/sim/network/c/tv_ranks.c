@@ -49,12 +49,8 @@ static int reserve(message *m, size_t bytes)
     size_t cap = m->cap ? m->cap * 2 : 4096;
     while (cap < m->used + bytes)
         cap *= 2;
-    uint8_t *data = realloc(m->data, cap);
-    if (!data) {
-        PyErr_NoMemory();
+    if (tv_resize(&m->data, cap) < 0)
         return -1;
-    }
-    m->data = data;
     m->cap = cap;
     return 0;
 }

@@ -10,27 +10,15 @@ uint64_t tv_sample_next(const tv_net *net)
     return net->sampler ? net->sampler->next_ps : TC_NEVER;
 }
 
-/* Enlarges the arrays: a row is one sample, a cell one port of it. On failure
- * the old arrays remain valid. */
+/* Enlarges the arrays: a row is one sample, a cell one port of it. */
 static int grow(tv_sampler *s)
 {
     size_t cap = s->cap ? s->cap * 2 : 64, cells = cap * (s->n ? s->n : 1);
-    void *time = realloc(s->time_ps, cap * sizeof *s->time_ps);
-    if (time)
-        s->time_ps = time;
-    void *queue = realloc(s->queue_bytes, cells * sizeof *s->queue_bytes);
-    if (queue)
-        s->queue_bytes = queue;
-    void *tx = realloc(s->tx_bytes, cells * sizeof *s->tx_bytes);
-    if (tx)
-        s->tx_bytes = tx;
-    void *paused = realloc(s->paused, cells);
-    if (paused)
-        s->paused = paused;
-    if (!time || !queue || !tx || !paused) {
-        PyErr_NoMemory();
+    if (tv_resize(&s->time_ps, cap * sizeof *s->time_ps) < 0 ||
+        tv_resize(&s->queue_bytes, cells * sizeof *s->queue_bytes) < 0 ||
+        tv_resize(&s->tx_bytes, cells * sizeof *s->tx_bytes) < 0 ||
+        tv_resize(&s->paused, cells) < 0)
         return -1;
-    }
     s->cap = cap;
     return 0;
 }

@@ -2,6 +2,7 @@
  * link); and the log, whose records are read at the end.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "tc_bytes.h"
 #include "tv_net.h"
 
 #include <stdlib.h>
@@ -24,23 +25,13 @@ int tv_tap_call(tv_wire *w, enum tv_event event, const tc_frame *f)
 
 /* ---- the log ---- */
 
-static uint32_t load_be32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-           (uint32_t)p[2] << 8 | p[3];
-}
-
 static int log_grow(tv_log *l, size_t more)
 {
     size_t cap = l->cap ? l->cap : FIRST_LOG_BYTES;
     while (cap - l->n < more)
         cap *= 2;
-    uint8_t *records = cap == l->cap ? l->records : realloc(l->records, cap);
-    if (!records) {
-        PyErr_NoMemory();
+    if (cap != l->cap && tv_resize(&l->records, cap) < 0)
         return -1;
-    }
-    l->records = records;
     l->cap = cap;
     return 0;
 }
@@ -50,7 +41,7 @@ int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f)
     tv_log *l = w->net->log;
     const uint8_t *ip = tv_match_ipv4(&w->net->formats, f->data, f->len);
     if (ip) {
-        uint32_t src = load_be32(ip + 12), dst = load_be32(ip + 16);
+        uint32_t src = tc_get32(ip + 12), dst = tc_get32(ip + 16);
         if (!(src == l->a && dst == l->b) && !(src == l->b && dst == l->a))
             return 0;
     } else if (w->logged != TV_LOGGED_NON_IP) {

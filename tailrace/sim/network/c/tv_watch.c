@@ -1,55 +1,37 @@
 /* The paths of flows: arrivals of their packets at switches, over time.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "tc_bytes.h"
 #include "tv_net.h"
 
 #include <stdlib.h>
 
 #define UDP_BYTES 8u
-#define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
+#define PSN_MASK 0xffffffu
 
-static uint32_t load_be(const uint8_t *p, unsigned bytes)
-{
-    uint32_t value = 0;
-    while (bytes--)
-        value = value << 8 | *p++;
-    return value;
-}
-
-/* Returns the flow's original source port, which a NIC may have replaced in the
- * UDP header, or -1; sets *psn to the PSN, or to UINT32_MAX. */
-static int32_t flow_port(const tv_formats *f, const uint8_t *ip, uint32_t len,
-                         uint32_t *psn)
+/* The PSN of an IPv4 packet of len bytes; UINT32_MAX: it has none. */
+static uint32_t psn_of(const tv_formats *f, const uint8_t *ip, uint32_t len)
 {
     uint32_t at = (ip[0] & 15u) * 4;
-    *psn = UINT32_MAX;
-    if ((ip[9] != PROTOCOL_UDP && ip[9] != PROTOCOL_TCP) ||
-        len < at + UDP_BYTES)
-        return -1;
+    if (ip[9] != PROTOCOL_UDP || len < at + UDP_BYTES)
+        return UINT32_MAX;
     const uint8_t *udp = ip + at;
-    len -= at;
-    for (unsigned i = 0; ip[9] == PROTOCOL_UDP && i < TV_BTHS; i++) {
+    for (unsigned i = 0; i < TV_BTHS; i++) {
         const tv_bth *b = &f->bth[i];
-        if (b->port && b->port == load_be(udp + 2, 2) &&
-            len >= b->psn_at + 3 && len >= b->sport_at + 2) {
-            *psn = load_be(udp + b->psn_at, 3);
-            return (int32_t)load_be(udp + b->sport_at, 2);
-        }
+        if (b->port && b->port == tc_get16(udp + 2) &&
+            len - at >= b->psn_at + 3)
+            return tc_get32(udp + b->psn_at - 1) & PSN_MASK; /* 24 bits */
     }
-    return (int32_t)load_be(udp, 2);
+    return UINT32_MAX;
 }
 
 static int record(tv_watch *w, tv_sight sight)
 {
     if (w->n == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 256;
-        tv_sight *sights = realloc(w->sights, cap * sizeof *sights);
-        if (!sights) {
-            PyErr_NoMemory();
+        if (tv_resize(&w->sights, cap * sizeof *w->sights) < 0)
             return -1;
-        }
-        w->sights = sights;
         w->cap = cap;
     }
     w->sights[w->n++] = sight;
@@ -62,16 +44,12 @@ int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f)
     const uint8_t *ip = tv_match_ipv4(&net->formats, f->data, f->len);
     if (!ip)
         return 0;
-    uint32_t psn, src = load_be(ip + 12, 4), dst = load_be(ip + 16, 4);
-    int32_t sport = -2; /* -2: not read yet; -1: the packet has no port */
+    uint32_t src = tc_get32(ip + 12), dst = tc_get32(ip + 16);
     for (tv_watch *t = net->watches; t; t = t->next) {
         if (t->src != src || t->dst != dst)
             continue;
-        if (sport == -2)
-            sport = flow_port(&net->formats, ip,
-                              f->len - (uint32_t)(ip - f->data), &psn);
-        if (t->sport >= 0 && t->sport != sport)
-            continue;
+        uint32_t psn = psn_of(&net->formats, ip,
+                              f->len - (uint32_t)(ip - f->data));
         if (record(t, (tv_sight){f->time_ps, net->seen++, n->index,
                                  w->target_port, psn}) < 0)
             return -1;
