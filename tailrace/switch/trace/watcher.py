@@ -32,6 +32,8 @@ from tailrace.switch.trace.records import (
 )
 from tailrace.switch.trace.tracing_build import cached_build
 
+_new_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
+
 _PROBLEMS = {
     C.TR_EINVAL: "the switch runs another program now",
     C.TR_ERANGE: "no such port, or the packet is too long",
@@ -96,9 +98,9 @@ class PacketWatcher:
         self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
     def take(self) -> list[TraceRecord]:
-        """The records since the last call."""
+        """The records since the last call, or of the last dry run."""
         if self._buffer is None:
-            self._buffer = ffi.new("uint64_t[]", self._size)
+            self._buffer = _new_uncleared("uint64_t[]", self._size)
         cut, missed = self._counts, self._counts + 1
         n = self._core.tr_tracer_take(
             self._switch.handle, self._tracer, self._buffer, self._size, cut, missed
@@ -125,9 +127,7 @@ class PacketWatcher:
             code = C.TR_ERANGE
         if code < 0:
             raise TraceError(f"port {port}: {_PROBLEMS[code]}")
-        buffer = self._core.tr_tracer_records(self._tracer, self._counts, self._counts + 1)
-        n, self.cut = self._counts[0], bool(self._counts[1])
-        return list(parse_records(ffi.unpack(buffer, n) if n else []))
+        return self.take()
 
     # ---- events from records ----
 

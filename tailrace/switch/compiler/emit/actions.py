@@ -48,7 +48,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.line(f"(void){name};")
         if code.tracing:
             head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
-            code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
+            code.line(f"tr_trace_bytes(s, p, {head}, 2, d, {8 * a.limbs});")
             code.count_point("action", a.index)
         body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
         targets = {p.args[-1] for p in a.body if p.op in ("_jump", "_jump_if_zero")}

@@ -354,9 +354,8 @@ class PipelineEmitter:
         hash_ = "0"
         if selector is not None:
             hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
-        packet, resolve = ("p, ", "tr_trace_resolve") if code.tracing else ("", "tr_profile_resolve")
         code.line("const tr_entry *first;")
-        code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
+        code.line(f"e = tr_profile_resolve(s, p, {t.profile}, e, {hash_}, &first);")
         if selector is not None:
             self._group_action(t)
         code.open("if (!e)")
