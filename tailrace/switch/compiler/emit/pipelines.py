@@ -359,11 +359,6 @@ class PipelineEmitter:
         if selector is not None:
             self._group_action(t)
         code.open("if (!e)")
-        if t.by_hit:
-            code.line("if (hit)")
-            code.line(f"    {self._goto(t.next_hit)}")
-            code.line(self._goto(t.next_miss))
-        else:
-            code.line(self._goto(t.next_default))
+        self._goto_next(t)
         code.close()
         code.close()

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tailrace.switch.compiler.errors import CompilerError, located
+
+_T = TypeVar("_T")
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
@@ -175,8 +177,8 @@ def add_name(table: dict[str, int], node: JsonNode, index: int, what: str) -> st
     return name
 
 
-def lookup(table: dict[str, int], node: JsonNode, what: str) -> int:
-    """The index of the object that a node names.
+def lookup(table: Mapping[str, _T], node: JsonNode, what: str) -> _T:
+    """The value, such as the index, of the object that a node names.
 
     Raises:
         CompilerError: nothing has that name.
