@@ -64,7 +64,9 @@ _NO_INDEX = (1 << 64) - 1
 # constants that are needed for each record: access to attributes of C is slow
 _CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
 _ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
-_PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+"""Kinds of records after which a packet is no longer in the switch."""
+
 _OF_STATEMENTS = frozenset(
     (
         *(C.TR_RECORD_READ, C.TR_RECORD_WRITE, C.TR_RECORD_COUNT, C.TR_RECORD_METER, C.TR_RECORD_RANDOM),
@@ -168,7 +170,7 @@ class RecordReader:
             for step in packet.steps:
                 yield number, step
             packet.steps.clear()
-            if kind in _PACKET_ENDS:
+            if kind in PACKET_ENDS:
                 del self._packets[number]
         for number, packet in self._packets.items():
             self._flush(packet)

@@ -28,7 +28,7 @@ from tailrace.switch.core import (
 from tailrace.switch.core.lib import C, load
 from tailrace.switch.trace import Trace, TraceError, dry_run, dry_run_packet, dry_runs, events
 from tailrace.switch.trace.text import text, tree
-from tailrace.switch.trace.tracing_build import TracingBuild
+from tailrace.switch.trace.watcher import TracingBuild
 from tests.long import some
 from tests.switch.bmv2_builder import Builder, const, field, pack
 from tests.switch.bmv2_builder import call as call_of
