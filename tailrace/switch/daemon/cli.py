@@ -24,7 +24,7 @@ from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line, printable
 from tailrace.switch.daemon.command_line import PROGRAM, make_parser, parse_options
-from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_configs
+from tailrace.switch.daemon.lossless import packet_bytes, pfc_configs
 from tailrace.switch.daemon.options import OptionError, SwitchOptions
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         recirc_rate_bps=options.recirc_rate_bps,
         packet_bytes=packet_bytes(memory_limit, options.buffer),  # memory for all packets in the switch
         pfc=pfc.get(None),  # of all ports without a configuration of their own
-        buffer=buffer_config(options.buffer),
+        buffer=options.buffer,
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
@@ -422,8 +422,7 @@ def _write_coverage(options: SwitchOptions, tracer: LiveTracer, device: Device) 
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None
-    # entries_hit lists the entries of the present program; was_hit says whether an entry was hit
-    coverage = tracer.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    coverage = tracer.coverage(device.entries_hit)
     path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
     try:
         write(coverage, path)

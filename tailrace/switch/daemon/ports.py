@@ -12,10 +12,9 @@ import ctypes
 import functools
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from tailrace.cbuild import headers
 from tailrace.cbuild.artifacts import RUNTIME
@@ -28,9 +27,10 @@ from tailrace.switch.core.build import (
     runtime_recipe,
 )
 from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import PortError
 
-__all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
+__all__ = ["IoLoop", "PortError", "io_library", "io_sources", "open_library"]
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
@@ -39,45 +39,6 @@ _RING_SLOTS = 8192
 # for calls of C: the types and functions, and the constants, that tri_loop.h declares
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
-
-
-class SwitchHandle(Protocol):
-    """The switch that the loop runs, identified by the address of its `tr_switch`."""
-
-    @property
-    def handle(self) -> Any:
-        """A ``tr_switch *``; it must stay valid until the loop has stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class PortStatus:
-    """State and counters of one port since the start; `tri_port_info` (tri_loop.h) explains the fields.
-
-    Fields named `_bytes` do not count the frame check sequence. Each reason of drops has its own counter.
-    """
-
-    up: int
-    deleted: int
-    blocked: int
-    rx_packets: int
-    rx_bytes: int
-    tx_packets: int
-    tx_bytes: int
-    rx_kernel_drops: int
-    rx_own: int
-    rx_too_long: int
-    rx_offload: int
-    rx_refused: int
-    checksums: int
-    super_frames: int
-    tags: int
-    tx_down: int
-    tx_too_long: int
-    tx_invalid: int
-    tx_refused: int
-    tx_errors: int
-    tx_waits: int
-    pcap_errors: int
 
 
 def io_sources() -> tuple[list[Path], list[Path]]:
@@ -125,7 +86,7 @@ class IoLoop:
 
     def __init__(
         self,
-        sw: SwitchHandle,
+        sw: V1ModelSwitch,
         ports: Mapping[int, str],
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
@@ -208,10 +169,6 @@ class IoLoop:
             if self._lib.tri_start(self._open_loop(), self._error) != 0:
                 raise PortError(self._message())
             self._started = True
-
-    def stop(self) -> None:
-        """The same as close()."""
-        self.close()
 
     def close(self) -> None:
         """Stops the thread and closes all sockets and files; idempotent."""
@@ -361,8 +318,8 @@ class IoLoop:
         with self._lock:
             return int(self._lib.tri_packet_in_drops(self._open_loop()))
 
-    def status(self, port: int) -> PortStatus:
-        """State and counters of `port`.
+    def status(self, port: int) -> Any:
+        """State and counters of `port` since the start: a `tri_port_info` (tri_loop.h).
 
         Raises:
             KeyError: no such port.
@@ -372,7 +329,7 @@ class IoLoop:
             raise KeyError(port)
         with self._lock:
             self._lib.tri_port_read(self._open_loop(), port, info)
-        return PortStatus(**headers.fields(ffi, info))
+        return info
 
     def port_up(self, port: int) -> bool:
         """Whether the interface of `port` is up and has carrier. KeyError: no such port."""

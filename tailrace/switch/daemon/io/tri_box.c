@@ -48,23 +48,23 @@ void tri_box_free(tri_box *b)
         close(b->fd);
 }
 
-void tri_box_signal(tri_box *b)
+void tri_signal(int fd)
 {
     uint64_t increment = 1;
     ssize_t n;
 
     /* Fails only if the count is at its maximum: then fd is readable. */
-    n = write(b->fd, &increment, sizeof increment);
+    n = write(fd, &increment, sizeof increment);
     (void)n;
 }
 
-void tri_box_unsignal(tri_box *b)
+void tri_unsignal(int fd)
 {
     uint64_t count;
     ssize_t n;
 
     /* Fails only if the count is 0: then fd is not readable. */
-    n = read(b->fd, &count, sizeof count);
+    n = read(fd, &count, sizeof count);
     (void)n;
 }
 

@@ -49,7 +49,7 @@ int tri_client_fd(const tri_loop *l)
 
 void tri_client_clear(tri_loop *l)
 {
-    tri_box_unsignal(&l->client_box);
+    tri_unsignal(l->client_box.fd);
 }
 
 int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
@@ -90,7 +90,7 @@ int tri_client_set_up(tri_loop *l, uint32_t number, int up)
     TRI_PUT(p, up, up != 0);
     tr_port_up(l->core, number, up);
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return 0;
 }
 
@@ -112,6 +112,6 @@ int tri_client_give(tri_loop *l, uint32_t number, const uint8_t *data,
         tr_origin(l->core, 0);
     }
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return result;
 }

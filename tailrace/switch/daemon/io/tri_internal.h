@@ -195,6 +195,10 @@ tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
  * header; -1 if that fails, and p is unchanged. */
 int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex);
 void tri_port_close(tri_port *p);
+/* Writes a frame to a capture file of p; NULL: there is none. An error ends the
+ * capture. */
+void tri_capture(tri_port *p, tri_pcap **file, const uint8_t *data,
+                 uint32_t len);
 /* Writes the line "WHAT NAME: MESSAGE" to err, with the message of the errno
  * value `error`. */
 void tri_fail(char *err, const char *what, const char *name, int error);
@@ -262,9 +266,10 @@ uint32_t tri_box_count(tri_box *b);
 /* Removes the oldest frame; arguments and result as for tri_client_take. */
 int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
                      uint32_t *origin);
-/* Make the box's descriptor readable, or unreadable. */
-void tri_box_signal(tri_box *b);
-void tri_box_unsignal(tri_box *b);
+/* Makes an eventfd readable. */
+void tri_signal(int fd);
+/* Makes an eventfd or timerfd unreadable. */
+void tri_unsignal(int fd);
 
 /* tri_loop.c */
 
@@ -273,7 +278,5 @@ void tri_box_unsignal(tri_box *b);
 void tri_lock(tri_loop *l);
 /* Runs the core up to now and collects the frames that it sends. Lock held. */
 void tri_run_core(tri_loop *l);
-/* Wakes the loop thread. */
-void tri_wake(tri_loop *l);
 
 #endif

@@ -80,7 +80,7 @@ void tri_run_core(tri_loop *l)
         packet_in = true;
     }
     if (packet_in || tr_digest_pending(l->core))
-        tri_box_signal(&l->cpu);
+        tri_signal(l->cpu.fd);
 }
 
 /* Sets the timer so that the loop wakes up at `due` (ns since tri_new). A timer
@@ -96,14 +96,6 @@ static void arm(tri_loop *l, uint64_t due, uint64_t now)
     t.it_value.tv_nsec = (long)(expiry % 1000000000u);
     if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL) == 0)
         l->armed_ns = due;
-}
-
-static void drain(int fd)
-{
-    uint64_t count;
-    ssize_t n = read(fd, &count, sizeof count);
-
-    (void)n;                  /* EAGAIN: nothing to read */
 }
 
 /* Handles one event that epoll reported. */
@@ -125,10 +117,10 @@ static void dispatch(tri_loop *l, const struct epoll_event *e)
         tri_link_read(l);
         break;
     case TRI_EV_WAKE:
-        drain(l->wake_fd);
+        tri_unsignal(l->wake_fd);
         break;
     default:
-        drain(l->timer_fd);
+        tri_unsignal(l->timer_fd);
     }
 }
 
@@ -317,20 +309,14 @@ int tri_start(tri_loop *l, char *err)
     return 0;
 }
 
-void tri_wake(tri_loop *l)
-{
-    uint64_t increment = 1;
-    ssize_t n = write(l->wake_fd, &increment, sizeof increment);
-
-    (void)n;                  /* fails only if wake_fd is readable already */
-}
-
-void tri_stop(tri_loop *l)
+/* Stops the thread and discards the frames that wait to be sent: the core can
+ * reuse their memory. */
+static void stop(tri_loop *l)
 {
     if (!l->running)
         return;
     atomic_store_explicit(&l->stop, true, memory_order_release);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     pthread_join(l->thread, NULL);
     l->running = false;
     tr_switch_lock(l->core);
@@ -342,7 +328,7 @@ void tri_free(tri_loop *l)
 {
     const int fds[] = { l->epoll_fd, l->timer_fd, l->wake_fd, l->link_fd };
 
-    tri_stop(l);
+    stop(l);
     tr_set_clock(l->core, NULL, NULL);
     for (uint32_t i = 0; i < l->n_ports; i++)
         tri_port_close(l->list[i]);
@@ -365,7 +351,7 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
     result = tr_rx(l->core, port, data, len,
                    tri_now(l) * TR_PS_PER_NS);
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return result;
 }
 
@@ -388,7 +374,7 @@ int tri_events_fd(const tri_loop *l)
 
 void tri_events_clear(tri_loop *l)
 {
-    tri_box_unsignal(&l->cpu);
+    tri_unsignal(l->cpu.fd);
 }
 
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)

@@ -11,8 +11,8 @@
  * Sending never drops a frame because a buffer is full: the port is blocked in
  * the core, whose queues then build up, until the socket accepts frames again.
  *
- * Threads: one thread calls tri_new, tri_add_port, tri_start, tri_stop and
- * tri_free; the other calls may come from any thread between tri_new and
+ * Threads: one thread calls tri_new, tri_add_port, tri_start and tri_free; the
+ * other calls may come from any thread between tri_new and
  * tri_free. Times are nanoseconds of CLOCK_MONOTONIC since tri_new.
  *
  * Functions that can fail return 0, or -1 (NULL) on failure, and then write one
@@ -79,11 +79,8 @@ int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
  * frames that they send; the functions tri_client_* pass these frames. */
 int tri_add_client_ports(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
-/* Stops the thread and discards the frames that wait to be sent: the core can
- * reuse their memory. Does nothing if the loop does not run. */
-void tri_stop(tri_loop *l);
-/* Stops the loop, closes all sockets and files, and frees l, but not the core.
- */
+/* Stops the thread, closes all sockets and files, and frees l, but not the
+ * core. */
 void tri_free(tri_loop *l);
 
 /* The current time in ns since tri_new. */
