@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,25 +12,21 @@ from tailrace.cbuild.cache import open_folder
 from tailrace.cbuild.errors import BuildError
 
 
-def cached(kind: str, inputs: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
+def cached(kind: str, inputs: Sequence[str], cache_dir: Path | None = None) -> bytes | None:
     """The cached result; None: it is not cached, or no cache can be used."""
-    return _content(_entry(kind, inputs), cache_dir)
-
-
-def _content(entry: str, cache_dir: Path | None) -> bytes | None:
     try:
-        return open_folder(cache_dir).content(entry)
+        return open_folder(cache_dir).content(_entry(kind, inputs))
     except BuildError:
         return None
 
 
-def _entry(kind: str, inputs: Iterable[str]) -> str:
+def _entry(kind: str, inputs: Sequence[str]) -> str:
     digest = hashlib.sha256("\0".join((kind, *inputs)).encode()).hexdigest()
     return f"{kind}-{digest[:32]}"
 
 
 def memoized(
-    kind: str, inputs: Iterable[str], compute: Callable[[], bytes], cache_dir: Path | None = None
+    kind: str, inputs: Sequence[str], compute: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
     """The cached result, or a newly computed one, which is then cached if a cache can be used.
 
@@ -40,11 +36,10 @@ def memoized(
         compute: computes the result; its exceptions propagate.
         cache_dir: folder of the cache; None: `cache.root()`.
     """
-    entry = _entry(kind, inputs)
-    content = _content(entry, cache_dir)
+    content = cached(kind, inputs, cache_dir)
     if content is not None:
         return content
-    made = compute()
+    entry, made = _entry(kind, inputs), compute()
     # a result that cannot be stored is computed again next time
     with suppress(BuildError, OSError):
         folder = open_folder(cache_dir)

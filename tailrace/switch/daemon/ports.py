@@ -18,15 +18,10 @@ from typing import Any
 
 from tailrace.cbuild import headers
 from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import Recipe, library_recipe
+from tailrace.cbuild.errors import BuildError
 from tailrace.switch.core import lib
-from tailrace.switch.core.build import (
-    BuildError,
-    Recipe,
-    library_recipe,
-    runtime_library,
-    runtime_recipe,
-)
-from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.core.lib import MAX_PORT, runtime_library, runtime_recipe
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import PortError
 

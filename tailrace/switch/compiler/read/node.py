@@ -135,10 +135,6 @@ class JsonNode:
             self.fail("expected a string")
         return self.value
 
-    def opt_text(self) -> str | None:
-        """The value as a string or None."""
-        return None if self.value is None else self.text()
-
     def integer(self, low: int = 0, high: int = 2**32 - 1) -> int:
         """The value as an integer in [low, high]."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):

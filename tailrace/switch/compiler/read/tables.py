@@ -279,7 +279,7 @@ class TableParser:
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
         """The next nodes of a table: Table.by_hit, next_by_action, next_hit and next_miss."""
         listed = node.get("next_tables")
-        next_by_name = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
+        next_by_name = {} if listed is None else {name: listed.name_at(name) for name, _ in listed.items()}
         if "__HIT__" in next_by_name or "__MISS__" in next_by_name:
             if set(next_by_name) != {"__HIT__", "__MISS__"}:
                 node["next_tables"].fail("expected both __HIT__ and __MISS__, and nothing else")
