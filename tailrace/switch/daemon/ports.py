@@ -182,11 +182,6 @@ class IoLoop:
         """Closes the loop."""
         self.close()
 
-    @property
-    def ports(self) -> dict[int, str]:
-        """The interface names, by port number."""
-        return dict(self._ports)
-
     def now_ns(self) -> int:
         """The core's clock: monotonic, in ns since this object was created."""
         with self._lock:
