@@ -213,22 +213,28 @@ class IoLoop:
     def events_fd(self) -> int:
         """Descriptor that is readable while packet-ins or digests may be pending. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_events_fd(self._open_loop()))
+            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_PACKET_INS))
 
     def packet_ins(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
 
         Makes events_fd unreadable first. So fetch digests after this call: then no event is missed.
         """
-        frames: list[bytes] = []
+        return [data for _, _, data in self._take(C.TRI_PACKET_INS, C.TRI_BOX_FRAMES)]
+
+    def _take(self, box: int, most: int) -> list[tuple[int, int, bytes]]:
+        """Makes a box's descriptor unreadable, then removes at most `most` frames (port, origin, bytes)."""
+        frames = []
+        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
         with self._lock:
             loop = self._open_loop()
-            self._lib.tri_events_clear(loop)
-            for _ in range(C.TRI_BOX_FRAMES):
-                length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
+            self._lib.tri_frames_clear(loop, box)
+            for _ in range(most):
+                length = self._lib.tri_frames_take(loop, box, self._frame, len(self._frame), port, origin)
                 if length < 0:
                     break
-                frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
+                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
+                frames.append((int(port[0]), int(origin[0]), data))
         return frames
 
     def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
@@ -260,7 +266,7 @@ class IoLoop:
     def frames_fd(self) -> int:
         """Descriptor that is readable while `take_frames` may return frames. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_client_fd(self._open_loop()))
+            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_CLIENT_FRAMES))
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
@@ -268,23 +274,12 @@ class IoLoop:
         Returns port, origin (as in receive_frame) and bytes of each frame. Makes frames_fd unreadable first:
         repeat until no frame is left.
         """
-        frames = []
-        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        with self._lock:
-            loop = self._open_loop()
-            self._lib.tri_client_clear(loop)
-            for _ in range(most):
-                length = self._lib.tri_client_take(loop, self._frame, len(self._frame), port, origin)
-                if length < 0:
-                    break
-                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
-                frames.append((int(port[0]), int(origin[0]), data))
-        return frames
+        return self._take(C.TRI_CLIENT_FRAMES, most)
 
     def waiting(self) -> int:
         """The number of frames that wait for `take_frames`."""
         with self._lock:
-            return int(self._lib.tri_client_waiting(self._open_loop()))
+            return int(self._lib.tri_frames_waiting(self._open_loop(), C.TRI_CLIENT_FRAMES))
 
     def idle(self) -> bool:
         """Whether no frame waits for `take_frames`, and no frame in the switch may still be sent."""

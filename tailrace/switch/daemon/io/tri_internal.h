@@ -173,10 +173,9 @@ struct tri_loop {
     tri_rx rx;
     struct mmsghdr tx_msgs[TRI_BATCH];
     struct iovec tx_iov[TRI_BATCH];
-    tri_box cpu;              /* packet-ins; its fd signals digests, too */
+    tri_box boxes[TRI_BOXES]; /* frames for Python */
     tri_counter cpu_drops;    /* packet-ins dropped as the box was full */
-    tri_box client_box;       /* frames sent by ports without interfaces */
-    atomic_bool client_listens; /* a client takes the frames of client_box */
+    atomic_bool client_listens; /* a client takes TRI_CLIENT_FRAMES */
     atomic_uint client_frames;  /* frames in tri_port.fifo of these ports */
 };
 
@@ -261,11 +260,6 @@ void tri_box_free(tri_box *b);
 void tri_box_drop_all(tri_box *b);
 /* Adds a copy of a frame; false: the box is full or there is no memory. */
 bool tri_box_put(tri_box *b, const tr_out *o);
-/* The number of frames in the box. */
-uint32_t tri_box_count(tri_box *b);
-/* Removes the oldest frame; arguments and result as for tri_client_take. */
-int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
-                     uint32_t *origin);
 /* Makes an eventfd readable. */
 void tri_signal(int fd);
 /* Makes an eventfd or timerfd unreadable. */

@@ -74,13 +74,13 @@ void tri_run_core(tri_loop *l)
             tri_tx_put(l, &o);
             continue;
         }
-        if (!tri_box_put(&l->cpu, &o))
+        if (!tri_box_put(&l->boxes[TRI_PACKET_INS], &o))
             tri_add(&l->cpu_drops, 1);
         tr_release(l->core, o.slot);
         packet_in = true;
     }
     if (packet_in || tr_digest_pending(l->core))
-        tri_signal(l->cpu.fd);
+        tri_signal(l->boxes[TRI_PACKET_INS].fd);
 }
 
 /* Sets the timer so that the loop wakes up at `due` (ns since tri_new). A timer
@@ -207,7 +207,7 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err)
 {
     tri_loop *l = calloc(1, sizeof *l);
-    int boxes;
+    int boxes = 0;
 
     if (!l) {
         tri_fail(err, "cannot start the", "packet loop", ENOMEM);
@@ -219,12 +219,12 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     l->epoch_ns = monotonic_ns();
     tr_set_clock(core, clock_ps, l);
     l->epoll_fd = l->timer_fd = l->wake_fd = l->link_fd = -1;
-    l->cpu.fd = l->client_box.fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
         l->tx_msgs[i].msg_hdr.msg_iovlen = 1;
     }
-    boxes = tri_box_init(&l->cpu) | tri_box_init(&l->client_box);
+    for (unsigned i = 0; i < TRI_BOXES; i++)
+        boxes |= tri_box_init(&l->boxes[i]);
     if ((pcap_dir && !(l->pcap_dir = strdup(pcap_dir)))
         || tri_rx_init(&l->rx) != 0)
         errno = ENOMEM;
@@ -336,8 +336,8 @@ void tri_free(tri_loop *l)
         if (fds[i] >= 0)
             close(fds[i]);
     tri_rx_free(&l->rx);
-    tri_box_free(&l->cpu);
-    tri_box_free(&l->client_box);
+    for (unsigned i = 0; i < TRI_BOXES; i++)
+        tri_box_free(&l->boxes[i]);
     free(l->pcap_dir);
     free(l->done);
     free(l);
@@ -355,26 +355,9 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
     return result;
 }
 
-int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap)
-{
-    uint32_t port, origin;
-
-    return tri_box_take(&l->cpu, buf, cap, &port, &origin);
-}
-
 uint64_t tri_packet_in_drops(tri_loop *l)
 {
     return tri_get(&l->cpu_drops);
-}
-
-int tri_events_fd(const tri_loop *l)
-{
-    return l->cpu.fd;
-}
-
-void tri_events_clear(tri_loop *l)
-{
-    tri_unsignal(l->cpu.fd);
 }
 
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)

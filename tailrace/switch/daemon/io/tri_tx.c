@@ -245,16 +245,17 @@ static void handle_error(tri_loop *l, tri_port *p, int error)
  * with errno set, like sendmmsg. */
 static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
+    tri_box *box = &l->boxes[TRI_CLIENT_FRAMES];
     uint32_t sent = 0;
 
     if (!atomic_load(&l->client_listens)) {
         errno = ENETDOWN;
         return -1;
     }
-    while (sent < n && tri_box_put(&l->client_box, nth_of(p, sent)))
+    while (sent < n && tri_box_put(box, nth_of(p, sent)))
         sent++;
     if (sent > 0)
-        tri_signal(l->client_box.fd);
+        tri_signal(box->fd);
     errno = ENOBUFS;
     return sent > 0 ? (int)sent : -1;
 }
