@@ -13,7 +13,6 @@ import functools
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tailrace.cbuild import headers
@@ -176,9 +175,7 @@ class IoLoop:
         """The loop itself, not yet started."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the loop."""
         self.close()
 

@@ -137,7 +137,7 @@ class PacketWatcher:
 
     def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
         """A new reader of the program's records."""
-        return self._build.reader(describe)
+        return RecordReader(self.program.model, self._build.layout, describe)
 
     def events(
         self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
@@ -197,17 +197,13 @@ class TracingBuild:
         self._regular_code = program.load()
         self.regular = _symbol(self._regular_code, "tr_program *", "tr_program_entry")
         self.tracing = _symbol(self._code, "tr_program *", "tr_program_entry")
-        self._layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
+        self.layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
 
     def new_tracer(self, size: int) -> Any:
         """A tracer whose buffer has `size` 64-bit fields, freed with its last reference; NULL: no memory."""
         core = load()
         tracer = core.tr_tracer_new(size, len(self.points.all), len(self.program.model.tables))
         return ffi.gc(tracer, core.tr_tracer_free)
-
-    def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
-        """A new reader of the program's records."""
-        return RecordReader(self.program.model, self._layout, describe)
 
 
 _cache: dict[tuple[Path, str, str], TracingBuild] = {}

@@ -239,11 +239,6 @@ int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err)
 {
     tri_port *p;
 
-    if (port >= TR_MAX_PORTS) {
-        snprintf(err, TRI_ERROR_BYTES, "port %u is out of range (0 to %u)",
-                 port, TR_MAX_PORTS - 1);
-        return -1;
-    }
     if (port == l->cpu_port || l->ports[port]) {
         snprintf(err, TRI_ERROR_BYTES, "port %u is %s", port,
                  l->ports[port] ? "given twice" : "the CPU port");

@@ -72,7 +72,8 @@ typedef struct tri_port_info {
  * each port's receive ring in memory shared with the kernel; 0: no ring. */
 tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
-/* Opens interface ifname for a port; only before tri_start. */
+/* Opens interface ifname for a port, a number below TR_MAX_PORTS; only before
+ * tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
 /* Creates all remaining ports without interfaces; only before tri_start. A gRPC
  * client (daemon/dataplane.py) sends frames to these ports and receives the
