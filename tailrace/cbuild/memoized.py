@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tailrace.cbuild.cache import open_folder
 from tailrace.cbuild.errors import BuildError
 
 
-def cached(kind: str, inputs: Sequence[str], cache_dir: Path | None = None) -> bytes | None:
+def cached(kind: str, inputs: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
     """The cached result; None: it is not cached, or no cache can be used."""
     try:
         return open_folder(cache_dir).content(_entry(kind, inputs))
@@ -20,13 +20,13 @@ def cached(kind: str, inputs: Sequence[str], cache_dir: Path | None = None) -> b
         return None
 
 
-def _entry(kind: str, inputs: Sequence[str]) -> str:
+def _entry(kind: str, inputs: Iterable[str]) -> str:
     digest = hashlib.sha256("\0".join((kind, *inputs)).encode()).hexdigest()
     return f"{kind}-{digest[:32]}"
 
 
 def memoized(
-    kind: str, inputs: Sequence[str], compute: Callable[[], bytes], cache_dir: Path | None = None
+    kind: str, inputs: Iterable[str], compute: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
     """The cached result, or a newly computed one, which is then cached if a cache can be used.
 
@@ -36,6 +36,7 @@ def memoized(
         compute: computes the result; its exceptions propagate.
         cache_dir: folder of the cache; None: `cache.root()`.
     """
+    inputs = tuple(inputs)  # they are read twice
     content = cached(kind, inputs, cache_dir)
     if content is not None:
         return content
