@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.cbuild import headers
+from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import library_recipe
 from tailrace.switch.core import lib
-from tailrace.switch.core.build import RUNTIME, library_recipe
 
 _HERE = Path(__file__).resolve().parent
 

@@ -28,7 +28,7 @@ from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.network.build import extension
 from tailrace.sim.network.endpoint import compiled
-from tailrace.switch.core.build import runtime_library
+from tailrace.switch.core.lib import runtime_library
 from tailrace.topology import GATEWAY_MAC, parse_topology
 
 

@@ -114,7 +114,6 @@ def run(
     *,
     cwd: Path | None = None,
     more_environment: dict[str, str] | None = None,
-    limits: ResourceLimits | None = None,
 ) -> CommandOutcome:
     """Runs a command and waits for its end. However this call ends, no process of the command is left.
 
@@ -128,7 +127,6 @@ def run(
     Raises:
         BuildError: the command could not be run, or its supervisor was killed.
     """
-    limits = limits or LIMITS
     job = {
         "argv": list(command),
         "cwd": str(cwd or scratch),
@@ -137,11 +135,11 @@ def run(
         "read": list(read),
         "devices": list(_DEVICES),
         "confine": is_enabled(),
-        **asdict(limits),
+        **asdict(LIMITS),
     }
     # a file in memory: its size is limited like that of every file of the command
     with os.fdopen(os.memfd_create("output"), "r+b") as output:
-        report = _supervise(json.dumps(job), limits.time_s, output)
+        report = _supervise(json.dumps(job), LIMITS.time_s, output)
         output.seek(0)
         text = output.read(_OUTPUT_BYTES).decode(errors="replace")
     if report is None:

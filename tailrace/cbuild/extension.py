@@ -8,11 +8,12 @@ import os
 import sys
 import sysconfig
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
 
-from tailrace.cbuild.cc import Recipe, files_digest
+from tailrace.cbuild.cc import library_recipe
 from tailrace.cbuild.errors import BuildError
 
 
@@ -32,11 +33,9 @@ def extension(
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise BuildError(f"{python / 'Python.h'} is missing (Debian, Ubuntu: install python3-dev)")
-    inputs: list[bytes | str] = [path.name + "\0" + path.read_text() for path in sources]
-    inputs += [files_digest(folder, "*.h") for folder in include]
-    inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]
-
-    with Recipe(name, inputs, lambda: list(sources), (*include, python)).opened() as (path, _):
+    recipe = library_recipe(name, sources, include)
+    inputs = [*recipe.inputs, sys.version, str(sysconfig.get_config_var("SOABI"))]
+    with replace(recipe, inputs=inputs, include=(*include, python)).opened() as (path, _):
         loader = ExtensionFileLoader(name, path)
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         assert spec is not None

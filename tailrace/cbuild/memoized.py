@@ -14,12 +14,8 @@ from tailrace.cbuild.errors import BuildError
 
 def cached(kind: str, inputs: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
     """The cached result; None: it is not cached, or no cache can be used."""
-    return _content(_entry(kind, inputs), cache_dir)
-
-
-def _content(entry: str, cache_dir: Path | None) -> bytes | None:
     try:
-        return open_folder(cache_dir).content(entry)
+        return open_folder(cache_dir).content(_entry(kind, inputs))
     except BuildError:
         return None
 
@@ -40,11 +36,11 @@ def memoized(
         compute: computes the result; its exceptions propagate.
         cache_dir: folder of the cache; None: `cache.root()`.
     """
-    entry = _entry(kind, inputs)
-    content = _content(entry, cache_dir)
+    inputs = tuple(inputs)  # they are read twice
+    content = cached(kind, inputs, cache_dir)
     if content is not None:
         return content
-    made = compute()
+    entry, made = _entry(kind, inputs), compute()
     # a result that cannot be stored is computed again next time
     with suppress(BuildError, OSError):
         folder = open_folder(cache_dir)

@@ -53,7 +53,7 @@ from tailrace.spec.watchdog import parse_watchdog
 from tailrace.study.store.store import read_records
 from tailrace.switch.daemon.lossless import parse_buffer, parse_port_watchdog
 from tailrace.switch.daemon.lossless import parse_pfc as parse_switch_pfc
-from tailrace.switch.daemon.units import parse_depth, parse_rate
+from tailrace.switch.daemon.options import parse_depth, parse_rate
 from tailrace.topology import parse_topology
 from tests.bad_input import files, results
 from tests.bad_input.case import MOST_LINE, ROOT, SMALLEST

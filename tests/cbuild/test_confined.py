@@ -51,9 +51,11 @@ def scratch_of(tmp_path: Path) -> Path:
     return scratch
 
 
-def run(tmp_path: Path, *command: str, limits: ResourceLimits | None = None) -> confined.CommandOutcome:
+def run(tmp_path: Path, *command: str, limits: ResourceLimits = confined.LIMITS) -> confined.CommandOutcome:
     program = Path(command[0])
-    return confined.run(command, scratch_of(tmp_path), confined.readable(program), limits=limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confined, "LIMITS", limits)
+        return confined.run(command, scratch_of(tmp_path), confined.readable(program))
 
 
 def what_went_well(tmp_path: Path) -> tuple[set[str], tuple[str, ...]]:

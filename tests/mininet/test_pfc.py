@@ -41,11 +41,11 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     )
     words = command(plan, target("native"), None, more)
     _, options = parse_options(make_parser(), words[3:])
-    (spec,) = options.pfc
-    assert (spec.port, spec.priorities) == (None, (0,))
+    ((port, spec),) = options.pfc
+    assert (port, spec.priorities) == (None, (0,))
     assert (spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes) == tuple(LIMITS.values())
     assert options.buffer is not None
-    assert (options.buffer.size_bytes, str(options.buffer.alpha)) == (9_000_000, "1/8")
+    assert (options.buffer.bytes, str(options.buffer.alpha)) == (9_000_000, "1/8")
     assert options.pfc_watchdog == [
         WatchdogSpec(None, Watchdog()),
         WatchdogSpec((1, 2), Watchdog(), host=True),

@@ -134,7 +134,7 @@ class RlbRig(Rig):
     def total(self, counter: str) -> int:
         """Packets of all cells of a counter."""
         info = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
-        return sum(packets for _, packets in self.switch.counter_read_all(info.index))
+        return sum(packets for _, packets in self.switch.counter_cells(info.index, 0, info.size))
 
     def empty(self) -> bool:
         """Whether no byte is left in any account, and nothing is on its way round."""

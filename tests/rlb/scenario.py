@@ -219,4 +219,4 @@ def register(switch: V1ModelSwitch, name: str) -> list[int]:
 def counter(switch: V1ModelSwitch, name: str) -> list[int]:
     """Packets of all cells of a counter."""
     info = next(c for c in switch.model.counters if c.name.rsplit(".", 1)[-1] == name)
-    return [packets for _, packets in switch.counter_read_all(info.index)]
+    return [packets for _, packets in switch.counter_cells(info.index, 0, info.size)]

@@ -7,7 +7,8 @@ a value to the field's width (behavioral-model docs/JSON_format.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +204,14 @@ def is_boolean(e: Expr) -> bool:
             return is_boolean(e.args[1])
         return e.name in COMPARISONS or e.name in LOGIC or e.name == "d2b"
     return False
+
+
+def parts(operand: object) -> Iterator[object]:
+    """An operand of a statement and, depth first, all operands nested in it."""
+    yield operand
+    if isinstance(operand, tuple):
+        for item in operand:
+            yield from parts(item)
+    elif is_dataclass(operand):
+        for f in fields(operand):
+            yield from parts(getattr(operand, f.name))

@@ -129,6 +129,37 @@ class UnionStack:
     unions: tuple[int, ...]
 
 
+class HeaderSpace:
+    """Headers, stacks and unions of a program; tells the types of references to them."""
+
+    __slots__ = ()
+
+    header_types: Sequence[HeaderType]
+    headers: Sequence[Header]
+    stacks: Sequence[HeaderStack]
+    unions: Sequence[Union]
+    union_stacks: Sequence[UnionStack]
+
+    def type_of(self, header: HeaderRef) -> HeaderType:
+        """The type of the header that a reference yields."""
+        if isinstance(header, HeaderInst):
+            return self.header_types[self.headers[header.index].type]
+        if isinstance(header, UnionMember):
+            union = self.union_of(header.union)
+            return self.header_types[self.headers[union.members[header.member]].type]
+        return self.header_types[self.stacks[header.stack].type]
+
+    def union_of(self, ref: UnionRef) -> Union:
+        """The union that a reference yields, or another union of the same type."""
+        if isinstance(ref, UnionInst):
+            return self.unions[ref.index]
+        return self.unions[self.union_stacks[ref.stack].unions[0]]
+
+    def field_type(self, ref: FieldRef) -> FieldType:
+        """The type of the field that a reference yields."""
+        return self.type_of(ref.header).fields[ref.field]
+
+
 # ---- statements ----
 
 
@@ -504,7 +535,7 @@ class FieldList:
     fields: tuple[FieldRef, ...]
 
 
-_T = TypeVar("_T", Action, Table, Profile, Counter, Meter, Register, ValueSet, Digest)
+_T = TypeVar("_T", Action, Table, Counter, Meter)
 
 
 def _named(items: Sequence[_T], name: str) -> _T:
@@ -515,7 +546,7 @@ def _named(items: Sequence[_T], name: str) -> _T:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class Model(HeaderSpace):
     """A whole program.
 
     ``standard``: the fields of standard_metadata by name; ``errors``: the numbers of parser errors by name.
@@ -556,10 +587,6 @@ class Model:
         """The first action of that name (KeyError if there is none)."""
         return _named(self.actions, name)
 
-    def profile(self, name: str) -> Profile:
-        """The action profile of that name (KeyError if there is none)."""
-        return _named(self.profiles, name)
-
     def counter(self, name: str) -> Counter:
         """The counter of that name (KeyError if there is none)."""
         return _named(self.counters, name)
@@ -567,34 +594,3 @@ class Model:
     def meter(self, name: str) -> Meter:
         """The meter of that name (KeyError if there is none)."""
         return _named(self.meters, name)
-
-    def register(self, name: str) -> Register:
-        """The register of that name (KeyError if there is none)."""
-        return _named(self.registers, name)
-
-    def vset(self, name: str) -> ValueSet:
-        """The value set of that name (KeyError if there is none)."""
-        return _named(self.vsets, name)
-
-    def digest(self, name: str) -> Digest:
-        """The digest of that name (KeyError if there is none)."""
-        return _named(self.digests, name)
-
-    def type_of(self, header: HeaderRef) -> HeaderType:
-        """The type of the header that a reference yields."""
-        if isinstance(header, HeaderInst):
-            return self.header_types[self.headers[header.index].type]
-        if isinstance(header, UnionMember):
-            union = self.union_of(header.union)
-            return self.header_types[self.headers[union.members[header.member]].type]
-        return self.header_types[self.stacks[header.stack].type]
-
-    def union_of(self, ref: UnionRef) -> Union:
-        """The union that a reference yields, or another union of the same type."""
-        if isinstance(ref, UnionInst):
-            return self.unions[ref.index]
-        return self.unions[self.union_stacks[ref.stack].unions[0]]
-
-    def field_type(self, ref: FieldRef) -> FieldType:
-        """The type of the field that a reference yields."""
-        return self.type_of(ref.header).fields[ref.field]

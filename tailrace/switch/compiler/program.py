@@ -41,8 +41,8 @@ class SwitchProgram:
     model: Model
     library: Path
     sha256: str
-    source: str = "<json>"
-    recipe: Recipe | None = field(default=None, repr=False, compare=False)
+    source: str
+    recipe: Recipe = field(repr=False, compare=False)
 
     def tracing_build(self) -> SwitchProgram:
         """The same program with trace hooks, calls that record the steps of the traced packets (tr_tracer.h).
@@ -50,8 +50,7 @@ class SwitchProgram:
         Raises:
             CompilerError: the program cannot be compiled.
         """
-        cache_dir = None if self.recipe is None else self.recipe.cache_dir
-        sanitize = self.recipe is not None and self.recipe.sanitize
+        cache_dir, sanitize = self.recipe.cache_dir, self.recipe.sanitize
         recipe = _recipe(self.sha256, self.model, self.source, cache_dir, sanitize=sanitize, tracing=True)
         try:
             return replace(self, library=recipe.path(), recipe=recipe)
@@ -65,8 +64,8 @@ class SwitchProgram:
             CompilerError: the code could not be compiled or loaded.
         """
         try:
-            return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
-        except (BuildError, OSError) as error:
+            return self.recipe.load()
+        except BuildError as error:
             raise _not_compiled(self.source, error) from None
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch core and its Python API."""
 
-from tailrace.switch.core.build import BuildError
+from tailrace.cbuild.errors import BuildError
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import (
     ActionCall,

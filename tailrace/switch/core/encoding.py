@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tailrace.switch.compiler.model import Action, Model, limbs_of
@@ -21,6 +21,14 @@ def limbs_to_int(limbs: Sequence[int]) -> int:
     for limb in reversed(limbs):
         value = value << 64 | limb
     return value
+
+
+def split_limbs(limbs: Sequence[int], widths: Iterable[int]) -> Iterator[int]:
+    """The integers of these widths, in bits, whose limbs follow each other."""
+    offset = 0
+    for n in map(limbs_of, widths):
+        yield limbs_to_int(limbs[offset : offset + n])
+        offset += n
 
 
 def int_to_limbs(value: int, bits: int) -> list[int]:

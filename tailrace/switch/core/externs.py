@@ -35,11 +35,6 @@ class ExternControl(Core):
         """Bytes and packets of one cell of a counter."""
         return self.counter_cells(counter, index, 1)[0]
 
-    def counter_read_all(self, counter: int) -> list[tuple[int, int]]:
-        """Bytes and packets of all cells of a counter."""
-        size = self.model.counters[counter].size
-        return [cell for first, n in cell_ranges(size) for cell in self.counter_cells(counter, first, n)]
-
     def counter_packets(self, counter: int) -> list[tuple[int, int]]:
         """(index, packets) of each cell of a counter that has counted packets."""
         counted = []

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
 from tailrace.cbuild import headers
 from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import Recipe, library_recipe
 from tailrace.spec.constants import PS_PER_NS
-from tailrace.switch.core.build import runtime_library
 
 ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_tracer.h"])
 C = headers.numbers(ffi)
@@ -28,6 +29,18 @@ def fields(structure: Any) -> dict[str, int]:
         name.replace("_ps", "_ns"): number // PS_PER_NS if name.endswith("_ps") else number
         for name, number in headers.fields(ffi, structure).items()
     }
+
+
+def runtime_recipe(sanitize: bool = False) -> Recipe:
+    """The recipe (cc.py) by which the core is compiled and loaded, as a shared object."""
+    sources = sorted(RUNTIME.glob("tr_*.c"))
+    return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
+
+
+@functools.cache
+def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
+    """Loads the core with global symbols, so that compiled programs loaded later can link to it."""
+    return runtime_recipe(sanitize).load(ctypes.RTLD_GLOBAL)
 
 
 @functools.cache

@@ -25,7 +25,7 @@ from tailrace.switch.compiler.model import Model, limbs_of
 from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core import lib
 from tailrace.switch.core.core import ps
-from tailrace.switch.core.encoding import TargetEncoder, limbs_to_int
+from tailrace.switch.core.encoding import TargetEncoder, split_limbs
 from tailrace.switch.core.externs import ExternControl
 from tailrace.switch.core.lib import C, ffi
 from tailrace.switch.core.ports import PortControl
@@ -243,11 +243,8 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
             index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
             if index < 0:
                 break
-            limbs, values, offset = ffi.unpack(raw, most), [], 0
-            for bits in self._digest_bits[index]:
-                values.append(limbs_to_int(limbs[offset : offset + limbs_of(bits)]))
-                offset += limbs_of(bits)
-            records.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
+            values = tuple(split_limbs(ffi.unpack(raw, most), self._digest_bits[index]))
+            records.append(DigestRecord(index, time_ps[0] // PS_PER_NS, values))
         return records
 
     def set_log(self, callback: LogCallback | None) -> None:

@@ -173,11 +173,6 @@ class TableControl(Core):
         )
         return ffi.unpack(handles, count), position[0]
 
-    def member_add(self, profile: int, call: ActionCall) -> int:
-        """Adds a member; returns its handle, the smallest free number."""
-        raw = self._encode(call)
-        return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
-
     def members_add(self, profile: int, call: ActionCall, count: int) -> list[int]:
         """Adds `count` members with the same action; on an error it adds none. Returns their handles."""
         raw, what, handles = self._encode(call), f"profile {profile}", list[int]()
@@ -189,11 +184,6 @@ class TableControl(Core):
                 self.member_delete(profile, handle)
             raise
         return handles
-
-    def member_modify(self, profile: int, handle: int, call: ActionCall) -> None:
-        """Replaces the action of a member."""
-        raw = self._encode(call)
-        self._do(f"profile {profile}, member {handle}", self._lib.tr_member_modify, profile, handle, raw)
 
     def members_modify(self, profile: int, handles: Iterable[int], call: ActionCall) -> None:
         """Replaces the action of several members, one after the other."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
 
-Modules that take long to import are imported after the command line has been parsed, so that --help and
-errors of the command line appear at once.
+Modules that take long to import (gRPC, and what uses it) are imported after the command line has been parsed,
+so that --help and errors of the command line appear at once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from tailrace.spec import heap
 from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line, printable
+from tailrace.switch.compiler import CompilerError, SwitchProgram
+from tailrace.switch.compiler.errors import located
+from tailrace.switch.core import BuildError, StateError, SwitchConfig, V1ModelSwitch
+from tailrace.switch.core.types import PortError
 from tailrace.switch.daemon.command_line import PROGRAM, make_parser, parse_options
-from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_configs
+from tailrace.switch.daemon.lossless import packet_bytes, pfc_configs
 from tailrace.switch.daemon.options import OptionError, SwitchOptions
 
 if TYPE_CHECKING:
-    from tailrace.switch.compiler import SwitchProgram
-    from tailrace.switch.core import V1ModelSwitch
     from tailrace.switch.daemon.ports import IoLoop
     from tailrace.switch.daemon.signals import SignalHandlers
     from tailrace.switch.p4runtime.device import Device
@@ -134,9 +136,6 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     """Runs the switch; raises StartError if it cannot start."""
     # gRPC would log several lines if the address is in use; this program prints one error message
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from tailrace.switch.compiler import CompilerError
-    from tailrace.switch.core import BuildError, StateError
-    from tailrace.switch.core.types import PortError
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerError
 
@@ -160,7 +159,6 @@ def _rates_bps(options: SwitchOptions) -> dict[int, int]:
 
 def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
     """Creates the switch, its ports and its server, serves until a signal, and ends the process."""
-    from tailrace.switch.core import SwitchConfig, V1ModelSwitch
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
     from tailrace.switch.p4runtime.calls import new_event_loop
     from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
@@ -182,7 +180,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         recirc_rate_bps=options.recirc_rate_bps,
         packet_bytes=packet_bytes(memory_limit, options.buffer),  # memory for all packets in the switch
         pfc=pfc.get(None),  # of all ports without a configuration of their own
-        buffer=buffer_config(options.buffer),
+        buffer=options.buffer,
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
@@ -286,8 +284,6 @@ def _print_ready(options: SwitchOptions) -> None:
 
 def _load(path: Path | None) -> SwitchProgram | None:
     """Compiles the program on the command line, in another process, which a signal can stop."""
-    from tailrace.switch.compiler import CompilerError
-    from tailrace.switch.compiler.errors import located
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 
     if path is None:
@@ -422,8 +418,7 @@ def _write_coverage(options: SwitchOptions, tracer: LiveTracer, device: Device) 
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None
-    # entries_hit lists the entries of the present program; was_hit says whether an entry was hit
-    coverage = tracer.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    coverage = tracer.coverage(device.entries_hit)
     path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
     try:
         write(coverage, path)

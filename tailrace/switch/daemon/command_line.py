@@ -16,8 +16,15 @@ from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.spec.units import parse_bytes, parse_time_ns
 from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.daemon.lossless import parse_buffer, parse_pfc, parse_port_watchdog
-from tailrace.switch.daemon.options import DEFAULT_ADDRESS, LEVELS, OptionError, SwitchOptions, check
-from tailrace.switch.daemon.units import parse_depth, parse_rate
+from tailrace.switch.daemon.options import (
+    DEFAULT_ADDRESS,
+    LEVELS,
+    OptionError,
+    SwitchOptions,
+    check,
+    parse_depth,
+    parse_rate,
+)
 
 PROGRAM = "tailrace_switch_grpc"
 

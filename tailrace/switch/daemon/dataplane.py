@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 from array import array
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -26,6 +26,9 @@ from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packe
 from tailrace.p4rt.status import exhausted, invalid
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import with_status
+
+if TYPE_CHECKING:
+    from tailrace.switch.daemon.ports import IoLoop
 
 KEPT_IDS = 1 << 20
 """Number of packet ids that are remembered; packets that result from older packets get id 0."""
@@ -41,43 +44,10 @@ _POLL_S = 0.002
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-class FramePorts(Protocol):
-    """The methods of switch.daemon.ports.IoLoop for ports without interfaces."""
-
-    @property
-    def frames_fd(self) -> int:
-        """Descriptor that is readable while `take_frames` may return frames."""
-        ...
-
-    def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
-        """Delivers a frame to a port of the switch; PortError: the port cannot receive it."""
-        ...
-
-    def set_listening(self, on: bool) -> None:
-        """Sets whether a client takes the frames that leave the switch; else these frames are dropped."""
-        ...
-
-    def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
-        """Removes at most `most` frames that left the switch: port, origin and bytes of each."""
-        ...
-
-    def waiting(self) -> int:
-        """The number of frames that wait for `take_frames`."""
-        ...
-
-    def idle(self) -> bool:
-        """Whether no frame is in the switch or waits for `take_frames`."""
-        ...
-
-    def set_port(self, port: int, up: bool) -> None:
-        """Sets a port up or down; PortError: there is no such port."""
-        ...
-
-
 class DataplaneService:
     """The gRPC service of one device."""
 
-    def __init__(self, frames: FramePorts, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
+    def __init__(self, frames: IoLoop, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
         """`port_changed` is called with port and status whenever the client sets a port up or down."""
         self._frames = frames
         self._device_id = device_id
@@ -179,7 +149,7 @@ class PacketIds:
 class _PacketSender:
     """Sends the packets that leave the switch to a client."""
 
-    def __init__(self, frames: FramePorts, device_id: int, ids: PacketIds, context: _Context) -> None:
+    def __init__(self, frames: IoLoop, device_id: int, ids: PacketIds, context: _Context) -> None:
         self._frames = frames
         self._device_id = device_id
         self._ids = ids

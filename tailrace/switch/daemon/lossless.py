@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from tailrace.spec import UnitError
 from tailrace.spec.constants import MAX_QUANTA
 from tailrace.spec.units import parse_alpha, parse_bytes
 from tailrace.spec.watchdog import Watchdog, of_host, parse_watchdog
 from tailrace.switch.core.lib import C
-
-if TYPE_CHECKING:
-    from tailrace.switch.core import BufferConfig, PfcConfig
+from tailrace.switch.core.types import BufferConfig, PfcConfig
 
 MOST_BYTES = 1 << 40
 """Largest threshold, headroom or buffer."""
@@ -32,30 +28,8 @@ _PACKET_OVERHEAD = 16
 _SIZES = ("xoff", "xon", "headroom")
 
 
-@dataclass(frozen=True, slots=True)
-class PfcSpec:
-    """PFC thresholds of some priorities of a port; port None: of all ports.
-
-    quanta: pause time in pause frames, in units of 512 bit times
-    rise: received packets are queued this many priorities above the priority with which they were sent
-    """
-
-    port: int | None
-    priorities: tuple[int, ...]
-    xoff_bytes: int
-    xon_bytes: int
-    headroom_bytes: int
-    quanta: int = MAX_QUANTA
-    rise: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class BufferSpec:
-    """The shared buffer; fields as in BufferConfig. `alpha` None: thresholds are static."""
-
-    size_bytes: int
-    alpha: Fraction | None = None
-    port_bytes: int = 0
+PortPfc = tuple[int | None, PfcConfig]
+"""PFC of some priorities of a port; port None: of all ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +48,7 @@ class WatchdogSpec:
         return of_host(rate_bps, xoff_bytes, self.watchdog.action) if self.host else self.watchdog
 
 
-def parse_pfc(text: str) -> PfcSpec:
+def parse_pfc(text: str) -> PortPfc:
     """Parses [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB[,quanta=N][,rise=N].
 
     Raises:
@@ -95,7 +69,7 @@ def parse_pfc(text: str) -> PfcSpec:
         raise UnitError(text)
     if not 0 <= rise < C.TR_MAX_PRIORITIES:
         raise UnitError(text)
-    return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta, rise)
+    return int(port) if colon else None, PfcConfig(priorities, xoff, xon, headroom, quanta, rise=rise)
 
 
 def parse_port_watchdog(text: str) -> WatchdogSpec:
@@ -114,7 +88,7 @@ def parse_port_watchdog(text: str) -> WatchdogSpec:
     return WatchdogSpec(ports, parse_watchdog(rest) if comma else Watchdog(), host=True)
 
 
-def parse_buffer(text: str) -> BufferSpec:
+def parse_buffer(text: str) -> BufferConfig:
     """Parses the shared buffer, such as 9MB,alpha=1/8,port=8KB: size, alpha and reserve of each port.
 
     Raises:
@@ -127,11 +101,11 @@ def parse_buffer(text: str) -> BufferSpec:
     port_bytes = parse_bytes(values.pop("port", "0"))
     if values or not 0 < size_bytes <= MOST_BYTES or port_bytes > MOST_BYTES:
         raise UnitError(text)
-    return BufferSpec(size_bytes, alpha, port_bytes)
+    return BufferConfig(size_bytes, alpha, port_bytes)
 
 
 def pfc_configs(
-    specs: Sequence[PfcSpec],
+    specs: Sequence[PortPfc],
     watchdogs: Sequence[WatchdogSpec] = (),
     rates_bps: Mapping[int, int] | None = None,
 ) -> dict[int | None, PfcConfig]:
@@ -144,12 +118,12 @@ def pfc_configs(
     """
     rates_bps = rates_bps or {}
     configs: dict[int | None, PfcConfig] = {}
-    for_all_ports = [spec for spec in specs if spec.port is None]
+    for_all_ports = [pfc for port, pfc in specs if port is None]
     if for_all_ports:
         configs[None] = _config(for_all_ports)
-    named_ports = {spec.port for spec in specs if spec.port is not None}
+    named_ports = {port for port, _ in specs if port is not None}
     for port in sorted(named_ports | _watched(watchdogs, rates_bps)):
-        of_port = [*for_all_ports, *(spec for spec in specs if spec.port == port)]
+        of_port = [*for_all_ports, *(pfc for named, pfc in specs if named == port)]
         if not of_port:
             continue
         config = _config(of_port)
@@ -166,28 +140,13 @@ def _watched(watchdogs: Sequence[WatchdogSpec], all_ports: Iterable[int]) -> set
     return {port for spec in watchdogs for port in (all_ports if spec.ports is None else spec.ports)}
 
 
-def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
+def _config(specs: Sequence[PfcConfig]) -> PfcConfig:
     """The configuration of a port: thresholds by priority; quanta and rise are those of the last spec."""
-    from tailrace.switch.core import PfcConfig, PfcLimits
-
-    limits = {
-        priority: PfcLimits(spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes)
-        for spec in specs
-        for priority in spec.priorities
-    }
-    last = specs[-1]
-    default_thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
-    return PfcConfig(tuple(sorted(limits)), *default_thresholds, last.quanta, limits, rise=last.rise)
+    limits = {priority: spec.limits(priority) for spec in specs for priority in spec.priorities}
+    return replace(specs[-1], priorities=tuple(sorted(limits)), overrides=limits)
 
 
-def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
+def packet_bytes(memory_bytes: int, buffer: BufferConfig | None) -> int:
     """Memory for the packets of a switch, in bytes: at most a quarter of `memory_bytes` (`--memory`)."""
-    buffer_bytes = 0 if buffer is None else buffer.size_bytes
+    buffer_bytes = 0 if buffer is None else buffer.bytes
     return min(memory_bytes // 4, max(MIN_PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
-
-
-def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:
-    """The switch's configuration of the shared buffer; None: no limit."""
-    from tailrace.switch.core import BufferConfig
-
-    return None if spec is None else BufferConfig(spec.size_bytes, spec.alpha, spec.port_bytes)

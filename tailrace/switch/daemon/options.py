@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailrace.spec.errors import Error
+from tailrace.spec.units import exact_integer, parse_bytes, parse_rate_bps, split
 from tailrace.switch.core.lib import MAX_PORT
-from tailrace.switch.daemon.lossless import BufferSpec, PfcSpec, WatchdogSpec
-from tailrace.switch.daemon.units import Rate
+from tailrace.switch.core.types import BufferConfig
+from tailrace.switch.daemon.lossless import PortPfc, WatchdogSpec
 
 # simple_switch_grpc listens on all interfaces by default; this switch does so only on request
 DEFAULT_ADDRESS = "127.0.0.1:9559"
@@ -22,6 +23,30 @@ _MOST_GROUPS = (1 << 32) - 1
 
 class OptionError(Error):
     """The command line is invalid; the message is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate in bits/s or in packets/s; the other value is 0."""
+
+    bps: int = 0
+    pps: int = 0
+
+
+def parse_rate(text: str) -> Rate:
+    """Parses a rate such as 100Mbps or 1000pps; a number without a unit is in bits/s."""
+    value, unit = split(text)
+    if unit.lower() == "pps":
+        return Rate(pps=exact_integer(value, text))
+    return Rate(bps=parse_rate_bps(text))
+
+
+def parse_depth(text: str) -> tuple[int, int]:
+    """Parses a queue depth to (packets, bytes): 64 and 64pkts are packets, 100KiB is bytes; 0: no limit."""
+    value, unit = split(text)
+    if unit in ("", "pkts", "packets"):
+        return exact_integer(value, text), 0
+    return 0, parse_bytes(text)
 
 
 @dataclass(slots=True)
@@ -61,9 +86,9 @@ class SwitchOptions:
     port_delays: list[tuple[int | None, int]] = field(default_factory=list)
     queue_depth: tuple[int, int] = (64, 0)
     recirc_rate_bps: int = 0
-    pfc: list[PfcSpec] = field(default_factory=list)
+    pfc: list[PortPfc] = field(default_factory=list)
     pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
-    buffer: BufferSpec | None = None
+    buffer: BufferConfig | None = None
     statistics: Path | None = None
     coverage: Path | None = None
     memory: int = 0
@@ -83,13 +108,13 @@ class SwitchOptions:
 
 
 def _check_pfc(options: SwitchOptions) -> None:
-    for spec in options.pfc:
-        if spec.port is not None and spec.port not in options.ports:
-            raise OptionError(f"--pfc: there is no port {spec.port}")
-        if max(spec.priorities) >= options.priority_queues:
+    for port, pfc in options.pfc:
+        if port is not None and port not in options.ports:
+            raise OptionError(f"--pfc: there is no port {port}")
+        if max(pfc.priorities) >= options.priority_queues:
             queues = options.priority_queues
             raise OptionError(
-                f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
+                f"--pfc: there is no queue of priority {max(pfc.priorities)} with --priority-queues {queues}"
             )
     _check_watchdogs(options)
 
@@ -102,7 +127,7 @@ def _check_output_folders(options: SwitchOptions) -> None:
 
 
 def _check_watchdogs(options: SwitchOptions) -> None:
-    pfc_ports = {spec.port for spec in options.pfc}
+    pfc_ports = {port for port, _ in options.pfc}
     if options.pfc_watchdog and not pfc_ports:
         raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
     for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:

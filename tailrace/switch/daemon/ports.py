@@ -12,25 +12,19 @@ import ctypes
 import functools
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from tailrace.cbuild import headers
 from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import Recipe, library_recipe
+from tailrace.cbuild.errors import BuildError
 from tailrace.switch.core import lib
-from tailrace.switch.core.build import (
-    BuildError,
-    Recipe,
-    library_recipe,
-    runtime_library,
-    runtime_recipe,
-)
-from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.core.lib import MAX_PORT, runtime_library, runtime_recipe
+from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import PortError
 
-__all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
+__all__ = ["IoLoop", "PortError", "io_library", "io_sources", "open_library"]
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
@@ -39,45 +33,6 @@ _RING_SLOTS = 8192
 # for calls of C: the types and functions, and the constants, that tri_loop.h declares
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
-
-
-class SwitchHandle(Protocol):
-    """The switch that the loop runs, identified by the address of its `tr_switch`."""
-
-    @property
-    def handle(self) -> Any:
-        """A ``tr_switch *``; it must stay valid until the loop has stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class PortStatus:
-    """State and counters of one port since the start; `tri_port_info` (tri_loop.h) explains the fields.
-
-    Fields named `_bytes` do not count the frame check sequence. Each reason of drops has its own counter.
-    """
-
-    up: int
-    deleted: int
-    blocked: int
-    rx_packets: int
-    rx_bytes: int
-    tx_packets: int
-    tx_bytes: int
-    rx_kernel_drops: int
-    rx_own: int
-    rx_too_long: int
-    rx_offload: int
-    rx_refused: int
-    checksums: int
-    super_frames: int
-    tags: int
-    tx_down: int
-    tx_too_long: int
-    tx_invalid: int
-    tx_refused: int
-    tx_errors: int
-    tx_waits: int
-    pcap_errors: int
 
 
 def io_sources() -> tuple[list[Path], list[Path]]:
@@ -125,7 +80,7 @@ class IoLoop:
 
     def __init__(
         self,
-        sw: SwitchHandle,
+        sw: V1ModelSwitch,
         ports: Mapping[int, str],
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
@@ -209,10 +164,6 @@ class IoLoop:
                 raise PortError(self._message())
             self._started = True
 
-    def stop(self) -> None:
-        """The same as close()."""
-        self.close()
-
     def close(self) -> None:
         """Stops the thread and closes all sockets and files; idempotent."""
         with self._lock:
@@ -224,16 +175,9 @@ class IoLoop:
         """The loop itself, not yet started."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the loop."""
         self.close()
-
-    @property
-    def ports(self) -> dict[int, str]:
-        """The interface names, by port number."""
-        return dict(self._ports)
 
     def now_ns(self) -> int:
         """The core's clock: monotonic, in ns since this object was created."""
@@ -266,22 +210,28 @@ class IoLoop:
     def events_fd(self) -> int:
         """Descriptor that is readable while packet-ins or digests may be pending. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_events_fd(self._open_loop()))
+            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_PACKET_INS))
 
     def packet_ins(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
 
         Makes events_fd unreadable first. So fetch digests after this call: then no event is missed.
         """
-        frames: list[bytes] = []
+        return [data for _, _, data in self._take(C.TRI_PACKET_INS, C.TRI_BOX_FRAMES)]
+
+    def _take(self, box: int, most: int) -> list[tuple[int, int, bytes]]:
+        """Makes a box's descriptor unreadable, then removes at most `most` frames (port, origin, bytes)."""
+        frames = []
+        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
         with self._lock:
             loop = self._open_loop()
-            self._lib.tri_events_clear(loop)
-            for _ in range(C.TRI_BOX_FRAMES):
-                length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
+            self._lib.tri_frames_clear(loop, box)
+            for _ in range(most):
+                length = self._lib.tri_frames_take(loop, box, self._frame, len(self._frame), port, origin)
                 if length < 0:
                     break
-                frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
+                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
+                frames.append((int(port[0]), int(origin[0]), data))
         return frames
 
     def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
@@ -313,7 +263,7 @@ class IoLoop:
     def frames_fd(self) -> int:
         """Descriptor that is readable while `take_frames` may return frames. Do not read from it."""
         with self._lock:
-            return int(self._lib.tri_client_fd(self._open_loop()))
+            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_CLIENT_FRAMES))
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
@@ -321,23 +271,12 @@ class IoLoop:
         Returns port, origin (as in receive_frame) and bytes of each frame. Makes frames_fd unreadable first:
         repeat until no frame is left.
         """
-        frames = []
-        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        with self._lock:
-            loop = self._open_loop()
-            self._lib.tri_client_clear(loop)
-            for _ in range(most):
-                length = self._lib.tri_client_take(loop, self._frame, len(self._frame), port, origin)
-                if length < 0:
-                    break
-                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
-                frames.append((int(port[0]), int(origin[0]), data))
-        return frames
+        return self._take(C.TRI_CLIENT_FRAMES, most)
 
     def waiting(self) -> int:
         """The number of frames that wait for `take_frames`."""
         with self._lock:
-            return int(self._lib.tri_client_waiting(self._open_loop()))
+            return int(self._lib.tri_frames_waiting(self._open_loop(), C.TRI_CLIENT_FRAMES))
 
     def idle(self) -> bool:
         """Whether no frame waits for `take_frames`, and no frame in the switch may still be sent."""
@@ -361,8 +300,8 @@ class IoLoop:
         with self._lock:
             return int(self._lib.tri_packet_in_drops(self._open_loop()))
 
-    def status(self, port: int) -> PortStatus:
-        """State and counters of `port`.
+    def status(self, port: int) -> Any:
+        """State and counters of `port` since the start: a `tri_port_info` (tri_loop.h).
 
         Raises:
             KeyError: no such port.
@@ -372,7 +311,7 @@ class IoLoop:
             raise KeyError(port)
         with self._lock:
             self._lib.tri_port_read(self._open_loop(), port, info)
-        return PortStatus(**headers.fields(ffi, info))
+        return info
 
     def port_up(self, port: int) -> bool:
         """Whether the interface of `port` is up and has carrier. KeyError: no such port."""

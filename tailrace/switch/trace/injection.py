@@ -11,7 +11,13 @@ from tailrace.switch.core.lib import C
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.dry_run import MOST_RECORD_FIELDS
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import DescribeEntity, TraceRecord, no_description, octets
+from tailrace.switch.trace.records import (
+    PACKET_ENDS,
+    DescribeEntity,
+    TraceRecord,
+    no_description,
+    octets,
+)
 from tailrace.switch.trace.watcher import PacketWatcher, TraceError
 
 MOST_S = 2.0
@@ -22,8 +28,6 @@ POLL_S = 0.005
 
 BUFFER_FIELDS = 1 << 20
 """Size of the record buffer, which is read at each poll: 8 MiB. Packets that arrive meanwhile use it, too."""
-
-_PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 
 InjectFrame = Callable[[int, bytes], None]
 """Injects a frame into the switch, as if a port received it now."""
@@ -100,7 +104,7 @@ class _InjectedPacket:
             self._size += record.size
             if record.kind == C.TR_RECORD_COPY:
                 self.inside.add(record.payload[0])  # the number of the copy
-            elif record.kind in _PACKET_ENDS:
+            elif record.kind in PACKET_ENDS:
                 self.inside.discard(record.packet)
         # without a limit, a packet that recirculates for ever would be recorded for ever
         self.cut = watcher.cut or self._size > MOST_RECORD_FIELDS

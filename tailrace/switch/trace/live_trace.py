@@ -24,8 +24,8 @@ POLL_S = 0.02
 EntryHit = Callable[[int, int], bool]
 """Takes a table's index and an entry's handle; returns whether the entry was ever hit."""
 
-ListEntries = Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]]
-"""Lists the table entries of a program, each with whether it was ever hit."""
+ListEntries = Callable[[EntryHit], Iterable[EntryCoverage]]
+"""Lists the table entries of the present program, each with whether it was ever hit."""
 
 WARN_S = 1.0
 """Shortest time between two warnings."""
@@ -95,7 +95,7 @@ class LiveTracer:
         """The coverage of each program so far.
 
         Args:
-            entries: lists the present program's entries; called with the program and an EntryHit.
+            entries: lists the present program's entries.
         """
         with self._polling:
             return self._coverage(entries)
@@ -104,7 +104,7 @@ class LiveTracer:
         watcher = self._watcher
         if watcher is None:
             return self._finished
-        listed = entries(watcher.program, watcher.entry_hit) if entries is not None else ()
+        listed = entries(watcher.entry_hit) if entries is not None else ()
         return merged([*self._finished, coverage_of(watcher.program, watcher.coverage(), listed)])
 
     def _take(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, TypeVar, cast
 
 from msgspec import structs
 
@@ -18,14 +18,15 @@ from tailrace.switch.compiler.expr import FieldRef, HeaderInst
 from tailrace.switch.compiler.model import (
     Conditional,
     Extract,
+    KeyPart,
     Model,
+    Param,
     ParserSet,
     Primitive,
     Source,
     Verify,
-    limbs_of,
 )
-from tailrace.switch.core.encoding import limbs_to_int
+from tailrace.switch.core.encoding import limbs_to_int, split_limbs
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.trace import events
 from tailrace.switch.trace.field_layout import (
@@ -47,6 +48,8 @@ def no_description(_kind: Literal["entry", "member", "group"], _name: str, _hand
     return ""
 
 
+_Wide = TypeVar("_Wide", KeyPart, Param)
+
 _STAGES: tuple[events.Stage, ...] = ("parser", "verify", "ingress", "egress", "update", "deparser")
 _COLOURS: tuple[Literal["green", "yellow", "red"], ...] = ("green", "yellow", "red")
 _CHOICES: tuple[Literal["member", "colour", "random"], ...] = ("member", "colour", "random")
@@ -64,7 +67,9 @@ _NO_INDEX = (1 << 64) - 1
 # constants that are needed for each record: access to attributes of C is slow
 _CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
 _ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
-_PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+PACKET_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
+"""Kinds of records after which a packet is no longer in the switch."""
+
 _OF_STATEMENTS = frozenset(
     (
         *(C.TR_RECORD_READ, C.TR_RECORD_WRITE, C.TR_RECORD_COUNT, C.TR_RECORD_METER, C.TR_RECORD_RANDOM),
@@ -133,13 +138,23 @@ class RecordReader:
         self._handlers: dict[int, Callable[[Sequence[int]], events.Event]] = {
             getattr(C, f"TR_RECORD_{name.upper()}"): getattr(self, f"_{name}")
             for name in (
-                "enter", "stage", "state", "select", "error", "table", "member", "action", "condition",
-                "read", "write", "count", "meter", "random", "checksum", "clone", "digest", "multicast",
-                "queue", "egress", "sent", "drop", "text", "choice",
+                "stage", "state", "select", "error", "table", "member", "action", "condition", "count",
+                "meter", "checksum", "digest", "drop", "text", "choice",
             )
         }  # fmt: skip
-        self._handlers[C.TR_RECORD_RESUBMIT] = lambda _: events.ResubmitEvent()
-        self._handlers[C.TR_RECORD_RECIRCULATE] = lambda _: events.RecirculateEvent()
+        self._handlers |= {
+            C.TR_RECORD_ENTER: lambda w: events.EnterEvent(*_frame(w)),
+            C.TR_RECORD_SENT: lambda w: events.SentEvent(*_frame(w)),
+            C.TR_RECORD_READ: lambda w: self._register("read", w),
+            C.TR_RECORD_WRITE: lambda w: self._register("write", w),
+            C.TR_RECORD_RANDOM: lambda w: events.RandomEvent(*w),
+            C.TR_RECORD_CLONE: lambda w: events.CloneEvent(w[0], bool(w[1])),
+            C.TR_RECORD_RESUBMIT: lambda _: events.ResubmitEvent(),
+            C.TR_RECORD_RECIRCULATE: lambda _: events.RecirculateEvent(),
+            C.TR_RECORD_MULTICAST: lambda w: events.MulticastEvent(*w),
+            C.TR_RECORD_QUEUE: lambda w: events.QueueEvent(*w[:4]),
+            C.TR_RECORD_EGRESS: lambda w: events.LeaveEvent(*w[:3]),
+        }
         self._packets: dict[int, _Packet] = {}
         self._packet = _Packet(PacketFields(layout))
         """The packet of the present record."""
@@ -168,7 +183,7 @@ class RecordReader:
             for step in packet.steps:
                 yield number, step
             packet.steps.clear()
-            if kind in _PACKET_ENDS:
+            if kind in PACKET_ENDS:
                 del self._packets[number]
         for number, packet in self._packets.items():
             self._flush(packet)
@@ -262,9 +277,6 @@ class RecordReader:
 
     # ---- one method for each other kind of record; `w`: its payload, as tr_tracer.h lists it ----
 
-    def _enter(self, w: Sequence[int]) -> events.Event:
-        return events.EnterEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
-
     def _stage(self, w: Sequence[int]) -> events.Event:
         self._packet.pipeline = w[0]
         stage = _STAGES[w[0]]
@@ -287,12 +299,10 @@ class RecordReader:
 
     def _select(self, w: Sequence[int]) -> events.Event:
         state = self._model.parser.states[self._packet.state]
-        key, offset = [], 1
-        for part in state.key:
-            n = limbs_of(part.bits)
-            value = limbs_to_int(list(w[offset : offset + n]))
-            key.append(events.KeyFieldValue(self._shown(part.value), part.bits, value))
-            offset += n
+        key = [
+            events.KeyFieldValue(self._shown(part.value), part.bits, value)
+            for part, value in _with_values(state.key, w[1:])
+        ]
         if w[0] >= len(state.transitions):
             return events.SelectEvent(key=tuple(key), case="default", next=state.default)
         case = state.transitions[w[0]]
@@ -350,12 +360,11 @@ class RecordReader:
         )
 
     def _action(self, w: Sequence[int]) -> events.Event:
-        action, offset, arguments = self._model.actions[w[0]], 1, []
-        for p in action.params:
-            n = limbs_of(p.bits)
-            arguments.append(events.Argument(p.name, p.bits, limbs_to_int(list(w[offset : offset + n]))))
-            offset += n
-        return events.ActionEvent(name=action.name, arguments=tuple(arguments), place=_place(action.source))
+        action = self._model.actions[w[0]]
+        arguments = tuple(
+            events.Argument(p.name, p.bits, value) for p, value in _with_values(action.params, w[1:])
+        )
+        return events.ActionEvent(name=action.name, arguments=arguments, place=_place(action.source))
 
     def _condition(self, w: Sequence[int]) -> events.Event:
         egress = self._packet.pipeline == C.TR_STAGE_EGRESS
@@ -364,12 +373,6 @@ class RecordReader:
         return events.ConditionEvent(
             name=c.name, text=c.text or c.name, value=bool(w[1]), place=_place(c.source)
         )
-
-    def _read(self, w: Sequence[int]) -> events.Event:
-        return self._register("read", w)
-
-    def _write(self, w: Sequence[int]) -> events.Event:
-        return self._register("write", w)
 
     def _register(self, access: Literal["read", "write"], w: Sequence[int]) -> events.Event:
         r = self._model.registers[w[0]]
@@ -387,38 +390,16 @@ class RecordReader:
         index = None if w[1] == _NO_INDEX else w[1]
         return events.MeterEvent(name=self._model.meters[w[0]].name, index=index, colour=_COLOURS[w[3]])
 
-    def _random(self, w: Sequence[int]) -> events.Event:
-        return events.RandomEvent(low=w[0], high=w[1], value=w[2])
-
     def _checksum(self, w: Sequence[int]) -> events.Event:
         target = self._shown(self._model.checksums[w[0]].target)
         return events.ChecksumEvent(field=target, action="update" if w[1] else "verify", right=bool(w[2]))
 
-    def _clone(self, w: Sequence[int]) -> events.Event:
-        return events.CloneEvent(session=w[0], known=bool(w[1]))
-
     def _digest(self, w: Sequence[int]) -> events.Event:
-        digest, offset, fields = self._model.digests[w[0]], 1, []
-        for i, bits in enumerate(digest.field_bits):
-            n = limbs_of(bits)
-            source, value = digest.values[i][0], limbs_to_int(list(w[offset : offset + n]))
-            if _is_signed(self._model, source):
-                value = from_twos_complement(value, bits)
-            fields.append(events.Argument(self._shown(source), bits, value))
-            offset += n
+        digest, fields = self._model.digests[w[0]], []
+        for (source, bits), value in zip(digest.values, split_limbs(w[1:], digest.field_bits), strict=True):
+            number = from_twos_complement(value, bits) if _is_signed(self._model, source) else value
+            fields.append(events.Argument(self._shown(source), bits, number))
         return events.DigestEvent(name=digest.name, fields=tuple(fields))
-
-    def _multicast(self, w: Sequence[int]) -> events.Event:
-        return events.MulticastEvent(group=w[0], replicas=w[1])
-
-    def _queue(self, w: Sequence[int]) -> events.Event:
-        return events.QueueEvent(port=w[0], priority=w[1], packets=w[2], bytes=w[3])
-
-    def _egress(self, w: Sequence[int]) -> events.Event:
-        return events.LeaveEvent(port=w[0], priority=w[1], waited_ticks=w[2])
-
-    def _sent(self, w: Sequence[int]) -> events.Event:
-        return events.SentEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _drop(self, w: Sequence[int]) -> events.Event:
         return events.DropEvent(reason=drop_name(w[0]))
@@ -471,6 +452,16 @@ def drop_name(reason: int) -> str:
 def octets(limbs: Sequence[int], length: int) -> bytes:
     """The first `length` bytes of 64-bit limbs, least significant first."""
     return struct.pack(f"<{len(limbs)}Q", *limbs)[:length]
+
+
+def _frame(w: Sequence[int]) -> tuple[int, str, int]:
+    """Port, bytes in hexadecimal and virtual bytes of a frame that enters or is sent."""
+    return w[0], octets(w[3:], w[1]).hex(), w[2]
+
+
+def _with_values(parts: Sequence[_Wide], limbs: Sequence[int]) -> Iterator[tuple[_Wide, int]]:
+    """Each part of a key, or each parameter, with its value in consecutive limbs."""
+    return zip(parts, split_limbs(limbs, (part.bits for part in parts)), strict=True)
 
 
 def _place(source: Source | None) -> events.SourceLine | None:

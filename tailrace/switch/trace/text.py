@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
-from typing import TypeVar
+from typing import Any
 
 from msgspec import structs
 
@@ -15,8 +14,6 @@ from tailrace.spec.text import printable
 from tailrace.switch.trace import events
 from tailrace.switch.trace.events import Argument, Event, FieldChange, KeyFieldValue, SourceLine, Trace
 from tailrace.switch.trace.field_layout import VALID
-
-_T = TypeVar("_T")
 
 INDENT = "  "
 CUT = "the trace has reached its size limit and ends here"
@@ -129,7 +126,7 @@ def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
 
 def shown_step(step: Event, depth: int) -> Iterator[Line]:
     """The lines of one event; those of a copy's events are left out."""
-    for line_depth, style, line in _shown(step):
+    for line_depth, style, line in _LINES[type(step)](step):
         yield depth + line_depth, style, printable(line)
 
 
@@ -159,7 +156,7 @@ def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
         ):
             inner_depth = 2
         depth = _DEPTH.get(type(step), inner_depth)
-        for line_depth, style, line in _shown(step):
+        for line_depth, style, line in _LINES[type(step)](step):
             yield base + depth + line_depth, style, line
         if isinstance(step, events.StateEvent):
             inner_depth = 3
@@ -167,20 +164,6 @@ def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
             inner_depth = 4
         if isinstance(step, events.CopyEvent):
             yield from _lines(step.steps, base + 2, full)
-
-
-@singledispatch
-def _shown(step: object) -> Iterator[Line]:
-    raise AssertionError(step)
-
-
-def _one_line(kind: type[_T], style: str, text: Callable[[_T], str]) -> None:
-    """Registers the text of a class of events that have one line."""
-
-    def shown(step: _T) -> Iterator[Line]:
-        yield 0, style, text(step)
-
-    _shown.register(kind, shown)
 
 
 def _source_line(place: SourceLine | None) -> str:
@@ -202,30 +185,26 @@ def _changed(change: FieldChange) -> str:
     return f"{change.field}: {before} -> {after}"
 
 
-@_shown.register
-def _(step: events.BeginEvent) -> Iterator[Line]:
+def _begin(step: events.BeginEvent) -> Iterator[Line]:
     yield 0, "stage", f"{step.stage}: {', '.join(step.headers)}" if step.headers else step.stage
     for change in step.changes:
         yield 1, "change", _changed(change)
 
 
-@_shown.register
-def _(step: events.ExtractEvent) -> Iterator[Line]:
+def _extract(step: events.ExtractEvent) -> Iterator[Line]:
     yield 0, "step", f"extract {step.header} ({step.length} bytes at {step.offset})"
     if step.fields:
         yield 1, "change", _pairs(step.fields)
 
 
-@_shown.register
-def _(step: events.StatementEvent) -> Iterator[Line]:
+def _statement(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
         yield 0, "step", f"{step.text}{_source_line(step.place)}"
     for change in step.changes:
         yield 1, "change", _changed(change)
 
 
-@_shown.register
-def _(step: events.TableEvent) -> Iterator[Line]:
+def _table(step: events.TableEvent) -> Iterator[Line]:
     yield 0, "table", f"table {step.name}{_source_line(step.place)}"
     if step.key:
         yield 1, "step", f"key ({step.match}): {_pairs(step.key)}"
@@ -243,7 +222,7 @@ def _enter(step: events.EnterEvent) -> str:
 def _register(step: events.RegisterEvent) -> str:
     cell = f"{step.name}[{step.index}]"
     if not step.inside:
-        return f"{step.access} {cell}: index out of range, nothing happens"
+        return f"{step.access} {cell}{_OUT_OF_RANGE}"
     value = "?" if step.value is None else shown_value(step.name, step.value, step.bits)
     return f"read {cell}: {value}" if step.access == "read" else f"write {cell}: {value}"
 
@@ -255,58 +234,68 @@ def _member(step: events.MemberEvent) -> str:
     return f"{text}, position {step.position + 1} of {step.of}" if step.of else f"{text}: the group is empty"
 
 
+def _queue(step: events.QueueEvent) -> str:
+    waiting = f"{step.packets} packets wait ({step.bytes} bytes)"
+    return f"queue of port {step.port}, priority {step.priority}: {waiting}"
+
+
 def _copy(step: events.CopyEvent) -> str:
     to = "" if step.port is None else f" to port {step.port}, instance {step.instance}"
     return f"copy {step.packet}{to}"
 
 
-_one_line(events.EnterEvent, "packet", lambda s: _enter(s))
-_one_line(events.StateEvent, "step", lambda s: f"state {s.name}")
-_one_line(events.SelectEvent, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
-_one_line(events.ParserErrorEvent, "bad", lambda s: f"parser error {s.name}")
-_one_line(events.MemberEvent, "hit", lambda s: _member(s))
-_one_line(
-    events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_source_line(s.place)}"
-)
-_one_line(
-    events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_source_line(s.place)}"
-)
-_one_line(events.RegisterEvent, "extern", lambda s: _register(s))
-_one_line(
-    events.CountEvent,
-    "extern",
-    lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': index out of range, nothing happens'}",
-)
-_one_line(
-    events.MeterEvent,
-    "extern",
-    lambda s: f"meter {s.name}{'' if s.index is None else f'[{s.index}]'}: {s.colour}",
-)
-_one_line(events.RandomEvent, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
-_one_line(
-    events.ChecksumEvent,
-    "step",
-    lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is not correct'}",
-)
-_one_line(
-    events.CloneEvent,
-    "packet",
-    lambda s: f"clone to session {s.session}{'' if s.known else ', which does not exist'}",
-)
-_one_line(events.DigestEvent, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
-_one_line(events.ResubmitEvent, "packet", lambda _: "resubmit")
-_one_line(events.RecirculateEvent, "packet", lambda _: "recirculate")
-_one_line(events.MulticastEvent, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
-_one_line(events.CopyEvent, "packet", lambda s: _copy(s))
-_one_line(
-    events.QueueEvent,
-    "packet",
-    lambda s: f"queue of port {s.port}, priority {s.priority}: {s.packets} packets wait ({s.bytes} bytes)",
-)
-_one_line(
-    events.LeaveEvent, "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks"
-)
-_one_line(events.SentEvent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
-_one_line(events.DropEvent, "drop", lambda s: f"dropped: {s.reason}")
-_one_line(events.TextEvent, "text", lambda s: f"{s.level}: {s.text}")
-_one_line(events.ChoiceEvent, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")
+def _one_line(style: str, text: Callable[[Any], str]) -> Callable[[Any], Iterator[Line]]:
+    """A function that makes the lines of an event that has one line."""
+    return lambda step: iter(((0, style, text(step)),))
+
+
+_OUT_OF_RANGE = ": index out of range, nothing happens"
+_LINES: Mapping[type, Callable[[Any], Iterator[Line]]] = {
+    events.EnterEvent: _one_line("packet", _enter),
+    events.BeginEvent: _begin,
+    events.StateEvent: _one_line("step", lambda s: f"state {s.name}"),
+    events.ExtractEvent: _extract,
+    events.SelectEvent: _one_line(
+        "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}"
+    ),
+    events.ParserErrorEvent: _one_line("bad", lambda s: f"parser error {s.name}"),
+    events.TableEvent: _table,
+    events.MemberEvent: _one_line("hit", _member),
+    events.ActionEvent: _one_line(
+        "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_source_line(s.place)}"
+    ),
+    events.StatementEvent: _statement,
+    events.ConditionEvent: _one_line(
+        "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_source_line(s.place)}"
+    ),
+    events.RegisterEvent: _one_line("extern", _register),
+    events.CountEvent: _one_line(
+        "extern", lambda s: f"count {s.name}[{s.index}]{'' if s.inside else _OUT_OF_RANGE}"
+    ),
+    events.MeterEvent: _one_line(
+        "extern", lambda s: f"meter {s.name}{'' if s.index is None else f'[{s.index}]'}: {s.colour}"
+    ),
+    events.RandomEvent: _one_line("extern", lambda s: f"random {s.low} to {s.high}: {s.value}"),
+    events.ChecksumEvent: _one_line(
+        "step", lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is not correct'}"
+    ),
+    events.CloneEvent: _one_line(
+        "packet", lambda s: f"clone to session {s.session}{'' if s.known else ', which does not exist'}"
+    ),
+    events.DigestEvent: _one_line("packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}"),
+    events.ResubmitEvent: _one_line("packet", lambda _: "resubmit"),
+    events.RecirculateEvent: _one_line("packet", lambda _: "recirculate"),
+    events.MulticastEvent: _one_line(
+        "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas"
+    ),
+    events.CopyEvent: _one_line("packet", _copy),
+    events.QueueEvent: _one_line("packet", _queue),
+    events.LeaveEvent: _one_line(
+        "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks"
+    ),
+    events.SentEvent: _one_line("sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}"),
+    events.DropEvent: _one_line("drop", lambda s: f"dropped: {s.reason}"),
+    events.TextEvent: _one_line("text", lambda s: f"{s.level}: {s.text}"),
+    events.ChoiceEvent: _one_line("choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}"),
+}
+"""By class of event: its lines; those of a copy's events are left out."""

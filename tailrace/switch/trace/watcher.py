@@ -14,13 +14,18 @@ All traces are made from these records.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tailrace.spec.errors import Error
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.events import Trace
+from tailrace.switch.trace.field_layout import FieldLayout
 from tailrace.switch.trace.records import (
     DescribeEntity,
     NumberedEvents,
@@ -30,7 +35,8 @@ from tailrace.switch.trace.records import (
     no_description,
     parse_records,
 )
-from tailrace.switch.trace.tracing_build import cached_build
+
+_new_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
 
 _PROBLEMS = {
     C.TR_EINVAL: "the switch runs another program now",
@@ -96,9 +102,9 @@ class PacketWatcher:
         self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
     def take(self) -> list[TraceRecord]:
-        """The records since the last call."""
+        """The records since the last call, or of the last dry run."""
         if self._buffer is None:
-            self._buffer = ffi.new("uint64_t[]", self._size)
+            self._buffer = _new_uncleared("uint64_t[]", self._size)
         cut, missed = self._counts, self._counts + 1
         n = self._core.tr_tracer_take(
             self._switch.handle, self._tracer, self._buffer, self._size, cut, missed
@@ -125,15 +131,13 @@ class PacketWatcher:
             code = C.TR_ERANGE
         if code < 0:
             raise TraceError(f"port {port}: {_PROBLEMS[code]}")
-        buffer = self._core.tr_tracer_records(self._tracer, self._counts, self._counts + 1)
-        n, self.cut = self._counts[0], bool(self._counts[1])
-        return list(parse_records(ffi.unpack(buffer, n) if n else []))
+        return self.take()
 
     # ---- events from records ----
 
     def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
         """A new reader of the program's records."""
-        return self._build.reader(describe)
+        return RecordReader(self.program.model, self._build.layout, describe)
 
     def events(
         self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
@@ -158,3 +162,52 @@ class PacketWatcher:
     def entry_hit(self, table: int, handle: int) -> bool:
         """Whether a table entry was ever hit."""
         return bool(self._core.tr_tracer_entry_hit(self._switch.handle, self._tracer, table, handle))
+
+
+CACHE_SIZE = 16
+"""How many tracing builds this process keeps."""
+
+
+def cached_build(program: SwitchProgram) -> TracingBuild:
+    """The tracing build of a program, cached in this process.
+
+    Raises:
+        CompilerError: the tracing build cannot be compiled.
+    """
+    key = (program.library, program.sha256, program.source)
+    build = _cache.pop(key, None) or TracingBuild(program)
+    _cache[key] = build  # ordered by last use, the oldest first
+    while len(_cache) > CACHE_SIZE:
+        del _cache[next(iter(_cache))]
+    return build
+
+
+class TracingBuild:
+    """A program compiled with calls that record the steps of packets, and the layout of its fields.
+
+    Raises:
+        CompilerError: the tracing build cannot be compiled.
+    """
+
+    def __init__(self, program: SwitchProgram) -> None:
+        self.program = program.tracing_build()
+        self._code = self.program.load()
+        self.points = CoveragePoints(program.model)
+        # the build that switches run; the dynamic loader loads a file only once, so this is the same code
+        self._regular_code = program.load()
+        self.regular = _symbol(self._regular_code, "tr_program *", "tr_program_entry")
+        self.tracing = _symbol(self._code, "tr_program *", "tr_program_entry")
+        self.layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
+
+    def new_tracer(self, size: int) -> Any:
+        """A tracer whose buffer has `size` 64-bit fields, freed with its last reference; NULL: no memory."""
+        core = load()
+        tracer = core.tr_tracer_new(size, len(self.points.all), len(self.program.model.tables))
+        return ffi.gc(tracer, core.tr_tracer_free)
+
+
+_cache: dict[tuple[Path, str, str], TracingBuild] = {}
+
+
+def _symbol(code: ctypes.CDLL, kind: str, name: str) -> object:
+    return ffi.cast(kind, ctypes.addressof(ctypes.c_char.in_dll(code, name)))

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import library_recipe
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import ActionCall, Replica, StateError, V1ModelSwitch
-from tailrace.switch.core.build import RUNTIME, runtime_library
+from tailrace.switch.core.lib import runtime_library
 from tests.switch.bmv2_builder import Builder, assign, field, pack, unpack
 
 ENTRIES = 4096
@@ -97,7 +98,7 @@ def test_keys_that_count_up_do_not_collide_for_any_seed(shift: int) -> None:
 def test_each_process_has_a_seed_of_its_own() -> None:
     script = """
 import ctypes
-from tailrace.switch.core.build import runtime_library
+from tailrace.switch.core.lib import runtime_library
 seed = runtime_library().tr_seed
 seed.restype = ctypes.c_uint64
 print(seed())

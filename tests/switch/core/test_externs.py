@@ -70,7 +70,7 @@ def test_counters_count_packets_and_bytes_of_the_frame_that_came_in() -> None:
         switch.counter_write(0, 2, 1000, 10)
         for index, size in ((0, 20), (2, 30), (2, 40), (3, 50), (2**32 - 1, 60)):
             outputs_of(switch, pack(inputs, [index]) + bytes(size - 4))
-        assert [(20, 1), (0, 0), (1070, 12)] == switch.counter_read_all(0)
+        assert [(20, 1), (0, 0), (1070, 12)] == switch.counter_cells(0, 0, 3)
 
 
 @pytest.mark.parametrize(("base", "size"), [(0, 1), (10, 7), (65530, 100), (3, 0)])
@@ -209,7 +209,7 @@ def selecting() -> tuple[V1ModelSwitch, int]:
 def test_a_selector_chooses_by_hash_and_a_member_is_shared() -> None:
     switch, action = selecting()
     with switch:
-        members = [switch.member_add(0, ActionCall(action, (v,))) for v in (11, 22, 33)]
+        members = [switch.members_add(0, ActionCall(action, (v,)), 1)[0] for v in (11, 22, 33)]
         group = switch.group_add(0)
         switch.group_set(0, group, [members[2], members[0], members[0]])
         switch.table_insert(0, b"\x01", b"", target=GroupRef(group))
@@ -217,14 +217,14 @@ def test_a_selector_chooses_by_hash_and_a_member_is_shared() -> None:
         for a in range(12):
             assert [(0, bytes([1, a, (33, 11, 11)[a % 3]]))] == outputs_of(switch, bytes([1, a, 0]))
         assert [(0, b"\x02\x05\x16")] == outputs_of(switch, b"\x02\x05\0")
-        switch.member_modify(0, members[1], ActionCall(action, (99,)))
+        switch.members_modify(0, [members[1]], ActionCall(action, (99,)))
         assert [(0, b"\x02\x05\x63")] == outputs_of(switch, b"\x02\x05\0")
 
 
 def test_an_empty_group_and_a_deleted_member_do_nothing() -> None:
     switch, action = selecting()
     with switch:
-        member = switch.member_add(0, ActionCall(action, (1,)))
+        (member,) = switch.members_add(0, ActionCall(action, (1,)), 1)
         group = switch.group_add(0)
         switch.table_insert(0, b"\x01", b"", target=GroupRef(group))
         switch.table_insert(0, b"\x02", b"", target=MemberRef(member))

@@ -10,7 +10,7 @@ import pytest
 from cffi import FFI
 
 from tailrace.cbuild.headers import bound
-from tailrace.switch.core.build import runtime_library
+from tailrace.switch.core.lib import runtime_library
 
 CHECK = b"123456789"
 

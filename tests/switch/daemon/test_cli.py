@@ -233,7 +233,7 @@ def test_a_first_start_says_that_it_compiles(
         raise BuildError("that is all")
 
     monkeypatch.setattr("tailrace.switch.daemon.ports.is_compiled", lambda: compiled)
-    monkeypatch.setattr("tailrace.switch.core.V1ModelSwitch", end)
+    monkeypatch.setattr("tailrace.switch.daemon.cli.V1ModelSwitch", end)
     assert main(["--no-p4"]) == 2
     said = "" if compiled else "tailrace_switch_grpc: compiling the core, once\n"
     assert capsys.readouterr().err == f"{said}tailrace_switch_grpc: that is all\n"

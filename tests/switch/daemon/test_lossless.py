@@ -17,10 +17,7 @@ from tailrace.switch.compiler import load_program
 from tailrace.switch.core import BufferConfig, PfcConfig, PfcLimits, SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.lossless import (
-    BufferSpec,
-    PfcSpec,
     WatchdogSpec,
-    buffer_config,
     packet_bytes,
     parse_buffer,
     parse_pfc,
@@ -40,20 +37,19 @@ def test_memory_for_packets() -> None:
     gib = 1 << 30
     assert packet_bytes(8 * gib, None) == 128 << 20
     assert packet_bytes(256 << 20, None) == 64 << 20
-    assert packet_bytes(8 * gib, BufferSpec(9_000_000)) == 16 * 9_000_000
-    assert packet_bytes(8 * gib, BufferSpec(gib)) == 2 * gib
+    assert packet_bytes(8 * gib, BufferConfig(9_000_000)) == 16 * 9_000_000
+    assert packet_bytes(8 * gib, BufferConfig(gib)) == 2 * gib
 
 
 def test_words() -> None:
     """With and without a port; sizes with units."""
     sizes = "xoff=96KiB,xon=64KiB,headroom=48KB"
-    assert parse_pfc(f"3,4:{sizes}") == PfcSpec(None, (3, 4), 96 << 10, 64 << 10, 48_000)
-    assert parse_pfc(f"7:0:{sizes},quanta=9") == PfcSpec(7, (0,), 96 << 10, 64 << 10, 48_000, 9)
-    assert parse_buffer("9MB") == BufferSpec(9_000_000)
-    assert parse_buffer("1MiB,alpha=0.125") == BufferSpec(1 << 20, Fraction(1, 8))
-    assert buffer_config(parse_buffer("9MB,alpha=2")) == BufferConfig(9_000_000, Fraction(2))
-    assert parse_buffer("9MB,port=8KB") == BufferSpec(9_000_000, None, 8000)
-    assert buffer_config(None) is None
+    assert parse_pfc(f"3,4:{sizes}") == (None, PfcConfig((3, 4), 96 << 10, 64 << 10, 48_000))
+    assert parse_pfc(f"7:0:{sizes},quanta=9") == (7, PfcConfig((0,), 96 << 10, 64 << 10, 48_000, 9))
+    assert parse_buffer("9MB") == BufferConfig(9_000_000)
+    assert parse_buffer("1MiB,alpha=0.125") == BufferConfig(1 << 20, Fraction(1, 8))
+    assert parse_buffer("9MB,alpha=2") == BufferConfig(9_000_000, Fraction(2))
+    assert parse_buffer("9MB,port=8KB") == BufferConfig(9_000_000, None, 8000)
 
 
 @pytest.mark.parametrize("text", ["x:0:xoff=1,xon=1,headroom=1", "a:xoff=1,xon=1,headroom=1", "0:xoff", ""])

@@ -139,7 +139,7 @@ static void look(fuzz_rng *rng)
     tr_pfc_stats pfc;
     uint64_t drops[TR_DROP_COUNT], limbs[64], time_ps, bytes;
     uint8_t packet[2048];
-    uint32_t port = (uint32_t)fuzz_below(rng, PORTS), packets;
+    uint32_t port = (uint32_t)fuzz_below(rng, PORTS), packets, origin;
     tri_port_read(loop, port, &info);
     tr_port_stats_read(core, port, &stats);
     tr_pfc_read(core, port, port, tri_now(loop) * TR_PS_PER_NS, &pfc);
@@ -149,9 +149,10 @@ static void look(fuzz_rng *rng)
     tr_drops_read(core, drops);
     while (tr_digest_pop(core, &time_ps, limbs, 64) >= 0)
         ;
-    while (tri_packet_in(loop, packet, sizeof packet) >= 0)
+    while (tri_frames_take(loop, TRI_PACKET_INS, packet, sizeof packet, &port,
+                           &origin) >= 0)
         ;
-    tri_events_clear(loop);
+    tri_frames_clear(loop, TRI_PACKET_INS);
     (void)tri_packet_in_drops(loop);
     (void)tr_switch_contended(core);
 }
@@ -168,10 +169,11 @@ static void by_hand(fuzz_rng *rng, fuzz_frames *frames, fuzz_frame *frame)
     atomic_fetch_add(&sent, 1);
     if (fuzz_below(rng, 4) != 0)
         return;
-    tri_client_clear(loop);
-    while (tri_client_take(loop, packet, sizeof packet, &port, &origin) >= 0)
+    tri_frames_clear(loop, TRI_CLIENT_FRAMES);
+    while (tri_frames_take(loop, TRI_CLIENT_FRAMES, packet, sizeof packet, &port,
+                           &origin) >= 0)
         atomic_fetch_add(&received, 1);
-    (void)tri_client_waiting(loop);
+    (void)tri_frames_waiting(loop, TRI_CLIENT_FRAMES);
     (void)tri_client_idle(loop);
     tri_client_set_up(loop, port, fuzz_below(rng, 4) != 0);
     tri_client_listen(loop, fuzz_below(rng, 16) != 0);

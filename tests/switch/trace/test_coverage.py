@@ -81,7 +81,7 @@ def test_several_programs_and_entries() -> None:
             )
         switch.inject(1, frame, 2000)
         coverages = watch.coverage(
-            lambda _, was_hit: [
+            lambda was_hit: [
                 EntryCoverage("route", str(handle), was_hit(route.index, handle)) for handle in (0, 1)
             ]
         )

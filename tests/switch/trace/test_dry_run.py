@@ -28,7 +28,7 @@ from tailrace.switch.core import (
 from tailrace.switch.core.lib import C, load
 from tailrace.switch.trace import Trace, TraceError, dry_run, dry_run_packet, dry_runs, events
 from tailrace.switch.trace.text import text, tree
-from tailrace.switch.trace.tracing_build import TracingBuild
+from tailrace.switch.trace.watcher import TracingBuild
 from tests.long import some
 from tests.switch.bmv2_builder import Builder, const, field, pack
 from tests.switch.bmv2_builder import call as call_of
@@ -141,7 +141,7 @@ class Twins:
         targets: list[MemberRef | GroupRef] = []
         calls = [call(self.program, self.chooser, table) for _ in range(3)]
         for switch in (self.tried, self.other):
-            members = [switch.member_add(table.profile, c) for c in calls]
+            members = [switch.members_add(table.profile, c, 1)[0] for c in calls]
             targets = [MemberRef(members[0])]
             if self.program.model.profiles[table.profile].with_selector:
                 group = switch.group_add(table.profile)
@@ -189,7 +189,7 @@ class Twins:
     def state(self, switch: V1ModelSwitch) -> list[object]:
         model = self.program.model
         return [
-            *(switch.counter_read_all(c.index) for c in model.counters if not c.direct),
+            *(switch.counter_cells(c.index, 0, c.size) for c in model.counters if not c.direct),
             *(switch.register_read_all(r.index) for r in model.registers),
             *(
                 switch.entry_counter(t.index, handle)

@@ -48,7 +48,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.line(f"(void){name};")
         if code.tracing:
             head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
-            code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
+            code.line(f"tr_trace_bytes(s, p, {head}, 2, d, {8 * a.limbs});")
             code.count_point("action", a.index)
         body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
         targets = {p.args[-1] for p in a.body if p.op in ("_jump", "_jump_if_zero")}
@@ -354,15 +354,11 @@ class ActionBody:
         self.code.line("trp_set_egress_spec(h, s->cfg.drop_port);")
         self.code.line("trp_set_mcast_grp(h, 0);")
 
-    def _clone(self, session: Expr, field_list: int) -> None:
+    def _do_clone_ingress_pkt_to_egress(self, session: Expr, field_list: int) -> None:
         self.code.line(f"p->clone_session = TR_CLONE_VALID | (uint16_t){self.values.clean(session, 16)};")
         self.code.line(f"p->clone_fields = {field_list};")
 
-    def _do_clone_ingress_pkt_to_egress(self, session: Expr, field_list: int) -> None:
-        self._clone(session, field_list)
-
-    def _do_clone_egress_pkt_to_egress(self, session: Expr, field_list: int) -> None:
-        self._clone(session, field_list)
+    _do_clone_egress_pkt_to_egress = _do_clone_ingress_pkt_to_egress
 
     def _do_resubmit(self, field_list: int) -> None:
         self.code.line(f"p->resubmit = {field_list};")
@@ -398,7 +394,7 @@ class ActionBody:
 
     # ---- control ----
 
-    def _jump_to(self, target: int) -> None:
+    def _do_jump(self, target: int) -> None:
         if target <= self.position:  # a loop, whose passes are limited
             steps = self.position - target + 1
             self.code.open(f"if ({counted('jumps', steps)} > TR_LOOP_LIMIT)")
@@ -408,12 +404,9 @@ class ActionBody:
             self.code.close()
         self.code.line(f"goto at_{target};")
 
-    def _do_jump(self, target: int) -> None:
-        self._jump_to(target)
-
     def _do_jump_if_zero(self, condition: Expr, target: int) -> None:
         self.code.open(f"if (!{self.values.boolean(condition)})")
-        self._jump_to(target)
+        self._do_jump(target)
         self.code.close()
 
     def _do_log_msg(self, text: str, numbers: tuple[Expr, ...]) -> None:

@@ -215,53 +215,44 @@ def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
 
 def emit_checksums(code: CodeWriter, model: Model) -> None:
     """Emits ``trp_verify`` and ``trp_update``, the program's checksum controls."""
+    _emit_control(code, model, verify=True)
+    _emit_control(code, model, verify=False)
+
+
+def _emit_control(code: CodeWriter, model: Model, *, verify: bool) -> None:
+    """Emits ``trp_verify``, which returns 1 if a checksum is wrong, or ``trp_update``."""
     places = Lvalues(model)
-    code.open("static int trp_verify(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
-    code.line("int wrong = 0;")
+    chosen = [(i, c) for i, c in enumerate(model.checksums) if (c.verify if verify else c.update)]
+    name, stage = ("int trp_verify", "VERIFY") if verify else ("void trp_update", "UPDATE")
+    code.open(f"static {name}(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    if verify:
+        code.line("int wrong = 0;")
     code.line("(void)s;")
     code.line("(void)p;")
     code.line("(void)h;")
-    if any(c.verify for c in model.checksums):
-        code.trace_begin("TR_STAGE_VERIFY", "0")
-    for i, c in enumerate(model.checksums):
-        if not c.verify:
-            continue
+    if chosen:
+        code.trace_begin(f"TR_STAGE_{stage}", "0")
+    for i, c in chosen:
         code.open("")
         values = Values(model, places, code)
         place = places.header(c.target.header, code, values)
-        cond = "1" if c.condition is None else values.boolean(c.condition)
-        valid = "1" if _is_metadata(model, c.target.header) else f"{place}.valid"
+        valid = f"{place}.valid" if verify and not _is_metadata(model, c.target.header) else "1"
+        condition = "1" if c.condition is None else values.boolean(c.condition)
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
-        code.open(f"if ({valid} && {cond})")
-        t = code.temp()
-        code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
-        code.trace("TR_RECORD_CHECKSUM", i, 0, f"!{t}")  # 0: verified
-        code.line(f"wrong |= {t};")
+        code.open(f"if ({valid} && {condition})")
+        if verify:
+            t = code.temp()
+            code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
+            code.trace("TR_RECORD_CHECKSUM", i, 0, f"!{t}")  # 0: verified
+            code.line(f"wrong |= {t};")
+        else:
+            mask = f"tr_mask64({min(64, model.field_type(c.target).bits)})"
+            code.trace("TR_RECORD_CHECKSUM", i, 1, 1)  # updated, and so correct
+            code.line(f"{field} = calc_{c.calculation}(s, p, h) & {mask};")
+            code.trace_changes("NULL")
         code.close()
         code.close()
-    code.line("return wrong;")
-    code.close()
-    code.line("")
-    code.open("static void trp_update(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
-    code.line("(void)s;")
-    code.line("(void)p;")
-    code.line("(void)h;")
-    if any(c.update for c in model.checksums):
-        code.trace_begin("TR_STAGE_UPDATE", "0")
-    for i, c in enumerate(model.checksums):
-        if not c.update:
-            continue
-        code.open("")
-        values = Values(model, places, code)
-        f = model.field_type(c.target)
-        cond = "1" if c.condition is None else values.boolean(c.condition)
-        place = places.header(c.target.header, code, values)
-        field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
-        code.open(f"if ({cond})")
-        code.trace("TR_RECORD_CHECKSUM", i, 1, 1)  # updated, and so correct
-        code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
-        code.trace_changes("NULL")
-        code.close()
-        code.close()
+    if verify:
+        code.line("return wrong;")
     code.close()
     code.line("")

@@ -165,40 +165,31 @@ def emit_type_functions(code: CodeWriter, model: Model) -> None:
     for t in model.header_types:
         if t.index not in used:
             continue
+        _emit_extract(code, t)
         if t.varbit is None:
-            _emit_extract(code, t)
             _emit_deparse(code, t)
         else:
-            _emit_extract_varbit(code, t)
             _emit_deparse_varbit(code, t)
         _emit_same(code, t)
 
 
-def _load(place: str, f_bits: int, offset: str) -> str:
-    """C text that loads a field from bit `offset` of the bytes `b`."""
-    if f_bits > 128:
-        return f"tr_get_limbs(b, {offset}, {f_bits}, {place});"
-    if f_bits > 64:
-        return f"{place} = tr_get128(b, {offset}, {f_bits});"
-    return f"{place} = ({storage(f_bits)})tr_get64(b, {offset}, {f_bits});"
-
-
-def _store(place: str, f_bits: int, offset: str) -> str:
-    """C text that stores a field at bit `offset` of the bytes `b`."""
-    if f_bits > 128:
-        return f"tr_put_limbs(b, {offset}, {f_bits}, {place});"
-    if f_bits > 64:
-        return f"tr_put128(b, {offset}, {f_bits}, {place});"
-    return f"tr_put64(b, {offset}, {f_bits}, {place});"
-
-
 def _emit_extract(code: CodeWriter, t: HeaderType) -> None:
-    code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
-    offset = 0
+    """Emits ``extract_htN(x, b)``; with a varbit field its last argument is the width of that field."""
+    kind, more = ("TR_INLINE", "") if t.varbit is None else ("static", ", uint32_t vl")
+    code.open(f"{kind} void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b{more})")
+    code.line("uint32_t o = 0;")  # offset in bits; a constant for the C compiler up to a varbit field
     for i, f in enumerate(t.wire):  # t.fields without a hidden field, which is last
-        if f.bits:
-            code.line(_load(f"x->{field_name(t, i)}", f.bits, str(offset)))
-        offset += f.bits
+        place = f"x->{field_name(t, i)}"
+        if f.varbit:
+            code.line("x->vl_bits = vl;")
+            code.line(f"tr_get_bytes(b, o, vl, {place});")
+        elif f.bits > 128:
+            code.line(f"tr_get_limbs(b, o, {f.bits}, {place});")
+        elif f.bits > 64:
+            code.line(f"{place} = tr_get128(b, o, {f.bits});")
+        elif f.bits:
+            code.line(f"{place} = ({storage(f.bits)})tr_get64(b, o, {f.bits});")
+        code.line("o += vl;" if f.varbit else f"o += {f.bits};")
     code.line("(void)b;")
     set_valid(code, t, "(*x)", 1)
     code.close()
@@ -217,23 +208,6 @@ def _emit_deparse(code: CodeWriter, t: HeaderType) -> None:
     code.line("")
 
 
-def _emit_extract_varbit(code: CodeWriter, t: HeaderType) -> None:
-    code.open(f"static void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b, uint32_t vl)")
-    code.line("uint32_t o = 0;")
-    for i, f in enumerate(t.wire):
-        place = f"x->{field_name(t, i)}"
-        if f.varbit:
-            code.line("x->vl_bits = vl;")
-            code.line(f"tr_get_bytes(b, o, vl, {place});")
-            code.line("o += vl;")
-        elif f.bits:
-            code.line(_load(place, f.bits, "o"))
-            code.line(f"o += {f.bits};")
-    set_valid(code, t, "(*x)", 1)
-    code.close()
-    code.line("")
-
-
 def _emit_deparse_varbit(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"static uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
     code.line("uint32_t o = 0;")
@@ -243,7 +217,8 @@ def _emit_deparse_varbit(code: CodeWriter, t: HeaderType) -> None:
             code.line(f"tr_put_bytes(b, o, x->vl_bits, {place});")
             code.line("o += x->vl_bits;")
         elif f.bits:
-            code.line(_store(place, f.bits, "o"))
+            put = "tr_put64" if f.bits <= 64 else "tr_put128" if f.bits <= 128 else "tr_put_limbs"
+            code.line(f"{put}(b, o, {f.bits}, {place});")
             code.line(f"o += {f.bits};")
     code.line("return o / 8;")
     code.close()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tailrace.switch.compiler.emit.locals import Locals
 from tailrace.switch.compiler.emit.text import CodeWriter, identifier, storage
-from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
     FieldRef,
     HeaderInst,
@@ -43,17 +42,8 @@ def union_type_name(union: Union) -> str:
 
 
 def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
-    """A unique C label for each node (parser state, table, condition or call), by the node's name.
-
-    Raises:
-        CompilerError: two nodes have the same name.
-    """
-    by_name: dict[str, str] = {}
-    for i, name in enumerate(names):
-        if name in by_name:
-            raise CompilerError(f'two nodes have the name "{name}"')
-        by_name[name] = f"{prefix}_{i}_{identifier(name)}"
-    return by_name
+    """A unique C label for each node (parser state, table, condition or call), by the node's name."""
+    return {name: f"{prefix}_{i}_{identifier(name)}" for i, name in enumerate(names)}
 
 
 def field_name(t: HeaderType, position: int) -> str:

@@ -26,6 +26,11 @@ def chunks(place: str, bits: int) -> list[Chunk]:
     return pieces[::-1]
 
 
+def limbs(place: str, bits: int) -> list[str]:
+    """A stored value as limbs (64-bit words), at least one, the lowest first."""
+    return [text for text, _ in reversed(chunks(place, max(bits, 1)))]
+
+
 def zeros(bits: int) -> list[Chunk]:
     """Padding of `bits` zero bits."""
     return [("0ULL", bits)] if bits else []

@@ -12,10 +12,21 @@ from __future__ import annotations
 from tailrace.switch.compiler.emit.actions import ActionBody
 from tailrace.switch.compiler.emit.locals import Locals
 from tailrace.switch.compiler.emit.lvalues import Lvalues, labels
+from tailrace.switch.compiler.emit.packing import limbs
 from tailrace.switch.compiler.emit.text import CodeWriter, counted, literal
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.errors import CompilerError
-from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
+from tailrace.switch.compiler.expr import (
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    Lookahead,
+    StackLast,
+    UnionMember,
+    UnionStackLast,
+    parts,
+)
 from tailrace.switch.compiler.model import (
     Advance,
     Extract,
@@ -28,18 +39,6 @@ from tailrace.switch.compiler.model import (
     Verify,
     limbs_of,
 )
-from tailrace.switch.compiler.walk import parts
-
-# error numbers of core.p4, for programs whose JSON lists no errors
-_CORE_ERRORS = {
-    "NoError": 0,
-    "PacketTooShort": 1,
-    "NoMatch": 2,
-    "StackOutOfBounds": 3,
-    "HeaderTooShort": 4,
-    "ParserTimeout": 5,
-    "ParserInvalidArgument": 6,
-}
 
 
 class ParserEmitter:
@@ -58,7 +57,7 @@ class ParserEmitter:
         code.open("static uint32_t trp_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
         code.line("struct tr_locals locals = {0}, *l = &locals;")
         code.line("const uint8_t *pkt = p->buf + p->off;")
-        code.line(f"uint32_t pos = 0, len = p->len, error = {self._error('NoError')}, visited = 0;")
+        code.line(f"uint32_t pos = 0, len = p->len, error = {self.model.errors['NoError']}, visited = 0;")
         for name in ("s", "h", "l", "pkt", "len", "visited"):
             code.line(f"(void){name};")
         code.trace_begin("TR_STAGE_PARSER")
@@ -73,12 +72,9 @@ class ParserEmitter:
         code.close()
         code.line("")
 
-    def _error(self, name: str) -> int:
-        return self.model.errors.get(name, _CORE_ERRORS[name])
-
     def _fail(self, name: str) -> str:
         """C text that ends the parser with an error."""
-        return f"{{ error = {self._error(name)}; goto done; }}"
+        return f"{{ error = {self.model.errors[name]}; goto done; }}"
 
     def _goto(self, state: str | None) -> str:
         return "goto done;" if state is None else f"goto {self.labels[state]};"
@@ -151,36 +147,30 @@ class ParserEmitter:
         self.code.line(f"pos += (uint32_t)({t} / 8);")
 
     def _extract(self, op: Extract) -> None:
-        code = self.code
+        code, size, counter = self.code, 0, ""
+        ref: HeaderRef
         if op.target is not None:
             ref = op.target
             place = self.places.header(ref, code, self.values)
-            # the other members of the header's union, which become invalid
-            siblings = self.places.siblings(ref, place)
-            self._extract_to(op, self.model.type_of(ref).index, place)
         elif op.stack is not None:
-            stack, counter = self.model.stacks[op.stack], self.places.stack_next(op.stack)
-            code.line(f"if ({counter} >= {len(stack.headers)})")
-            code.line(f"    {self._fail('StackOutOfBounds')}")
-            self._extract_to(op, stack.type, f"{self.places.stack(op.stack)}[{counter}]")
-            code.line(f"{counter}++;")
-            siblings = []
+            ref = StackLast(op.stack)
+            size, counter = len(self.model.stacks[op.stack].headers), self.places.stack_next(op.stack)
+            place = f"{self.places.stack(op.stack)}[{counter}]"
         else:
             assert op.union_stack is not None
             index, member = op.union_stack
-            unions, counter = self.model.union_stacks[index].unions, self.places.union_stack_next(index)
-            code.line(f"if ({counter} >= {len(unions)})")
-            code.line(f"    {self._fail('StackOutOfBounds')}")
+            ref = UnionMember(UnionStackLast(index), member)
+            size, counter = len(self.model.union_stacks[index].unions), self.places.union_stack_next(index)
             place = f"{self.places.union_stack(index)}[{counter}].m{member}"
-            member_ref = UnionMember(UnionStackLast(index), member)
-            self._extract_to(op, self.model.type_of(member_ref).index, place)
-            # before the counter increases, because these lvalues contain the counter
-            for other in self.places.siblings(member_ref, place):
-                code.line(f"{other}.valid = 0;")
-            siblings = []
-            code.line(f"{counter}++;")
-        for other in siblings:
+        if counter:
+            code.line(f"if ({counter} >= {size})")
+            code.line(f"    {self._fail('StackOutOfBounds')}")
+        self._extract_to(op, self.model.type_of(ref).index, place)
+        # before the counter increases, because these lvalues may contain the counter
+        for other in self.places.siblings(ref, place):
             code.line(f"{other}.valid = 0;")
+        if counter:
+            code.line(f"{counter}++;")
 
     def _extract_to(self, op: Extract, type_index: int, place: str) -> None:
         code, t = self.code, self.model.header_types[type_index]
@@ -223,14 +213,16 @@ class ParserEmitter:
         packed = None
         if any(t.vset is not None for t in state.transitions):
             packed = self._packed_key(state, keys)
-        limbs = _key_limbs(state, keys) if code.tracing else []
+        # the key in trace records
+        parts_of_key = [limbs(key, part.bits) for part, key in zip(state.key, keys, strict=True)]
+        key_limbs = [limb for part in parts_of_key for limb in part]
         for i, case in enumerate(state.transitions):
             code.open(f"if ({self._matches(state, case, keys, packed)})")
-            code.trace("TR_RECORD_SELECT", i, *limbs)
+            code.trace("TR_RECORD_SELECT", i, *key_limbs)
             code.count_point("select", index, i)
             code.line(self._goto(case.next))
             code.close()
-        code.trace("TR_RECORD_SELECT", len(state.transitions), *limbs)
+        code.trace("TR_RECORD_SELECT", len(state.transitions), *key_limbs)
         code.count_point("select", index, len(state.transitions))
         code.line(self._goto(state.default))
 
@@ -275,20 +267,6 @@ class ParserEmitter:
             if m:
                 terms.append(f"({key}[{i}] & {literal(m, 64)}) == {literal(v, 64)}")
         return terms
-
-
-def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
-    """The key of a select as limbs (64-bit words), the lowest limb of each part first."""
-    limbs = []
-    for part, key in zip(state.key, keys, strict=True):
-        if part.bits > 128:
-            limbs += [f"{key}[{i}]" for i in range(limbs_of(part.bits))]
-        else:
-            limbs += [
-                f"(uint64_t)({key} >> {64 * i})" if i else f"(uint64_t)({key})"
-                for i in range(limbs_of(part.bits))
-            ]
-    return limbs
 
 
 def emit_deparser(code: CodeWriter, model: Model) -> None:

@@ -354,17 +354,11 @@ class PipelineEmitter:
         hash_ = "0"
         if selector is not None:
             hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
-        packet, resolve = ("p, ", "tr_trace_resolve") if code.tracing else ("", "tr_profile_resolve")
         code.line("const tr_entry *first;")
-        code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
+        code.line(f"e = tr_profile_resolve(s, p, {t.profile}, e, {hash_}, &first);")
         if selector is not None:
             self._group_action(t)
         code.open("if (!e)")
-        if t.by_hit:
-            code.line("if (hit)")
-            code.line(f"    {self._goto(t.next_hit)}")
-            code.line(self._goto(t.next_miss))
-        else:
-            code.line(self._goto(t.next_default))
+        self._goto_next(t)
         code.close()
         code.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tailrace.switch.compiler.emit.packing import limbs
 from tailrace.switch.compiler.emit.text import CodeWriter, storage
 from tailrace.switch.compiler.model import Model, Register, limbs_of
 
@@ -106,7 +107,7 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
     code.line("return 0;")
     code.close()
     code.line(read)
-    _trace_access(code, r, "TR_RECORD_READ", "*v" if r.bits <= 128 else "v")
+    _trace_access(code, r, "TR_RECORD_READ", "(*v)" if r.bits <= 128 else "v")
     code.line("return 1;")
     code.close()
     code.line("")
@@ -124,12 +125,5 @@ def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
     """In a tracing build (tr_tracer.h), emits the trace record of a packet's access to a cell."""
     if not code.tracing:
         return
-    if r.bits <= 128:
-        limbs = [
-            f"(uint64_t)({value} >> {64 * i})" if i else f"(uint64_t)({value})"
-            for i in range(limbs_of(r.bits))
-        ]
-    else:
-        limbs = [f"{value}[{i}]" for i in range(limbs_of(r.bits))]
-    fields = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs])
+    fields = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs(value, r.bits)])
     code.line(f"TR_TRACE(s, s->traced_pkt, {fields});")

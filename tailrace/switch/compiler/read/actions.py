@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.switch.compiler.expr import Const, Expr, FieldRef, Op
+from tailrace.switch.compiler.expr import ActionParam, Const, Expr, FieldRef, Op, parts
 from tailrace.switch.compiler.model import Action, Param, Primitive, Source
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, lookup
-from tailrace.switch.compiler.walk import params_of
 
 
 @dataclass(slots=True)
@@ -38,6 +37,12 @@ def source_of(node: JsonNode) -> Source | None:
     if name is None or line is None:
         return None
     return Source(name.text(), line.integer())
+
+
+def source_text(node: JsonNode) -> str:
+    """The P4 source of a statement or condition, if the JSON object contains it; else ""."""
+    info = node.get("source_info")
+    return "" if info is None else info.text_at("source_fragment", "")
 
 
 _SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
@@ -121,17 +126,13 @@ class ActionReader:
         """
         op = node["op"].text()
         args = node.optional_elements("parameters")
-        info = node.get("source_info")
-        fragment = info.get("source_fragment") if info is not None else None
-        text = fragment.text() if fragment is not None else ""
-        source = source_of(node)
         op, operands = self._operands(node, op, args)
         for target in operands[-1:] if op in ("_jump", "_jump_if_zero") else ():
             if not body_length or not isinstance(target, int) or target > body_length:
                 node.fail("jump target outside the action")
         for operand in operands:
             self._check_params(node, operand)
-        return Primitive(op, operands, source, text)
+        return Primitive(op, operands, source_of(node), source_text(node))
 
     def _operands(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[str, tuple[object, ...]]:
         op = _SYNONYMS.get(op, op)
@@ -160,14 +161,15 @@ class ActionReader:
 
     def _check_params(self, node: JsonNode, operand: object) -> None:
         """Checks the indexes of the action parameters that an operand reads."""
-        for index in params_of(operand):
-            if index >= self.param_count:
-                node.fail(f"parameter {index} is used, but the action has only {self.param_count} parameters")
+        for part in parts(operand):
+            if isinstance(part, ActionParam) and part.index >= self.param_count:
+                problem = f"but the action has only {self.param_count} parameters"
+                node.fail(f"parameter {part.index} is used, {problem}")
 
     def _standard_header(self, node: JsonNode) -> tuple[FieldRef, ...]:
         """The fields egress_spec and mcast_grp of standard_metadata or of a header of the same type."""
         header = self.exprs.headers.header(node["value"])
-        fields = self.exprs.headers.positions[self.exprs.headers.type_of(header)]
+        fields = self.exprs.headers.positions[self.exprs.headers.type_of(header).index]
         if "egress_spec" not in fields:
             node.fail("expected standard_metadata or a copy of it")
         return tuple(
@@ -183,8 +185,7 @@ class ActionReader:
     def _truncated_field(self, node: JsonNode) -> FieldRef:
         """A field that a primitive other than an assignment writes; such primitives truncate the value."""
         ref = self._field(node)
-        headers = self.exprs.headers
-        if headers.types[headers.type_of(ref.header)].fields[ref.field].saturating:
+        if self.exprs.headers.field_type(ref).saturating:
             node.fail("this primitive cannot write a saturating field")
         return ref
 

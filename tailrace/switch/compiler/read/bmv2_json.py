@@ -197,7 +197,7 @@ class _Bmv2Parser:
         program = root.get("program")
         return Model(
             name=program.text() if program is not None else "program",
-            header_types=tuple(self.headers.types),
+            header_types=tuple(self.headers.header_types),
             headers=tuple(self.headers.headers),
             stacks=tuple(self.headers.stacks),
             unions=tuple(self.headers.unions),
@@ -239,7 +239,7 @@ class _Bmv2Parser:
         index = self.headers.header_names.get("standard_metadata")
         if index is None:
             self.root["headers"].fail('no header is named "standard_metadata"')
-        fields = self.headers.types[self.headers.headers[index].type].fields
+        fields = self.headers.type_of(HeaderInst(index)).fields
         by_name = {f.name: FieldRef(HeaderInst(index), i) for i, f in enumerate(fields)}
         for name in _REQUIRED:
             if name not in by_name:
@@ -339,7 +339,7 @@ class _Bmv2Parser:
     def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
         """BMv2's checksum of type "ipv4": over the whole header of `target`, which counts as zero."""
         # wire: the fields that are in the packet, without the hidden validity field
-        fields = self.headers.types[self.headers.type_of(target.header)].wire
+        fields = self.headers.type_of(target.header).wire
         start = sum(f.bits for f in fields[: target.field])
         if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
             node.fail("a checksum of type ipv4 must be bytes 10 and 11 of its header")
@@ -390,7 +390,7 @@ class _Bmv2Parser:
     def _digest_value(self, node: JsonNode) -> tuple[Expr, int]:
         e = self.exprs.number(node)
         if isinstance(e, FieldRef):
-            ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]
+            ftype = self.headers.field_type(e)
             if ftype.varbit:
                 node.fail("a varbit field cannot be in a digest")
             return e, ftype.bits

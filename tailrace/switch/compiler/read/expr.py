@@ -171,7 +171,7 @@ class ExprReader:
         if op == "access_union_header":
             union = self.union(node["left"])
             member = node["right"].integer()
-            if member >= len(self.headers.union_type_of(union).members):
+            if member >= len(self.headers.union_of(union).members):
                 node["right"].fail(f"the union has no member {member}")
             return UnionMember(union, member)
         return self._value_op(node, op)
@@ -179,7 +179,7 @@ class ExprReader:
     def _access_field(self, node: JsonNode) -> FieldRef:
         header = self.header(node["left"])
         position = node["right"].integer()
-        if position >= len(self.headers.types[self.headers.type_of(header)].fields):
+        if position >= len(self.headers.type_of(header).fields):
             node["right"].fail(f"the header has no field {position}")
         return FieldRef(header, position)
 

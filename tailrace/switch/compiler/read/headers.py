@@ -16,13 +16,19 @@ from tailrace.switch.compiler.expr import (
     HeaderInst,
     HeaderRef,
     StackLast,
-    UnionInst,
     UnionMember,
-    UnionRef,
     UnionStackLast,
     ValidBit,
 )
-from tailrace.switch.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
+from tailrace.switch.compiler.model import (
+    FieldType,
+    Header,
+    HeaderSpace,
+    HeaderStack,
+    HeaderType,
+    Union,
+    UnionStack,
+)
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
 _MAX_WIDTH = 4096
@@ -42,7 +48,7 @@ VALID = "$valid$"
 
 
 @dataclass(slots=True)
-class Headers:
+class Headers(HeaderSpace):
     """Header types, headers, stacks and unions, by index and by name.
 
     positions: for each type, the position of each field by name
@@ -51,7 +57,7 @@ class Headers:
     aliases: the field that each alias, "header.field", stands for
     """
 
-    types: list[HeaderType] = field(default_factory=list)
+    header_types: list[HeaderType] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     stacks: list[HeaderStack] = field(default_factory=list)
     unions: list[Union] = field(default_factory=list)
@@ -81,17 +87,13 @@ class Headers:
         self.require_packet_header(ref, node)
         return ref
 
-    def position(self, type_index: int, node: JsonNode) -> int:
-        """The position of the field that a node names in a header type."""
-        name = node.text()
-        position = self.positions[type_index].get(name)
+    def _field(self, ref: HeaderRef, node: JsonNode) -> FieldRef:
+        """The field of a header that a node names."""
+        header_type, name = self.type_of(ref), node.text()
+        position = self.positions[header_type.index].get(name)
         if position is None:
-            node.fail(f'header type "{self.types[type_index].name}" has no field "{name}"')
-        return position
-
-    def type_of_inst(self, ref: HeaderInst) -> int:
-        """The type of a header instance."""
-        return self.headers[ref.index].type
+            node.fail(f'header type "{header_type.name}" has no field "{name}"')
+        return FieldRef(ref, position)
 
     def field_ref(self, node: JsonNode) -> FieldRef | ValidBit:
         """The field of ``["header", "field"]``, which may be an alias or the hidden field ``$valid$``."""
@@ -100,9 +102,9 @@ class Headers:
         if alias is not None:
             return alias
         ref = self.header(header)
-        if name.value == VALID and name.value not in self.positions[self.type_of_inst(ref)]:
+        if name.value == VALID and VALID not in self.positions[self.type_of(ref).index]:
             return ValidBit(ref)
-        return FieldRef(ref, self.position(self.type_of_inst(ref), name))
+        return self._field(ref, name)
 
     def target(self, node: JsonNode) -> FieldRef:
         """A field that can be written; ``$valid$`` only if the header type has it as hidden field."""
@@ -114,41 +116,21 @@ class Headers:
     def stack_field(self, node: JsonNode) -> FieldRef:
         """The field of ``["stack", "field"]``: a field of the stack's last element."""
         stack, name = node.elements_of_length(2)
-        index = lookup(self.stack_names, stack, "header stack")
-        return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
+        return self._field(StackLast(lookup(self.stack_names, stack, "header stack")), name)
 
     def union_stack_field(self, node: JsonNode) -> FieldRef:
         """The field of ``["union stack", "member", "field"]``: a field of the stack's last element."""
         stack, member, name = node.elements_of_length(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
-        ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
-        return FieldRef(ref, self.position(self.type_of_member(ref), name))
+        return self._field(UnionMember(UnionStackLast(index), self.member_of_stack(index, member)), name)
 
     def member_of_stack(self, index: int, member: JsonNode) -> int:
         """The position of a member in the unions of a union stack."""
-        union = self.unions[self.union_stacks[index].unions[0]]
+        union = self.union_of(UnionStackLast(index))
         names = self.union_members[union.type]
         if member.text() not in names:
             member.fail(f'union "{union.type}" has no member "{member.value}"')
         return names.index(member.text())
-
-    def union_type_of(self, ref: UnionRef) -> Union:
-        """A union of the type that a reference yields."""
-        if isinstance(ref, UnionInst):
-            return self.unions[ref.index]
-        return self.unions[self.union_stacks[ref.stack].unions[0]]
-
-    def type_of_member(self, ref: UnionMember) -> int:
-        union = self.union_type_of(ref.union)
-        return self.headers[union.members[ref.member]].type
-
-    def type_of(self, ref: HeaderRef) -> int:
-        """The index of the type of the header that a reference yields."""
-        if isinstance(ref, HeaderInst):
-            return self.type_of_inst(ref)
-        if isinstance(ref, UnionMember):
-            return self.type_of_member(ref)
-        return self.stacks[ref.stack].type
 
 
 def read_headers(root: JsonNode) -> Headers:
@@ -170,12 +152,12 @@ def read_headers(root: JsonNode) -> Headers:
         ids[header_id] = index
         kind = lookup(h.type_names, node["header_type"], "header type")
         header = Header(index, name, kind, node.flag_at("metadata"))
-        size = h.types[kind].fixed_bits // 8
+        size = h.header_types[kind].fixed_bits // 8
         if not header.metadata and size > MAX_HEADER_BYTES:
             node.fail(f"the header has {size} bytes, but a frame has {MAX_HEADER_BYTES} at most")
         h.headers.append(header)
     # upper bounds in bytes
-    sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.types]
+    sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.header_types]
     phv = sum(sizes[header.type] for header in h.headers)
     if phv > MAX_PHV_BYTES:
         root["headers"].fail(f"headers and metadata take {phv} bytes; the limit is {MAX_PHV_BYTES}")
@@ -194,12 +176,12 @@ def _read_hidden(h: Headers, root: JsonNode) -> None:
     for name in sorted(_written_valid(root)):
         if name not in h.header_names:
             continue
-        t = h.types[h.headers[h.header_names[name]].type]
+        t = h.header_types[h.headers[h.header_names[name]].type]
         if t.index in of_unions:
             root["headers"].fail(f'{VALID} of "{name}" is written, but its type is that of a union member')
         if t.hidden is None:
             h.positions[t.index][VALID] = len(t.fields)
-            h.types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
+            h.header_types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
 
 
 def _written_valid(root: JsonNode) -> set[str]:
@@ -224,7 +206,7 @@ def _read_type(h: Headers, node: JsonNode) -> None:
     fields: list[FieldType] = []
     for item in node.optional_elements("fields"):
         fields.append(_read_field(item))
-    index = len(h.types)
+    index = len(h.header_types)
     name = add_name(h.type_names, node, index, "header type")
     length = node.get("length_exp")
     fixed = sum(f.bits for f in fields if not f.varbit)
@@ -240,7 +222,7 @@ def _read_type(h: Headers, node: JsonNode) -> None:
         fields[varbits[0]] = replace(fields[varbits[0]], bits=max_bits)
         if length is not None:
             h.lengths[index] = length
-    h.types.append(HeaderType(index, name, tuple(fields)))
+    h.header_types.append(HeaderType(index, name, tuple(fields)))
     h.positions.append({f.name: i for i, f in enumerate(fields)})
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tailrace.switch.compiler.errors import CompilerError, located
+
+_T = TypeVar("_T")
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
@@ -133,10 +135,6 @@ class JsonNode:
             self.fail("expected a string")
         return self.value
 
-    def opt_text(self) -> str | None:
-        """The value as a string or None."""
-        return None if self.value is None else self.text()
-
     def integer(self, low: int = 0, high: int = 2**32 - 1) -> int:
         """The value as an integer in [low, high]."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
@@ -175,8 +173,8 @@ def add_name(table: dict[str, int], node: JsonNode, index: int, what: str) -> st
     return name
 
 
-def lookup(table: dict[str, int], node: JsonNode, what: str) -> int:
-    """The index of the object that a node names.
+def lookup(table: Mapping[str, _T], node: JsonNode, what: str) -> _T:
+    """The value, such as the index, of the object that a node names.
 
     Raises:
         CompilerError: nothing has that name.

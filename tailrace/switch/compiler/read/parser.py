@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tailrace.switch.compiler.expr import (
+    ActionParam,
     Const,
     Expr,
     FieldRef,
@@ -14,6 +15,9 @@ from tailrace.switch.compiler.expr import (
     Lookahead,
     Op,
     StackCount,
+    StackLast,
+    UnionMember,
+    UnionStackLast,
     ValidBit,
 )
 from tailrace.switch.compiler.model import (
@@ -32,7 +36,6 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.compiler.read.actions import ActionReader
 from tailrace.switch.compiler.read.headers import Headers
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
-from tailrace.switch.compiler.walk import with_params
 
 
 class ParserReader:
@@ -88,7 +91,7 @@ class ParserReader:
             return KeyPart(e, 32)
         if not isinstance(e, FieldRef):
             node.fail("expected a field, a lookahead or the index of a stack's last element")
-        ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]
+        ftype = self.headers.field_type(e)
         if ftype.varbit:
             node.fail("a varbit field cannot be a transition key")
         return KeyPart(e, ftype.bits)
@@ -180,7 +183,7 @@ class ParserReader:
             offset += f.bits
         # the JSON refers to these fields by index, like to action parameters
         try:
-            return with_params(self.exprs.number(node), fields_before)
+            return _with_fields(self.exprs.number(node), fields_before)
         except IndexError:
             return node.fail("the length may depend only on fields before the varbit field")
 
@@ -191,19 +194,17 @@ class ParserReader:
         target: HeaderRef | None = None
         if kind == "regular":
             target = self.headers.packet_header(value)
-            type_index = self.headers.type_of(target)
+            htype = self.headers.type_of(target)
         elif kind == "stack":
             stack = lookup(self.headers.stack_names, value, "header stack")
-            type_index = self.headers.stacks[stack].type
+            htype = self.headers.type_of(StackLast(stack))
         elif kind == "union_stack":
             name, member = value.elements_of_length(2)
             index = lookup(self.headers.union_stack_names, name, "header union stack")
             union_stack = (index, self.headers.member_of_stack(index, member))
-            union = self.headers.unions[self.headers.union_stacks[index].unions[0]]
-            type_index = self.headers.headers[union.members[union_stack[1]]].type
+            htype = self.headers.type_of(UnionMember(UnionStackLast(index), union_stack[1]))
         else:
             node["type"].fail(f'extraction to a "{kind}" is not supported')
-        htype = self.headers.types[type_index]
         if length is None:
             length = self._length_of_type(htype)
         if (length is None) != (htype.varbit is None):
@@ -212,6 +213,17 @@ class ParserReader:
         if htype.varbit is not None:
             max_bytes += htype.fields[htype.varbit].bits // 8
         return Extract(target, stack, union_stack, length, max_bytes)
+
+
+def _with_fields(e: Expr, fields: Sequence[Expr]) -> Expr:
+    """The expression with each action parameter replaced by the field at its index.
+
+    Raises:
+        IndexError: the expression reads a parameter for which there is no field.
+    """
+    if isinstance(e, ActionParam):
+        return fields[e.index]
+    return Op(e.name, tuple(_with_fields(a, fields) for a in e.args)) if isinstance(e, Op) else e
 
 
 def _next_state(node: JsonNode, key: str, names: dict[str, int]) -> str | None:

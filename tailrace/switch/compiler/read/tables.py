@@ -18,7 +18,7 @@ from tailrace.switch.compiler.model import (
     Profile,
     Table,
 )
-from tailrace.switch.compiler.read.actions import source_of
+from tailrace.switch.compiler.read.actions import source_of, source_text
 from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
@@ -112,15 +112,13 @@ class TableParser:
     def _conditional(self, node: JsonNode) -> Conditional:
         if not (node.has("true_next") or node.has("false_next")):
             node.fail("expected true_next, false_next or both")
-        info = node.get("source_info")
-        fragment = info.get("source_fragment") if info is not None else None
         return Conditional(
             add_name(self.node_names, node, 0, "control node"),
             self.exprs.boolean(node["expression"]),
             node.name_at("true_next"),
             node.name_at("false_next"),
             source_of(node),
-            fragment.text() if fragment is not None else "",
+            source_text(node),
         )
 
     def _action(self, node: JsonNode) -> int:
@@ -148,8 +146,7 @@ class TableParser:
                 if isinstance(ref, ValidBit):
                     bits = 1
                 else:
-                    headers = self.exprs.headers
-                    ftype = headers.types[headers.type_of(ref.header)].fields[ref.field]
+                    ftype = self.exprs.headers.field_type(ref)
                     if ftype.varbit:
                         target.fail("a varbit field cannot be a table key")
                     bits, header = ftype.bits, None if ftype.hidden else ref.header
@@ -193,7 +190,9 @@ class TableParser:
             node.fail("an indirect table cannot have a constant default action or initial entries")
         by_hit, by_action, hit, miss = self._next_nodes(node, actions)
         meter = node.get("direct_meters")
-        meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
+        meter_index, meter_target = (
+            (None, None) if meter is None else lookup(self.meters, meter, "direct meter")
+        )
         entries = tuple(self._entry(n, key, match_kind) for n in node.optional_elements("entries"))
         if not (node.has("max_size") or node.has("entries")):
             node.fail("expected max_size or entries")
@@ -260,12 +259,6 @@ class TableParser:
         if set(kinds) - allowed or kinds.count("lpm") > 1:
             node["match_type"].fail(f"{kind} does not fit the match kinds of the key: {', '.join(kinds)}")
 
-    def _meter(self, node: JsonNode) -> tuple[int, FieldRef]:
-        name = node.text()
-        if name not in self.meters:
-            node.fail(f'no direct meter is named "{name}"')
-        return self.meters[name]
-
     def _default(self, node: JsonNode) -> tuple[int | None, tuple[int, ...], bool]:
         """Index and parameters of a table's default action, and whether the action is constant."""
         entry = node.get("default_entry")
@@ -286,7 +279,7 @@ class TableParser:
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
         """The next nodes of a table: Table.by_hit, next_by_action, next_hit and next_miss."""
         listed = node.get("next_tables")
-        next_by_name = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
+        next_by_name = {} if listed is None else {name: listed.name_at(name) for name, _ in listed.items()}
         if "__HIT__" in next_by_name or "__MISS__" in next_by_name:
             if set(next_by_name) != {"__HIT__", "__MISS__"}:
                 node["next_tables"].fail("expected both __HIT__ and __MISS__, and nothing else")

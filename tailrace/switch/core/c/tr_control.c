@@ -1,7 +1,6 @@
 /* Control calls: each takes the lock, checks its indices and calls a function.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_extern.h"
 #include "tr_mem.h"
 #include "tr_table.h"
 #include "tr_tm.h"
@@ -21,6 +20,26 @@
 
 #define HAS_TABLE(s, i) ((i) < (s)->prog->n_tables)
 #define HAS_PROFILE(s, i) ((i) < (s)->prog->n_profiles)
+/* Whether array i of counters, registers or meters has the cells first ..
+ * first + n - 1. */
+#define HAS_CELLS(s, arrays, i, first, n)                                     \
+    ((i) < (s)->prog->n_##arrays &&                                           \
+     (first) <= (s)->prog->arrays[i].size &&                                  \
+     (n) <= (s)->prog->arrays[i].size - (first))
+
+/* Like LOCKED, for a call that uses e, an entry of a table; TR_ENOENT if there
+ * is none with this handle. */
+#define LOCKED_ENTRY(s, table, handle, call)                                  \
+    do {                                                                      \
+        int rc_ = TR_ERANGE;                                                  \
+        tr_switch_lock(s);                                                    \
+        if ((s)->prog && HAS_TABLE(s, table)) {                               \
+            tr_entry *e = tr_table_entry(&(s)->tables[table], handle);        \
+            rc_ = e ? (call) : TR_ENOENT;                                     \
+        }                                                                     \
+        tr_switch_unlock(s);                                                  \
+        return rc_;                                                           \
+    } while (0)
 
 /* ---- tables ---- */
 
@@ -85,10 +104,25 @@ int tr_table_resize(tr_switch *s, uint32_t table, uint32_t max_size)
     LOCKED(s, HAS_TABLE(s, table), resize(&s->tables[table], max_size));
 }
 
+/* The counts of n meters; m NULL: the entry has no meter. */
+static int copy_colours(const tr_meter *m, uint64_t n, uint64_t *bytes_packets)
+{
+    for (uint64_t i = 0; m && i < n; i++)
+        memcpy(bytes_packets + i * 2 * TR_COLOURS, m[i].counts,
+               sizeof m[i].counts);
+    return m ? TR_OK : TR_EINVAL;
+}
+
+static int set_colours(tr_meter *m, uint64_t n, const uint64_t *bytes_packets)
+{
+    for (uint64_t i = 0; m && i < n; i++)
+        memcpy(m[i].counts, bytes_packets + i * 2 * TR_COLOURS,
+               sizeof m[i].counts);
+    return m ? TR_OK : TR_EINVAL;
+}
+
 static int counter_get(const tr_entry *e, uint64_t *bytes, uint64_t *packets)
 {
-    if (!e)
-        return TR_ENOENT;
     *bytes = tr_rest(e)->bytes;
     *packets = tr_rest(e)->packets;
     return TR_OK;
@@ -97,15 +131,11 @@ static int counter_get(const tr_entry *e, uint64_t *bytes, uint64_t *packets)
 int tr_entry_counter(tr_switch *s, uint32_t table, int handle,
                      uint64_t *bytes, uint64_t *packets)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           counter_get(tr_table_entry(&s->tables[table], handle), bytes,
-                       packets));
+    LOCKED_ENTRY(s, table, handle, counter_get(e, bytes, packets));
 }
 
 static int counter_set(tr_entry *e, uint64_t bytes, uint64_t packets)
 {
-    if (!e)
-        return TR_ENOENT;
     tr_rest(e)->bytes = bytes;
     tr_rest(e)->packets = packets;
     return TR_OK;
@@ -114,81 +144,34 @@ static int counter_set(tr_entry *e, uint64_t bytes, uint64_t packets)
 int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
                          uint64_t bytes, uint64_t packets)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           counter_set(tr_table_entry(&s->tables[table], handle), bytes,
-                       packets));
-}
-
-static int entry_meter(tr_switch *s, tr_entry *e, const tr_meter_rates *rates)
-{
-    if (!e)
-        return TR_ENOENT;
-    return tr_rest(e)->meter
-               ? tr_meter_config(tr_rest(e)->meter, rates, s->now_ps)
-               : TR_EINVAL;
+    LOCKED_ENTRY(s, table, handle, counter_set(e, bytes, packets));
 }
 
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
                    const tr_meter_rates *rates)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           entry_meter(s, tr_table_entry(&s->tables[table], handle), rates));
-}
-
-static int copy_colours(const tr_meter *m, uint64_t n, uint64_t *bytes_packets)
-{
-    for (uint64_t i = 0; i < n; i++)
-        memcpy(bytes_packets + i * 2 * TR_COLOURS, m[i].counts,
-               sizeof m[i].counts);
-    return TR_OK;
-}
-
-static int set_colours(tr_meter *m, uint64_t n, const uint64_t *bytes_packets)
-{
-    for (uint64_t i = 0; i < n; i++)
-        memcpy(m[i].counts, bytes_packets + i * 2 * TR_COLOURS,
-               sizeof m[i].counts);
-    return TR_OK;
-}
-
-static int entry_colours(const tr_entry *e, uint64_t *bytes_packets)
-{
-    if (!e)
-        return TR_ENOENT;
-    return tr_rest(e)->meter
-               ? copy_colours(tr_rest(e)->meter, 1, bytes_packets)
-               : TR_EINVAL;
+    LOCKED_ENTRY(s, table, handle,
+                 tr_rest(e)->meter
+                     ? tr_meter_config(tr_rest(e)->meter, rates, s->now_ps)
+                     : TR_EINVAL);
 }
 
 int tr_entry_colours(tr_switch *s, uint32_t table, int handle,
                      uint64_t *bytes_packets)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           entry_colours(tr_table_entry(&s->tables[table], handle),
-                         bytes_packets));
-}
-
-static int entry_colours_set(tr_entry *e, const uint64_t *bytes_packets)
-{
-    if (!e)
-        return TR_ENOENT;
-    return tr_rest(e)->meter
-               ? set_colours(tr_rest(e)->meter, 1, bytes_packets)
-               : TR_EINVAL;
+    LOCKED_ENTRY(s, table, handle,
+                 copy_colours(tr_rest(e)->meter, 1, bytes_packets));
 }
 
 int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
                          const uint64_t *bytes_packets)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           entry_colours_set(tr_table_entry(&s->tables[table], handle),
-                             bytes_packets));
+    LOCKED_ENTRY(s, table, handle,
+                 set_colours(tr_rest(e)->meter, 1, bytes_packets));
 }
 
 static int last_hit(const tr_entry *e, uint64_t *time_ps)
 {
-    if (!e)
-        return TR_ENOENT;
     *time_ps = e->last_hit_ps;
     return TR_OK;
 }
@@ -196,8 +179,7 @@ static int last_hit(const tr_entry *e, uint64_t *time_ps)
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps)
 {
-    LOCKED(s, HAS_TABLE(s, table),
-           last_hit(tr_table_entry(&s->tables[table], handle), time_ps));
+    LOCKED_ENTRY(s, table, handle, last_hit(e, time_ps));
 }
 
 /* Whether span_ps have passed since then_ps. */
@@ -276,48 +258,26 @@ int tr_group_delete(tr_switch *s, uint32_t profile, int handle)
 
 /* ---- externs ---- */
 
-/* Whether the cells first .. first + n - 1 exist in an array of this size. */
-static int in_range(uint64_t first, uint64_t n, uint64_t size)
+static int copy(void *to, const void *from, size_t bytes)
 {
-    return first <= size && n <= size - first;
-}
-
-static int copy_counters(const tr_counter_cell *cells, uint64_t n,
-                         uint64_t *bytes_packets)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        bytes_packets[2 * i] = cells[i].bytes;
-        bytes_packets[2 * i + 1] = cells[i].packets;
-    }
+    memcpy(to, from, bytes);
     return TR_OK;
 }
 
 int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
                     uint64_t n, uint64_t *bytes_packets)
 {
-    LOCKED(s,
-           counter < s->prog->n_counters &&
-               in_range(first, n, s->prog->counters[counter].size),
-           copy_counters(s->counters[counter] + first, n, bytes_packets));
-}
-
-static int set_counters(tr_counter_cell *cells, uint64_t n,
-                        const uint64_t *bytes_packets)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        cells[i].bytes = bytes_packets[2 * i];
-        cells[i].packets = bytes_packets[2 * i + 1];
-    }
-    return TR_OK;
+    LOCKED(s, HAS_CELLS(s, counters, counter, first, n),
+           copy(bytes_packets, s->counters[counter] + first,
+                n * sizeof(tr_counter_cell)));
 }
 
 int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
                      uint64_t n, const uint64_t *bytes_packets)
 {
-    LOCKED(s,
-           counter < s->prog->n_counters &&
-               in_range(first, n, s->prog->counters[counter].size),
-           set_counters(s->counters[counter] + first, n, bytes_packets));
+    LOCKED(s, HAS_CELLS(s, counters, counter, first, n),
+           copy(s->counters[counter] + first, bytes_packets,
+                n * sizeof(tr_counter_cell)));
 }
 
 /* Number of bytes of a cell that are copied to or from limbs (64-bit words).
@@ -351,14 +311,10 @@ static int store_cells(const tr_array_desc *d, uint8_t *cells, uint64_t first,
     return TR_OK;
 }
 
-#define HAS_CELLS(s, r, first, n)                                             \
-    ((r) < (s)->prog->n_registers &&                                          \
-     in_range((first), (n), (s)->prog->registers[(r)].size))
-
 int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                      uint64_t *limbs)
 {
-    LOCKED(s, HAS_CELLS(s, reg, first, n),
+    LOCKED(s, HAS_CELLS(s, registers, reg, first, n),
            load_cells(&s->prog->registers[reg], s->registers[reg], first, n,
                       limbs));
 }
@@ -366,7 +322,7 @@ int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
 int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       const uint64_t *limbs)
 {
-    LOCKED(s, HAS_CELLS(s, reg, first, n),
+    LOCKED(s, HAS_CELLS(s, registers, reg, first, n),
            store_cells(&s->prog->registers[reg], s->registers[reg], first, n,
                        limbs));
 }
@@ -381,14 +337,10 @@ static int load_meters(const tr_meter *m, uint64_t n, tr_meter_rates *rates,
     return TR_OK;
 }
 
-#define HAS_METERS(s, m, first, n)                                            \
-    ((m) < (s)->prog->n_meters &&                                             \
-     in_range((first), (n), (s)->prog->meters[(m)].size))
-
 int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                   tr_meter_rates *rates, uint8_t *configured)
 {
-    LOCKED(s, HAS_METERS(s, meter, first, n),
+    LOCKED(s, HAS_CELLS(s, meters, meter, first, n),
            load_meters(s->meters[meter] + first, n, rates, configured));
 }
 
@@ -414,21 +366,21 @@ static int store_meters(const tr_switch *s, tr_meter *m, uint64_t n,
 int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                    const tr_meter_rates *rates)
 {
-    LOCKED(s, HAS_METERS(s, meter, first, n),
+    LOCKED(s, HAS_CELLS(s, meters, meter, first, n),
            store_meters(s, s->meters[meter] + first, n, rates));
 }
 
 int tr_colours_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                     uint64_t *bytes_packets)
 {
-    LOCKED(s, HAS_METERS(s, meter, first, n),
+    LOCKED(s, HAS_CELLS(s, meters, meter, first, n),
            copy_colours(s->meters[meter] + first, n, bytes_packets));
 }
 
 int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                      const uint64_t *bytes_packets)
 {
-    LOCKED(s, HAS_METERS(s, meter, first, n),
+    LOCKED(s, HAS_CELLS(s, meters, meter, first, n),
            set_colours(s->meters[meter] + first, n, bytes_packets));
 }
 

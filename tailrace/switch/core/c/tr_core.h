@@ -539,9 +539,10 @@ uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n);
 uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
                           uint64_t now_ps);
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask);
-/* The member that e, an entry of an indirect table, selects; NULL: none. *first
- * is the entry whose action runs before the member's; NULL: none. */
-tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
+/* The member that e, an entry of an indirect table, selects for p; NULL: none.
+ * *first is the entry whose action runs before the member's; NULL: none. For a
+ * marked packet the result is recorded; in a dry run it is a choice. */
+tr_entry *tr_profile_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
                              const tr_entry *e, uint64_t hash,
                              const tr_entry **first);
 /* A random integer, uniform in [lo, hi], lo <= hi. */

@@ -83,40 +83,6 @@ uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
     return outcome;
 }
 
-tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
-                           const tr_entry *e, uint64_t hash,
-                           const tr_entry **first)
-{
-    uint64_t rng = s->rng;
-    tr_entry *member = tr_profile_resolve(s, profile, e, hash, first);
-    uint64_t size = 0, position = 0, group = 0;
-    if (e->kind == TR_TARGET_GROUP) {
-        const tr_profile *prof = &s->profiles[profile];
-        const tr_group *g =
-            e->id < prof->n_groups ? prof->groups[e->id] : NULL;
-        group = e->id + 1ULL;
-        size = g ? g->n : 0;
-        if (size) {
-            /* repeats the random draw to compute the member's position */
-            uint64_t after = s->rng;
-            s->rng = rng;
-            position = g->drawn ? tr_random(s, 0, size - 1) : hash % size;
-            s->rng = after;
-            position = tr_choose(s, p, TR_CHOICE_MEMBER, (uint32_t)size,
-                                 (uint32_t)position);
-            int handle = g->members[position];
-            member = (uint32_t)handle < prof->n_members
-                         ? prof->members[handle]
-                         : NULL;
-        }
-    }
-    uint64_t handle = member ? (uint64_t)tr_rest(member)->handle + 1 : 0;
-    const uint64_t fields[] = {TR_RECORD_MEMBER, profile, group, position,
-                               size, handle};
-    tr_trace(s, p, fields, 6);
-    return member;
-}
-
 uint32_t tr_trace_meter(tr_switch *s, const tr_pkt *p, uint32_t meter,
                         uint64_t index, tr_meter *m, uint64_t amount)
 {
@@ -125,8 +91,7 @@ uint32_t tr_trace_meter(tr_switch *s, const tr_pkt *p, uint32_t meter,
     uint32_t colour = tr_meter_execute(m, p->in_len, amount, s->now_ps);
     if (m->mode != TR_METER_UNSET)
         colour = tr_choose(s, p, TR_CHOICE_COLOUR, 3, colour);
-    const uint64_t fields[] = {TR_RECORD_METER, meter, index, 1, colour};
-    tr_trace(s, p, fields, 5);
+    TR_TRACE_ALWAYS(s, p, TR_RECORD_METER, meter, index, 1, colour);
     return colour;
 }
 
@@ -148,8 +113,7 @@ uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
         else if (i < TR_DRY_RUN_SPAN)
             value = lo + (uint64_t)((tr_u128)span * i / (TR_DRY_RUN_SPAN - 1));
     }
-    const uint64_t fields[] = {TR_RECORD_RANDOM, lo, hi, value};
-    tr_trace(s, p, fields, 4);
+    TR_TRACE_ALWAYS(s, p, TR_RECORD_RANDOM, lo, hi, value);
     return value;
 }
 
@@ -169,12 +133,7 @@ static int enqueue(tr_tracer *g, tr_pkt *p, enum tr_record_kind kind)
 {
     g->pkt_bytes += p->size;
     p->order = kind; /* reused for the reason why the packet waits */
-    p->next = NULL;
-    if (g->tail)
-        g->tail->next = p;
-    else
-        g->head = p;
-    g->tail = p;
+    tr_list_add(&g->head, &g->tail, p);
     return 1;
 }
 
@@ -227,19 +186,6 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind)
 
 /* ---- dry runs ---- */
 
-static tr_pkt *dequeue(tr_tracer *g)
-{
-    tr_pkt *p = g->head;
-    if (p) {
-        g->head = p->next;
-        if (!g->head)
-            g->tail = NULL;
-        g->pkt_bytes -= p->size;
-        p->next = NULL;
-    }
-    return p;
-}
-
 /* Records that p is sent or dropped at its egress port, and frees p. */
 static void leave(tr_switch *s, tr_pkt *p)
 {
@@ -258,7 +204,9 @@ static void run_packets(tr_switch *s, tr_tracer *g, const tr_program *tracing,
                         tr_pkt *p)
 {
     tracing->ingress(s, p, s->now_ps);
-    for (uint32_t steps = 0; (p = dequeue(g)); steps++) {
+    for (uint32_t steps = 0; g->head; steps++) {
+        p = tr_list_take(&g->head, &g->tail);
+        g->pkt_bytes -= p->size;
         if (steps >= MOST_STEPS || g->cut) {
             g->cut = 1;
             tr_pkt_free(s, p);
@@ -270,52 +218,16 @@ static void run_packets(tr_switch *s, tr_tracer *g, const tr_program *tracing,
     }
 }
 
-/* State of the switch that a packet may change, except the program's state. */
-typedef struct saved_state {
-    const tr_program *prog;
-    uint64_t drops[TR_DROP_COUNT];
-    tr_account account;
-    uint64_t now_ps, ticks_at_ps, ticks, rng;
-    uint32_t digest_head, digest_count;
-    tr_log_fn log;
-    tr_lost_fn lost;
-    tr_clock_fn clock;
-} saved_state;
+#define SAVE(member) tr_undo_save(s, p, &s->member, sizeof s->member)
 
-/* Saves the state, then sets it for a dry run at now_ps. */
-static saved_state save_state(tr_switch *s, const tr_program *tracing,
-                              uint64_t now_ps)
+/* Saves the state of the switch that a packet may change, except the program's
+ * state, and what run_frame sets. Returns 0 if there is no memory. */
+static int save_state(tr_switch *s, const tr_pkt *p)
 {
-    saved_state saved = {.prog = s->prog, .account = s->account,
-                         .now_ps = s->now_ps, .ticks_at_ps = s->ticks_at_ps,
-                         .ticks = s->ticks, .rng = s->rng,
-                         .digest_head = s->digest_head,
-                         .digest_count = s->digest_count, .log = s->log,
-                         .lost = s->lost, .clock = s->clock};
-    memcpy(saved.drops, s->drops, sizeof saved.drops);
-    s->prog = tracing;
-    s->log = NULL;
-    s->lost = NULL;
-    s->clock = NULL; /* times are the same in each dry run */
-    if (now_ps > s->now_ps)
-        s->now_ps = now_ps;
-    return saved;
-}
-
-static void restore_state(tr_switch *s, const saved_state *saved)
-{
-    s->prog = saved->prog;
-    memcpy(s->drops, saved->drops, sizeof s->drops);
-    s->account = saved->account;
-    s->now_ps = saved->now_ps;
-    s->ticks_at_ps = saved->ticks_at_ps;
-    s->ticks = saved->ticks;
-    s->rng = saved->rng;
-    s->digest_head = saved->digest_head;
-    s->digest_count = saved->digest_count;
-    s->log = saved->log;
-    s->lost = saved->lost;
-    s->clock = saved->clock;
+    return SAVE(prog) && SAVE(coverage) && SAVE(drops) && SAVE(account) &&
+           SAVE(now_ps) && SAVE(ticks_at_ps) && SAVE(ticks) && SAVE(rng) &&
+           SAVE(digest_head) && SAVE(digest_count) && SAVE(log) &&
+           SAVE(lost) && SAVE(clock);
 }
 
 static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
@@ -330,20 +242,27 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
     if (!p)
         return TR_ENOMEM;
     p->mark = g->packets = 1;
-    saved_state saved = save_state(s, tracing, now_ps);
     tr_tracer *other_tracer = s->tracer;
-    uint64_t *counts = s->coverage;
     s->tracer = g;
-    s->coverage = g->coverage;
     g->dry_run = 1;
-    run_packets(s, g, tracing, p);
+    int saved = save_state(s, p);
+    if (saved) {
+        s->prog = tracing;
+        s->coverage = g->coverage;
+        s->log = NULL;
+        s->lost = NULL;
+        s->clock = NULL; /* times are the same in each dry run */
+        if (now_ps > s->now_ps)
+            s->now_ps = now_ps;
+        run_packets(s, g, tracing, p);
+    } else {
+        tr_pkt_free(s, p);
+    }
     g->dry_run = 0;
     undo(g);
     s->tracer = other_tracer;
-    s->coverage = counts;
     s->traced_pkt = NULL;
-    restore_state(s, &saved);
-    return TR_OK;
+    return saved ? TR_OK : TR_ENOMEM;
 }
 
 int tr_dry_run(tr_switch *s, tr_tracer *g, const tr_program *regular,

@@ -1,7 +1,8 @@
 /* Meters, value sets, the random extern and digests.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_extern.h"
+#include "tr_table.h"
+
 #include "tr_mem.h"
 
 #include <stdlib.h>

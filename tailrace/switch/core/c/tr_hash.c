@@ -133,13 +133,6 @@ static uint64_t rotl(uint64_t v, int n)
     return v << n | v >> (64 - n);
 }
 
-static uint64_t load_le(const uint8_t *p, unsigned n)
-{
-    uint64_t v = 0;
-    memcpy(&v, p, n);
-    return v;
-}
-
 static uint64_t lane(uint64_t acc, uint64_t input)
 {
     return rotl(acc + input * P2, 31) * P1;
@@ -158,16 +151,18 @@ uint64_t tr_hash_xxh64(const uint8_t *buf, size_t len)
         uint64_t v[4] = {P1 + P2, P2, 0, 0 - P1};
         for (; end - p >= 32; p += 32)
             for (int i = 0; i < 4; i++)
-                v[i] = lane(v[i], load_le(p + 8 * i, 8));
+                v[i] = lane(v[i], tr_load_le(p + 8 * i));
         h = rotl(v[0], 1) + rotl(v[1], 7) + rotl(v[2], 12) + rotl(v[3], 18);
         for (int i = 0; i < 4; i++)
             h = merge(h, v[i]);
     }
     h += len;
     for (; end - p >= 8; p += 8)
-        h = rotl(h ^ lane(0, load_le(p, 8)), 27) * P1 + P4;
+        h = rotl(h ^ lane(0, tr_load_le(p)), 27) * P1 + P4;
     if (end - p >= 4) {
-        h = rotl(h ^ load_le(p, 4) * P1, 23) * P2 + P3;
+        uint32_t word;
+        memcpy(&word, p, sizeof word);
+        h = rotl(h ^ word * P1, 23) * P2 + P3;
         p += 4;
     }
     for (; p < end; p++)

@@ -34,12 +34,7 @@ static void reenter(tr_switch *s, tr_reentry *r, tr_pkt *p, uint64_t ready_ps)
     p->resubmit = 0;
     p->ready_ps = ready_ps;
     p->order = s->reentries++;
-    p->next = NULL;
-    if (r->tail)
-        r->tail->next = p;
-    else
-        r->head = p;
-    r->tail = p;
+    tr_list_add(&r->head, &r->tail, p);
     r->count++;
 }
 
@@ -86,13 +81,8 @@ static tr_pkt *reentry_take(tr_switch *s, uint64_t now_ps)
         r = &s->recirculated;
     if (!ready(r, now_ps))
         return NULL;
-    tr_pkt *p = r->head;
-    r->head = p->next;
-    if (!r->head)
-        r->tail = NULL;
     r->count--;
-    p->next = NULL;
-    return p;
+    return tr_list_take(&r->head, &r->tail);
 }
 
 static uint64_t reentry_next(const tr_switch *s)

@@ -137,20 +137,27 @@ int tr_profile_group_remove(tr_profile *p, int handle)
     return TR_OK;
 }
 
-tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
+tr_entry *tr_profile_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
                              const tr_entry *e, uint64_t hash,
                              const tr_entry **first)
 {
-    const tr_profile *p = &s->profiles[profile];
-    *first = NULL;
-    if (e->kind == TR_TARGET_MEMBER)
-        return member(p, (int)e->id);
-    const tr_group *g = group(p, (int)e->id);
-    if (!g)
-        return NULL;
-    *first = g->first;
-    if (!g->n)
-        return NULL;
-    uint64_t position = g->drawn ? tr_random(s, 0, g->n - 1) : hash % g->n;
-    return member(p, g->members[position]);
+    const tr_profile *members = &s->profiles[profile];
+    int is_group = e->kind == TR_TARGET_GROUP;
+    const tr_group *g = is_group ? group(members, (int)e->id) : NULL;
+    int handle = is_group ? -1 : (int)e->id;
+    uint32_t size = g ? g->n : 0, position = 0;
+    *first = g ? g->first : NULL;
+    if (size) {
+        position =
+            (uint32_t)(g->drawn ? tr_random(s, 0, size - 1) : hash % size);
+        if (p->mark)
+            position = tr_choose(s, p, TR_CHOICE_MEMBER, size, position);
+        handle = g->members[position];
+    }
+    tr_entry *selected = member(members, handle);
+    if (p->mark)
+        TR_TRACE_ALWAYS(s, p, TR_RECORD_MEMBER, profile,
+                        is_group ? e->id + 1ULL : 0, position, size,
+                        selected ? (uint64_t)handle + 1 : 0);
+    return selected;
 }

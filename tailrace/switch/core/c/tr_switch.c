@@ -1,7 +1,6 @@
 /* Creation of a switch, program loading, and calls of the data plane.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_extern.h"
 #include "tr_mem.h"
 #include "tr_table.h"
 #include "tr_tm.h"
@@ -15,6 +14,9 @@ static size_t block_bytes(const tr_block_desc *d)
 {
     return d->size * d->stride + TR_LINE;
 }
+
+/* Frees memory, and clears the pointer to it. */
+#define FREE(pointer) (free(pointer), (pointer) = NULL)
 
 static void state_free(tr_switch *s)
 {
@@ -33,22 +35,14 @@ static void state_free(tr_switch *s)
         free(s->meters[i]);
     for (uint32_t i = 0; s->vsets && i < g->n_vsets; i++)
         free(s->vsets[i].values);
-    free(s->tables);
-    free(s->profiles);
-    free(s->counters);
-    free(s->registers);
-    free(s->blocks);
-    free(s->meters);
-    free(s->vsets);
-    free(s->digests);
-    s->tables = NULL;
-    s->profiles = NULL;
-    s->counters = NULL;
-    s->registers = NULL;
-    s->blocks = NULL;
-    s->meters = NULL;
-    s->vsets = NULL;
-    s->digests = NULL;
+    FREE(s->tables);
+    FREE(s->profiles);
+    FREE(s->counters);
+    FREE(s->registers);
+    FREE(s->blocks);
+    FREE(s->meters);
+    FREE(s->vsets);
+    FREE(s->digests);
 }
 
 /* Frees the multicast groups or clone sessions (packet replication). */

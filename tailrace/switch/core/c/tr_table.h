@@ -1,4 +1,5 @@
-/* Tables and action profiles, for the control calls; the caller has the lock.
+/* Tables, action profiles and externs, for the control calls; the caller has
+ * the lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TR_TABLE_H
@@ -79,5 +80,15 @@ int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first);
 int tr_profile_group_set(tr_profile *p, int handle, const int *members,
                          uint32_t n);
 int tr_profile_group_remove(tr_profile *p, int handle);
+
+/* ---- meters and value sets (tr_extern.c) ---- */
+
+/* rates NULL: every packet is green. Returns TR_EINVAL if cir > pir, or if
+ * there is an excess burst and pir or pburst differ from cir and cburst. */
+int tr_meter_config(tr_meter *m, const tr_meter_rates *rates,
+                    uint64_t now_ps);
+tr_meter_rates tr_meter_rates_of(const tr_meter *m);
+int tr_vset_config(tr_vset *v, const uint8_t *values, const uint8_t *masks,
+                   uint32_t n);
 
 #endif

@@ -117,12 +117,7 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     /* a packet that leaves at once is not packed: its buffer is in the cache */
     if (q->packets || t->busy_until_ps > s->now_ps)
         p = tr_pkt_pack(s, p);
-    p->next = NULL;
-    if (q->tail)
-        q->tail->next = p;
-    else
-        q->head = p;
-    q->tail = p;
+    tr_list_add(&q->head, &q->tail, p);
     q->packets++;
     q->bytes += bytes;
     t->waiting |= (uint8_t)(1u << priority);
@@ -151,15 +146,11 @@ uint64_t tr_port_next(const tr_port *t)
 static tr_pkt *queue_take(tr_port *t, uint32_t priority)
 {
     tr_queue *q = &t->queue[priority];
-    tr_pkt *p = q->head;
-    q->head = p->next;
-    if (!q->head) {
-        q->tail = NULL;
+    tr_pkt *p = tr_list_take(&q->head, &q->tail);
+    if (!q->head)
         t->waiting &= (uint8_t)~(1u << priority);
-    }
     q->packets--;
     q->bytes -= tr_pkt_bytes(p);
-    p->next = NULL;
     /* the next packet has probably left the cache while it waited */
     if (q->head)
         for (unsigned i = 0; i < PREFETCH_LINES; i++)
@@ -252,12 +243,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     t->stats.tx_packets++;
     t->stats.tx_bytes += bytes;
     p->ready_ps = serialise(t, bytes, now_ps) + t->delay_ps;
-    p->next = NULL;
-    if (s->out_tail)
-        s->out_tail->next = p;
-    else
-        s->out_head = p;
-    s->out_tail = p;
+    tr_list_add(&s->out_head, &s->out_tail, p);
     s->out_bytes += p->size;
 }
 
@@ -273,12 +259,9 @@ void tr_port_flush(tr_switch *s, tr_port *t)
 
 int tr_pop(tr_switch *s, tr_out *out)
 {
-    tr_pkt *p = s->out_head;
-    if (!p)
-        return 0;
-    s->out_head = p->next;
     if (!s->out_head)
-        s->out_tail = NULL;
+        return 0;
+    tr_pkt *p = tr_list_take(&s->out_head, &s->out_tail);
     s->out_bytes -= p->size;
     out->port = p->egress_port;
     out->len = p->len;

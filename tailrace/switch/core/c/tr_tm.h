@@ -31,6 +31,28 @@ TR_INLINE uint32_t tr_pkt_bytes(const tr_pkt *p)
     uint32_t bytes = p->len + p->virt;
     return bytes < p->trunc ? bytes : p->trunc;
 }
+/* Appends p to a list of packets. */
+TR_INLINE void tr_list_add(tr_pkt **head, tr_pkt **tail, tr_pkt *p)
+{
+    p->next = NULL;
+    if (*tail)
+        (*tail)->next = p;
+    else
+        *head = p;
+    *tail = p;
+}
+
+/* Removes and returns the first packet of a list that is not empty. */
+TR_INLINE tr_pkt *tr_list_take(tr_pkt **head, tr_pkt **tail)
+{
+    tr_pkt *p = *head;
+    *head = p->next;
+    if (!*head)
+        *tail = NULL;
+    p->next = NULL;
+    return p;
+}
+
 tr_port *tr_port_get(tr_switch *s, uint32_t port);
 /* Dequeues the next packet that may leave this port now; NULL: none. */
 tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);

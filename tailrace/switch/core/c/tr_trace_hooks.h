@@ -18,12 +18,10 @@ void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
 int tr_trace_text(tr_switch *s, int level, const char *text);
 /* Marks a received packet if a tracer records. */
 void tr_trace_mark(tr_switch *s, tr_pkt *p);
-/* Adds a record of n fields followed by bytes. */
+/* Adds a record of n fields followed by bytes, or by limbs (64-bit words), for
+ * a marked packet. */
 void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
                     uint32_t n, const void *bytes, uint32_t len);
-/* Adds a record of n fields followed by `more` limbs (64-bit words). */
-void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
-                    uint32_t n, const uint64_t *limbs, uint32_t more);
 /* Detaches the tracer; the switch runs the regular build again. */
 void tr_tracer_detach(tr_switch *s);
 /* Marks the entry that was hit, for coverage. hit: its handle + 1; 0: none. */
@@ -43,11 +41,8 @@ int tr_undo_save_entry(tr_switch *s, const tr_pkt *p, tr_entry *e);
  * `natural`, the outcome without a dry run. */
 uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
                    uint32_t n, uint32_t natural);
-/* Like tr_profile_resolve, tr_meter_execute and tr_random, but these record the
- * result, which in a dry run is a choice (tr_choose). */
-tr_entry *tr_trace_resolve(tr_switch *s, const tr_pkt *p, uint32_t profile,
-                           const tr_entry *e, uint64_t hash,
-                           const tr_entry **first);
+/* Like tr_meter_execute and tr_random, but these record the result, which in a
+ * dry run is a choice (tr_choose). */
 uint32_t tr_trace_meter(tr_switch *s, const tr_pkt *p, uint32_t meter,
                         uint64_t index, tr_meter *m, uint64_t amount);
 uint64_t tr_trace_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
@@ -74,8 +69,7 @@ int tr_trace_reentry(tr_switch *s, tr_pkt *p, enum tr_record_kind kind);
 #define TR_TRACE(s, p, ...)                                                   \
     do {                                                                      \
         if ((p)->mark)                                                        \
-            tr_trace((s), (p), (const uint64_t[]){__VA_ARGS__},               \
-                     sizeof((const uint64_t[]){__VA_ARGS__}) / 8);            \
+            TR_TRACE_ALWAYS(s, p, __VA_ARGS__);                               \
     } while (0)
 #define TR_TRACE_MARK(s, p) tr_trace_mark((s), (p))
 #define TR_TRACE_MAY_COPY(s, p) tr_trace_may_copy((s), (p))

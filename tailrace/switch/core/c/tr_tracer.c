@@ -41,14 +41,6 @@ void tr_tracer_free(tr_tracer *g)
     free(g);
 }
 
-const uint64_t *tr_tracer_records(const tr_tracer *g, uint32_t *n,
-                                  uint32_t *cut)
-{
-    *n = g->n;
-    *cut = g->cut;
-    return g->records;
-}
-
 int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 {
     if (want <= *capacity)
@@ -79,65 +71,37 @@ int tr_tracer_grow(void **list, uint32_t *capacity, uint32_t want, size_t item)
 
 _Static_assert(TR_RECORD_KINDS <= 32, "a bit for each kind");
 
-/* Starts a record and returns the address for its n fields after the head. NULL
- * if this kind is not recorded, or the record does not fit. After a record that
- * does not fit no more records are added, since a gap would be misleading. */
-static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
-                        uint64_t n)
+/* After a record that does not fit no more records are added, since a gap would
+ * be misleading. */
+void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
+                    uint32_t n, const void *bytes, uint32_t len)
 {
     tr_tracer *g = s->tracer;
-    if (!g || g->cut)
-        return NULL;
-    if (p && p->mark & TR_TRACE_BRIEF && !(BRIEF_KINDS >> kind & 1))
-        return NULL;
-    if (n + HEAD_SIZE > g->capacity - g->n) {
+    uint32_t more = (len + 7) / 8, count = n - 1 + more;
+    int brief = p->mark & TR_TRACE_BRIEF && !(BRIEF_KINDS >> fields[0] & 1);
+    if (!g || g->cut || !p->mark || brief)
+        return;
+    if (count + HEAD_SIZE > g->capacity - g->n) {
         g->cut = 1;
-        return NULL;
+        return;
     }
     uint64_t *w = g->records + g->n;
-    g->n += (uint32_t)n + HEAD_SIZE;
-    w[0] = kind;
-    w[1] = p ? p->mark : 0;
+    g->n += count + HEAD_SIZE;
+    w[0] = fields[0];
+    w[1] = p->mark;
     w[2] = s->now_ps;
-    w[3] = n;
-    return w + HEAD_SIZE;
-}
-
-void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
-                    uint32_t n, const uint64_t *limbs, uint32_t more)
-{
-    uint64_t *w = p->mark ? record(s, p, fields[0], n - 1 + more) : NULL;
-    if (!w)
-        return;
-    memcpy(w, fields + 1, (n - 1) * sizeof *w);
-    if (more)
-        memcpy(w + n - 1, limbs, more * sizeof *w);
-}
-
-void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields, uint32_t n)
-{
-    tr_trace_limbs(s, p, fields, n, NULL, 0);
-}
-
-static void trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
-                        uint32_t n, const void *bytes, uint32_t len)
-{
-    uint32_t more = (len + 7) / 8;
-    uint64_t *w = record(s, p, fields[0], n - 1 + more);
-    if (!w)
-        return;
+    w[3] = count;
+    w += HEAD_SIZE;
     memcpy(w, fields + 1, (n - 1) * sizeof *w);
     if (more) {
-        w[n - 2 + more] = 0;
+        w[count - 1] = 0;
         memcpy(w + n - 1, bytes, len);
     }
 }
 
-void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
-                    uint32_t n, const void *bytes, uint32_t len)
+void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields, uint32_t n)
 {
-    if (p->mark)
-        trace_bytes(s, p, fields, n, bytes, len);
+    tr_trace_bytes(s, p, fields, n, NULL, 0);
 }
 
 int tr_trace_text(tr_switch *s, int level, const char *text)
@@ -146,7 +110,7 @@ int tr_trace_text(tr_switch *s, int level, const char *text)
         return 0;
     uint32_t len = (uint32_t)strlen(text);
     const uint64_t fields[] = {TR_RECORD_TEXT, (uint64_t)level, len};
-    trace_bytes(s, s->traced_pkt, fields, 3, text, len);
+    tr_trace_bytes(s, s->traced_pkt, fields, 3, text, len);
     return 1;
 }
 
@@ -185,16 +149,11 @@ void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
     if (!g || !p->mark || p->mark & TR_TRACE_BRIEF)
         return;
     const uint64_t fields[] = {TR_RECORD_STAGE, stage, phv_size};
-    trace_bytes(s, p, fields, 3, phv, phv_size);
+    tr_trace_bytes(s, p, fields, 3, phv, phv_size);
     uint32_t size = phv_size + locals_size;
-    if (size > g->last_capacity) {
-        uint8_t *more = tr_realloc(g->last, size);
-        if (!more) {
-            g->cut = 1;
-            return;
-        }
-        g->last = more;
-        g->last_capacity = size;
+    if (!tr_tracer_grow((void **)&g->last, &g->last_capacity, size, 1)) {
+        g->cut = 1;
+        return;
     }
     g->phv_size = phv_size;
     g->locals_size = locals_size;
@@ -214,7 +173,7 @@ static void record_changes(tr_switch *s, const tr_pkt *p, uint64_t space,
         while (i < size && seen[i] != now[i])
             i++;
         const uint64_t fields[] = {TR_RECORD_CHANGE, space, first, i - first};
-        trace_bytes(s, p, fields, 4, now + first, i - first);
+        tr_trace_bytes(s, p, fields, 4, now + first, i - first);
         memcpy(seen + first, now + first, i - first);
     }
 }

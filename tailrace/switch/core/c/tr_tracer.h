@@ -137,14 +137,12 @@ void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts);
 /* Whether an entry was ever hit. */
 int tr_tracer_entry_hit(tr_switch *s, const tr_tracer *g, uint32_t table,
                         uint32_t handle);
-/* Removes the records so far and returns the number of their fields. If this
+/* Removes the records so far, or those of a dry run, and returns the number of
+ * their fields. If this
  * would exceed `most`, the records are lost, and 0 is returned. *cut: records
  * were lost, so the records of packets in the switch are incomplete. *missed:
  * number of received packets that were not recorded. */
 uint32_t tr_tracer_take(tr_switch *s, tr_tracer *g, uint64_t *records,
                         uint32_t most, uint32_t *cut, uint32_t *missed);
-/* The records of a dry run: *n fields. *cut: the records are incomplete. */
-const uint64_t *tr_tracer_records(const tr_tracer *g, uint32_t *n,
-                                  uint32_t *cut);
 
 #endif

@@ -85,36 +85,38 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
     }
 }
 
-/* Removes the clone request from p; returns the session; NULL: unknown. */
-static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
-                                            uint32_t *fields)
+/* Clones p to egress, as the program has requested: p with its bytes at the
+ * start of ingress, parsed again (I2E), or p as it is at the end of egress
+ * (E2E). The copies, one for each replica of the session, keep only the metadata
+ * in the field list of the request.
+ *
+ * instance: TR_INSTANCE_INGRESS_CLONE (I2E) or TR_INSTANCE_EGRESS_CLONE (E2E).
+ * entry_len: packet_length at the start of ingress (I2E). */
+static void trm_clone(tr_switch *s, tr_pkt *p, uint32_t instance,
+                      uint32_t entry_len)
 {
-    uint32_t id = p->clone_session & ~TR_CLONE_VALID;
-    *fields = p->clone_fields;
-    p->clone_session = p->clone_fields = 0;
+    int of_ingress = instance == TR_INSTANCE_INGRESS_CLONE;
+    uint32_t id = p->clone_session & ~TR_CLONE_VALID, fields = p->clone_fields;
     const tr_replicas *session = tr_session_find(s, id);
+    p->clone_session = p->clone_fields = 0;
     TR_TRACE(s, p, TR_RECORD_CLONE, id, session != NULL);
-    return session;
-}
-
-/* Counts the drop of a clone for which there was no memory. session NULL: no
- * clone was to be made. */
-static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
-{
     if (!session)
         return;
-    s->account.made_frames++;
-    const tr_lost lost = {.copy = 1};
-    tr_lose(s, TR_DROP_NO_BUFFER, &lost);
-}
-
-/* Queues a copy of q, a clone of p, for each replica of the session. The copies
- * keep only the metadata of p in the field list `fields`. */
-static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
-                           const tr_replicas *session, uint32_t fields,
-                           uint32_t instance)
-{
+    tr_pkt *q = tr_pkt_copy(s, p, !of_ingress);
+    if (!q) {
+        const tr_lost lost = {.copy = 1};
+        s->account.made_frames++;
+        tr_lose(s, TR_DROP_NO_BUFFER, &lost);
+        return;
+    }
     struct tr_phv *h = (struct tr_phv *)q->phv;
+    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0); /* q has no port yet */
+    if (of_ingress) {
+        memset(h, 0, sizeof *h);
+        q->plen = entry_len;
+        trp_set_ingress_port(h, p->ingress_port);
+        trm_parse(s, q, h);
+    }
     trp_reset_metadata(h);
     trp_copy_fields(h, (const struct tr_phv *)p->phv, fields);
     trp_set_instance_type(h, instance);
@@ -123,40 +125,6 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     trm_replicate(s, q, session);
     TR_TRACE(s, q, TR_RECORD_DROP, TR_DROP_REPLICATED);
     tr_pkt_free(s, q);
-}
-
-/* Clones p, with its bytes at the start of ingress, to egress (I2E), and parses
- * the clone. entry_len: packet_length at the start of ingress. */
-static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
-{
-    uint32_t fields;
-    const tr_replicas *session = trm_clone_request(s, p, &fields);
-    tr_pkt *q = session ? tr_pkt_copy(s, p, 0) : NULL;
-    if (!q) {
-        trm_clone_lost(s, session);
-        return;
-    }
-    struct tr_phv *h = (struct tr_phv *)q->phv;
-    memset(h, 0, sizeof *h);
-    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0); /* q has no port yet */
-    q->plen = entry_len;
-    trp_set_ingress_port(h, p->ingress_port);
-    trm_parse(s, q, h);
-    trm_clone_send(s, p, q, session, fields, TR_INSTANCE_INGRESS_CLONE);
-}
-
-/* Clones p as it is at the end of egress (E2E). */
-static void trm_clone_egress(tr_switch *s, tr_pkt *p)
-{
-    uint32_t fields;
-    const tr_replicas *session = trm_clone_request(s, p, &fields);
-    tr_pkt *q = session ? tr_pkt_copy(s, p, 1) : NULL;
-    if (!q) {
-        trm_clone_lost(s, session);
-        return;
-    }
-    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0); /* q has no port yet */
-    trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 
 /* Clears the PHV for another pass, except the fields in field list `list`. */
@@ -196,7 +164,7 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     uint32_t group = (uint32_t)trp_get_mcast_grp(h);
     uint32_t port = (uint32_t)trp_get_egress_spec(h);
     if (p->clone_session)
-        trm_clone_ingress(s, p, entry_len);
+        trm_clone(s, p, TR_INSTANCE_INGRESS_CLONE, entry_len);
     if (p->digest) {
         trp_digest(s, p, h);
         p->digest = 0;
@@ -271,7 +239,7 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         return 0;
     }
     if (p->clone_session)
-        trm_clone_egress(s, p);
+        trm_clone(s, p, TR_INSTANCE_EGRESS_CLONE, 0);
     if (trp_get_egress_spec(h) == s->cfg.drop_port) {
         tr_drop(s, p, TR_DROP_EGRESS);
         return 0;

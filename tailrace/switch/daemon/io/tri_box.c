@@ -48,23 +48,23 @@ void tri_box_free(tri_box *b)
         close(b->fd);
 }
 
-void tri_box_signal(tri_box *b)
+void tri_signal(int fd)
 {
     uint64_t increment = 1;
     ssize_t n;
 
     /* Fails only if the count is at its maximum: then fd is readable. */
-    n = write(b->fd, &increment, sizeof increment);
+    n = write(fd, &increment, sizeof increment);
     (void)n;
 }
 
-void tri_box_unsignal(tri_box *b)
+void tri_unsignal(int fd)
 {
     uint64_t count;
     ssize_t n;
 
     /* Fails only if the count is 0: then fd is not readable. */
-    n = read(b->fd, &count, sizeof count);
+    n = read(fd, &count, sizeof count);
     (void)n;
 }
 
@@ -94,8 +94,19 @@ bool tri_box_put(tri_box *b, const tr_out *o)
     return added;
 }
 
-uint32_t tri_box_count(tri_box *b)
+int tri_frames_fd(const tri_loop *l, unsigned box)
 {
+    return l->boxes[box].fd;
+}
+
+void tri_frames_clear(tri_loop *l, unsigned box)
+{
+    tri_unsignal(l->boxes[box].fd);
+}
+
+uint32_t tri_frames_waiting(tri_loop *l, unsigned box)
+{
+    tri_box *b = &l->boxes[box];
     uint32_t count;
 
     pthread_mutex_lock(&b->lock);
@@ -104,9 +115,10 @@ uint32_t tri_box_count(tri_box *b)
     return count;
 }
 
-int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
-                     uint32_t *origin)
+int64_t tri_frames_take(tri_loop *l, unsigned box, uint8_t *buf, uint32_t cap,
+                        uint32_t *port, uint32_t *origin)
 {
+    tri_box *b = &l->boxes[box];
     tri_box_frame f;
 
     pthread_mutex_lock(&b->lock);

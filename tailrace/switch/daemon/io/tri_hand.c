@@ -39,28 +39,7 @@ int tri_add_client_ports(tri_loop *l, char *err)
 void tri_client_listen(tri_loop *l, int on)
 {
     atomic_store(&l->client_listens, on != 0);
-    tri_box_drop_all(&l->client_box);
-}
-
-int tri_client_fd(const tri_loop *l)
-{
-    return l->client_box.fd;
-}
-
-void tri_client_clear(tri_loop *l)
-{
-    tri_box_unsignal(&l->client_box);
-}
-
-int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
-                        uint32_t *origin)
-{
-    return tri_box_take(&l->client_box, buf, cap, port, origin);
-}
-
-uint32_t tri_client_waiting(tri_loop *l)
-{
-    return tri_box_count(&l->client_box);
+    tri_box_drop_all(&l->boxes[TRI_CLIENT_FRAMES]);
 }
 
 int tri_client_idle(tri_loop *l)
@@ -70,7 +49,7 @@ int tri_client_idle(tri_loop *l)
     /* Checked in the order in which frames move, so that no frame is missed. */
     tr_account_read(l->core, &account);
     return account.held_frames == 0 && atomic_load(&l->client_frames) == 0
-           && tri_box_count(&l->client_box) == 0;
+           && tri_frames_waiting(l, TRI_CLIENT_FRAMES) == 0;
 }
 
 static tri_port *port_of(const tri_loop *l, uint32_t number)
@@ -90,7 +69,7 @@ int tri_client_set_up(tri_loop *l, uint32_t number, int up)
     TRI_PUT(p, up, up != 0);
     tr_port_up(l->core, number, up);
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return 0;
 }
 
@@ -112,6 +91,6 @@ int tri_client_give(tri_loop *l, uint32_t number, const uint8_t *data,
         tr_origin(l->core, 0);
     }
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return result;
 }

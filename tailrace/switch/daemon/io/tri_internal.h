@@ -173,10 +173,9 @@ struct tri_loop {
     tri_rx rx;
     struct mmsghdr tx_msgs[TRI_BATCH];
     struct iovec tx_iov[TRI_BATCH];
-    tri_box cpu;              /* packet-ins; its fd signals digests, too */
+    tri_box boxes[TRI_BOXES]; /* frames for Python */
     tri_counter cpu_drops;    /* packet-ins dropped as the box was full */
-    tri_box client_box;       /* frames sent by ports without interfaces */
-    atomic_bool client_listens; /* a client takes the frames of client_box */
+    atomic_bool client_listens; /* a client takes TRI_CLIENT_FRAMES */
     atomic_uint client_frames;  /* frames in tri_port.fifo of these ports */
 };
 
@@ -195,6 +194,10 @@ tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
  * header; -1 if that fails, and p is unchanged. */
 int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex);
 void tri_port_close(tri_port *p);
+/* Writes a frame to a capture file of p; NULL: there is none. An error ends the
+ * capture. */
+void tri_capture(tri_port *p, tri_pcap **file, const uint8_t *data,
+                 uint32_t len);
 /* Writes the line "WHAT NAME: MESSAGE" to err, with the message of the errno
  * value `error`. */
 void tri_fail(char *err, const char *what, const char *name, int error);
@@ -257,14 +260,10 @@ void tri_box_free(tri_box *b);
 void tri_box_drop_all(tri_box *b);
 /* Adds a copy of a frame; false: the box is full or there is no memory. */
 bool tri_box_put(tri_box *b, const tr_out *o);
-/* The number of frames in the box. */
-uint32_t tri_box_count(tri_box *b);
-/* Removes the oldest frame; arguments and result as for tri_client_take. */
-int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
-                     uint32_t *origin);
-/* Make the box's descriptor readable, or unreadable. */
-void tri_box_signal(tri_box *b);
-void tri_box_unsignal(tri_box *b);
+/* Makes an eventfd readable. */
+void tri_signal(int fd);
+/* Makes an eventfd or timerfd unreadable. */
+void tri_unsignal(int fd);
 
 /* tri_loop.c */
 
@@ -273,7 +272,5 @@ void tri_box_unsignal(tri_box *b);
 void tri_lock(tri_loop *l);
 /* Runs the core up to now and collects the frames that it sends. Lock held. */
 void tri_run_core(tri_loop *l);
-/* Wakes the loop thread. */
-void tri_wake(tri_loop *l);
 
 #endif

@@ -74,13 +74,13 @@ void tri_run_core(tri_loop *l)
             tri_tx_put(l, &o);
             continue;
         }
-        if (!tri_box_put(&l->cpu, &o))
+        if (!tri_box_put(&l->boxes[TRI_PACKET_INS], &o))
             tri_add(&l->cpu_drops, 1);
         tr_release(l->core, o.slot);
         packet_in = true;
     }
     if (packet_in || tr_digest_pending(l->core))
-        tri_box_signal(&l->cpu);
+        tri_signal(l->boxes[TRI_PACKET_INS].fd);
 }
 
 /* Sets the timer so that the loop wakes up at `due` (ns since tri_new). A timer
@@ -96,14 +96,6 @@ static void arm(tri_loop *l, uint64_t due, uint64_t now)
     t.it_value.tv_nsec = (long)(expiry % 1000000000u);
     if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL) == 0)
         l->armed_ns = due;
-}
-
-static void drain(int fd)
-{
-    uint64_t count;
-    ssize_t n = read(fd, &count, sizeof count);
-
-    (void)n;                  /* EAGAIN: nothing to read */
 }
 
 /* Handles one event that epoll reported. */
@@ -125,10 +117,10 @@ static void dispatch(tri_loop *l, const struct epoll_event *e)
         tri_link_read(l);
         break;
     case TRI_EV_WAKE:
-        drain(l->wake_fd);
+        tri_unsignal(l->wake_fd);
         break;
     default:
-        drain(l->timer_fd);
+        tri_unsignal(l->timer_fd);
     }
 }
 
@@ -215,7 +207,7 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err)
 {
     tri_loop *l = calloc(1, sizeof *l);
-    int boxes;
+    int boxes = 0;
 
     if (!l) {
         tri_fail(err, "cannot start the", "packet loop", ENOMEM);
@@ -227,12 +219,12 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     l->epoch_ns = monotonic_ns();
     tr_set_clock(core, clock_ps, l);
     l->epoll_fd = l->timer_fd = l->wake_fd = l->link_fd = -1;
-    l->cpu.fd = l->client_box.fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
         l->tx_msgs[i].msg_hdr.msg_iovlen = 1;
     }
-    boxes = tri_box_init(&l->cpu) | tri_box_init(&l->client_box);
+    for (unsigned i = 0; i < TRI_BOXES; i++)
+        boxes |= tri_box_init(&l->boxes[i]);
     if ((pcap_dir && !(l->pcap_dir = strdup(pcap_dir)))
         || tri_rx_init(&l->rx) != 0)
         errno = ENOMEM;
@@ -247,11 +239,6 @@ int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err)
 {
     tri_port *p;
 
-    if (port >= TR_MAX_PORTS) {
-        snprintf(err, TRI_ERROR_BYTES, "port %u is out of range (0 to %u)",
-                 port, TR_MAX_PORTS - 1);
-        return -1;
-    }
     if (port == l->cpu_port || l->ports[port]) {
         snprintf(err, TRI_ERROR_BYTES, "port %u is %s", port,
                  l->ports[port] ? "given twice" : "the CPU port");
@@ -317,20 +304,14 @@ int tri_start(tri_loop *l, char *err)
     return 0;
 }
 
-void tri_wake(tri_loop *l)
-{
-    uint64_t increment = 1;
-    ssize_t n = write(l->wake_fd, &increment, sizeof increment);
-
-    (void)n;                  /* fails only if wake_fd is readable already */
-}
-
-void tri_stop(tri_loop *l)
+/* Stops the thread and discards the frames that wait to be sent: the core can
+ * reuse their memory. */
+static void stop(tri_loop *l)
 {
     if (!l->running)
         return;
     atomic_store_explicit(&l->stop, true, memory_order_release);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     pthread_join(l->thread, NULL);
     l->running = false;
     tr_switch_lock(l->core);
@@ -342,7 +323,7 @@ void tri_free(tri_loop *l)
 {
     const int fds[] = { l->epoll_fd, l->timer_fd, l->wake_fd, l->link_fd };
 
-    tri_stop(l);
+    stop(l);
     tr_set_clock(l->core, NULL, NULL);
     for (uint32_t i = 0; i < l->n_ports; i++)
         tri_port_close(l->list[i]);
@@ -350,8 +331,8 @@ void tri_free(tri_loop *l)
         if (fds[i] >= 0)
             close(fds[i]);
     tri_rx_free(&l->rx);
-    tri_box_free(&l->cpu);
-    tri_box_free(&l->client_box);
+    for (unsigned i = 0; i < TRI_BOXES; i++)
+        tri_box_free(&l->boxes[i]);
     free(l->pcap_dir);
     free(l->done);
     free(l);
@@ -365,30 +346,13 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
     result = tr_rx(l->core, port, data, len,
                    tri_now(l) * TR_PS_PER_NS);
     tr_switch_unlock(l->core);
-    tri_wake(l);
+    tri_signal(l->wake_fd);
     return result;
-}
-
-int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap)
-{
-    uint32_t port, origin;
-
-    return tri_box_take(&l->cpu, buf, cap, &port, &origin);
 }
 
 uint64_t tri_packet_in_drops(tri_loop *l)
 {
     return tri_get(&l->cpu_drops);
-}
-
-int tri_events_fd(const tri_loop *l)
-{
-    return l->cpu.fd;
-}
-
-void tri_events_clear(tri_loop *l)
-{
-    tri_box_unsignal(&l->cpu);
 }
 
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)

@@ -11,8 +11,8 @@
  * Sending never drops a frame because a buffer is full: the port is blocked in
  * the core, whose queues then build up, until the socket accepts frames again.
  *
- * Threads: one thread calls tri_new, tri_add_port, tri_start, tri_stop and
- * tri_free; the other calls may come from any thread between tri_new and
+ * Threads: one thread calls tri_new, tri_add_port, tri_start and tri_free; the
+ * other calls may come from any thread between tri_new and
  * tri_free. Times are nanoseconds of CLOCK_MONOTONIC since tri_new.
  *
  * Functions that can fail return 0, or -1 (NULL) on failure, and then write one
@@ -30,8 +30,8 @@
 
 #define TRI_ERROR_BYTES 256u
 #define TRI_NO_CPU_PORT 0xffffffffu
-/* Maximum numbers of frames and of bytes that wait for tri_packet_in; the same
- * limits apply to tri_client_take. */
+/* Maximum numbers of frames and of bytes that wait in a box for
+ * tri_frames_take. */
 #define TRI_BOX_FRAMES 4096u
 #define TRI_BOX_BYTES 33554432u
 
@@ -66,24 +66,22 @@ typedef struct tri_port_info {
                                * the capture */
 } tri_port_info;
 
-/* Creates a loop for `core`. cpu_port: port whose frames tri_packet_in()
- * returns, or TRI_NO_CPU_PORT. pcap_dir: folder for capture files
+/* Creates a loop for `core`. cpu_port: port whose frames are
+ * packet-ins, or TRI_NO_CPU_PORT. pcap_dir: folder for capture files
  * <interface>_in.pcap and <interface>_out.pcap, or NULL. ring_slots: slots of
  * each port's receive ring in memory shared with the kernel; 0: no ring. */
 tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
-/* Opens interface ifname for a port; only before tri_start. */
+/* Opens interface ifname for a port, a number below TR_MAX_PORTS; only before
+ * tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
 /* Creates all remaining ports without interfaces; only before tri_start. A gRPC
  * client (daemon/dataplane.py) sends frames to these ports and receives the
  * frames that they send; the functions tri_client_* pass these frames. */
 int tri_add_client_ports(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
-/* Stops the thread and discards the frames that wait to be sent: the core can
- * reuse their memory. Does nothing if the loop does not run. */
-void tri_stop(tri_loop *l);
-/* Stops the loop, closes all sockets and files, and frees l, but not the core.
- */
+/* Stops the thread, closes all sockets and files, and frees l, but not the
+ * core. */
 void tri_free(tri_loop *l);
 
 /* The current time in ns since tri_new. */
@@ -91,13 +89,20 @@ uint64_t tri_now(const tri_loop *l);
 /* Delivers a frame to the core as if received on the port now. Returns the
  * core's result (TR_OK or a negative error). */
 int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len);
-/* An eventfd that is readable while packet-ins or digests may be pending. */
-int tri_events_fd(const tri_loop *l);
-/* Makes tri_events_fd unreadable until the next packet-in or digest. */
-void tri_events_clear(tri_loop *l);
-/* Removes the oldest frame that the core sent to the CPU port: copies at most
- * cap bytes to buf and returns the frame's length; -1 when there is none. */
-int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap);
+/* Frames wait for Python in two boxes: packet-ins, which the core sent to the
+ * CPU port, and the frames that ports without interfaces sent. */
+enum { TRI_PACKET_INS, TRI_CLIENT_FRAMES, TRI_BOXES };
+/* An eventfd that is readable while frames may wait in a box; that of
+ * TRI_PACKET_INS also while digests may be pending. */
+int tri_frames_fd(const tri_loop *l, unsigned box);
+/* Makes tri_frames_fd unreadable until the next frame or digest. */
+void tri_frames_clear(tri_loop *l, unsigned box);
+/* The number of frames in a box. */
+uint32_t tri_frames_waiting(tri_loop *l, unsigned box);
+/* Removes the oldest frame of a box: copies at most cap bytes to buf, writes the
+ * frame's port and origin, and returns its length; -1 when there is none. */
+int64_t tri_frames_take(tri_loop *l, unsigned box, uint8_t *buf, uint32_t cap,
+                        uint32_t *port, uint32_t *origin);
 /* The number of frames for the CPU port that were dropped, because too many
  * frames or bytes waited (TRI_BOX_FRAMES, TRI_BOX_BYTES). */
 uint64_t tri_packet_in_drops(tri_loop *l);
@@ -112,21 +117,11 @@ int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
  * if there is no such port. */
 int tri_client_give(tri_loop *l, uint32_t port, const uint8_t *data,
                     uint32_t len, uint32_t origin);
-/* Sets whether the frames that such ports send wait for tri_client_take (on) or
+/* Sets whether the frames that such ports send wait for tri_frames_take (on) or
  * are dropped. Drops the frames that wait now. */
 void tri_client_listen(tri_loop *l, int on);
-/* An eventfd that is readable while frames may wait for tri_client_take. */
-int tri_client_fd(const tri_loop *l);
-/* Makes tri_client_fd unreadable until the next frame. */
-void tri_client_clear(tri_loop *l);
-/* Like tri_packet_in, for the oldest frame that such a port sent; also writes
- * its port and origin. */
-int64_t tri_client_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
-                        uint32_t *origin);
-/* The number of frames that wait for tri_client_take. */
-uint32_t tri_client_waiting(tri_loop *l);
-/* Whether no frame waits for tri_client_take, and no frame in the core may
- * still be sent. */
+/* Whether no frame of such ports waits for tri_frames_take, and no frame in the
+ * core may still be sent. */
 int tri_client_idle(tri_loop *l);
 /* Sets such a port up or down; -1 when there is no such port. */
 int tri_client_set_up(tri_loop *l, uint32_t port, int up);

@@ -226,3 +226,13 @@ void tri_port_close(tri_port *p)
     free(p->fifo);
     free(p);
 }
+
+void tri_capture(tri_port *p, tri_pcap **file, const uint8_t *data,
+                 uint32_t len)
+{
+    if (!*file || tri_pcap_write(*file, data, len) == 0)
+        return;
+    tri_pcap_close(*file);
+    *file = NULL;
+    TRI_COUNT(p, pcap_errors, 1);
+}

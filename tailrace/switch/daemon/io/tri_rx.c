@@ -140,20 +140,11 @@ static bool prepare(tri_port *p, tri_rx_frame *f)
     return true;
 }
 
-static void capture(tri_port *p, const uint8_t *data, uint32_t len)
-{
-    if (!p->rx_pcap || tri_pcap_write(p->rx_pcap, data, len) == 0)
-        return;
-    tri_pcap_close(p->rx_pcap);
-    p->rx_pcap = NULL;
-    TRI_COUNT(p, pcap_errors, 1);
-}
-
 /* Delivers one frame to the core. The caller has the core's lock. */
 static void deliver(tri_loop *l, tri_port *p, const uint8_t *data,
                     uint32_t len, uint64_t now)
 {
-    capture(p, data, len);
+    tri_capture(p, &p->rx_pcap, data, len);
     if (tr_rx(l->core, p->number, data, len, now * TR_PS_PER_NS) != TR_OK) {
         TRI_COUNT(p, rx_refused, 1);
         return;

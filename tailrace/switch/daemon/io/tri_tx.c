@@ -116,15 +116,6 @@ static void pop(tri_loop *l, tri_port *p, uint32_t n)
     p->retries = 0;
 }
 
-static void capture(tri_port *p, const tr_out *o)
-{
-    if (!p->tx_pcap || tri_pcap_write(p->tx_pcap, o->data, o->len) == 0)
-        return;
-    tri_pcap_close(p->tx_pcap);
-    p->tx_pcap = NULL;
-    TRI_COUNT(p, pcap_errors, 1);
-}
-
 /* Counts the first n frames of p as sent and removes them. */
 static void count_sent(tri_loop *l, tri_port *p, uint32_t n)
 {
@@ -136,7 +127,7 @@ static void count_sent(tri_loop *l, tri_port *p, uint32_t n)
         bytes += o->len;
         if (o->len >= p->refused_bytes)
             p->refused_bytes = 0;
-        capture(p, o);
+        tri_capture(p, &p->tx_pcap, o->data, o->len);
     }
     TRI_COUNT(p, tx_packets, n);
     TRI_COUNT(p, tx_bytes, bytes);
@@ -254,16 +245,17 @@ static void handle_error(tri_loop *l, tri_port *p, int error)
  * with errno set, like sendmmsg. */
 static int send_to_client(tri_loop *l, tri_port *p, uint32_t n)
 {
+    tri_box *box = &l->boxes[TRI_CLIENT_FRAMES];
     uint32_t sent = 0;
 
     if (!atomic_load(&l->client_listens)) {
         errno = ENETDOWN;
         return -1;
     }
-    while (sent < n && tri_box_put(&l->client_box, nth_of(p, sent)))
+    while (sent < n && tri_box_put(box, nth_of(p, sent)))
         sent++;
     if (sent > 0)
-        tri_box_signal(&l->client_box);
+        tri_signal(box->fd);
     errno = ENOBUFS;
     return sent > 0 ? (int)sent : -1;
 }

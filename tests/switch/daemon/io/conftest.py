@@ -23,7 +23,7 @@ import pytest
 from cffi import FFI
 
 from tailrace.cbuild import headers
-from tailrace.switch.core.build import library_recipe
+from tailrace.cbuild.cc import library_recipe
 from tailrace.switch.daemon import ports
 from tailrace.switch.daemon.ports import IoLoop, io_sources, open_library
 

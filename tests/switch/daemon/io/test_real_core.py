@@ -145,7 +145,7 @@ def test_a_program_can_be_replaced_while_frames_wait(net: Net, wait: Wait) -> No
 
 
 def came(loop: IoLoop, frames: int) -> bool:
-    return loop.status(0).rx_packets == frames
+    return bool(loop.status(0).rx_packets == frames)
 
 
 def test_digests_wake_the_control_plane(net: Net) -> None:
