@@ -31,7 +31,7 @@ from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
 from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.context import in_quanta
-from tailrace.switch.p4runtime.device import Device, capabilities
+from tailrace.switch.p4runtime.device import API_VERSION, Device
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
 from tailrace.switch.p4runtime.program_compiler import cancellable
 from tailrace.switch.p4runtime.requests import (
@@ -267,7 +267,7 @@ class P4RuntimeService:
         """Capabilities (specification 17); without a device id, of the server."""
         if request.device_id:
             self.device.check_device(request.device_id)
-        return capabilities()
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     # ---- the stream ----
 
@@ -473,27 +473,21 @@ class P4RuntimeService:
 class Behaviours(Protocol):
     """The RPC methods of a service for one device, or for several at one address (sim.network.serve)."""
 
-    @property
-    def write(self) -> Callable[..., Any]: ...
+    def write(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def read(self) -> Callable[..., Any]: ...
+    def read(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def set_config(self) -> Callable[..., Any]:
+    def set_config(self, request: Any, context: Any, /) -> Any:
         """SetForwardingPipelineConfig."""
         ...
 
-    @property
-    def get_config(self) -> Callable[..., Any]:
+    def get_config(self, request: Any, context: Any, /) -> Any:
         """GetForwardingPipelineConfig."""
         ...
 
-    @property
-    def capabilities(self) -> Callable[..., Any]: ...
+    def capabilities(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def stream_channel(self) -> Callable[..., Any]: ...
+    def stream_channel(self, requests: Any, context: Any, /) -> Any: ...
 
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:

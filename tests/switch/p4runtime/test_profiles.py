@@ -9,8 +9,9 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
+from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import DeviceSettings
+from tailrace.switch.p4runtime.entities.profiles import MAX_GROUP_WEIGHT
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -268,8 +269,8 @@ def test_profile_size(rig):
     ("max_size", "code"),
     [
         (-1, INVALID),
-        (EntityLimits().group_weight, Code.OK),
-        (EntityLimits().group_weight + 1, Code.RESOURCE_EXHAUSTED),
+        (MAX_GROUP_WEIGHT, Code.OK),
+        (MAX_GROUP_WEIGHT + 1, Code.RESOURCE_EXHAUSTED),
         ((1 << 31) - 1, Code.RESOURCE_EXHAUSTED),
     ],
 )
