@@ -89,9 +89,9 @@ _STATE_CODES = {
 }
 
 
-def from_state_error(error: StateError) -> P4RtError:
-    """The P4Runtime error for an error of the switch core."""
-    return P4RtError(_STATE_CODES[error.code], str(error))
+def as_p4rt_error(error: P4RtError | StateError) -> P4RtError:
+    """The P4Runtime error for an error of the switch core, or the error itself."""
+    return error if isinstance(error, P4RtError) else P4RtError(_STATE_CODES[error.code], str(error))
 
 
 class Undo(list[Callable[[], None]]):

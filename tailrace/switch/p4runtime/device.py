@@ -28,8 +28,8 @@ from tailrace.switch.p4runtime.context import (
     Context,
     DevicePorts,
     Work,
+    as_p4rt_error,
     finish,
-    from_state_error,
     in_quanta,
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
@@ -80,7 +80,6 @@ class DeviceSettings:
     device_id: int = 0
     bmv2_compat: bool = False
     strict: bool = False
-    max_streams: int = 64
     memory_limit: int | None = None
     multicast_groups: int = MAX_MULTICAST_GROUPS
 
@@ -99,7 +98,7 @@ class Device:
         if settings.strict and not settings.device_id:
             raise ValueError("strict: device id 0 is not allowed (P4Runtime 5.1)")
         self.settings = settings
-        self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
+        self.arbiter = Arbiter(settings.device_id, lenient=settings.bmv2_compat)
         self.ports = ports or DevicePorts()
         self._switch = switch
         self._now_ns = now_ns
@@ -217,7 +216,7 @@ class Device:
                 before = self._active
                 self._make_live((yield from self._build(prepared, None if before is None else before.state)))
         except StateError as error:
-            raise from_state_error(error) from None
+            raise as_p4rt_error(error) from None
         except CompilerError as error:
             raise refusal(error) from error
 

@@ -28,7 +28,7 @@ from google.protobuf.message import Message
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
-from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
+from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, MAX_ROLE_STREAMS, ArbitrationClient, Notices
 from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.context import in_quanta
 from tailrace.switch.p4runtime.device import API_VERSION, Device
@@ -342,7 +342,7 @@ class P4RuntimeService:
         announced = [stream for stream in self._open() if stream.client.role is not None]
         of_role = [stream for stream in announced if stream.client.role == role]
         full = len(announced) >= MAX_STREAMS
-        if not full and len(of_role) < arbiter.max_streams:
+        if not full and len(of_role) < MAX_ROLE_STREAMS:
             return
         role_known = bool(of_role) or role == DEFAULT_ROLE
         used = {stream.client.election_id for stream in of_role}
@@ -354,7 +354,7 @@ class P4RuntimeService:
             if full:
                 raise _full(len(announced))
             return  # the arbiter rejects it: too many streams of the role
-        evictable = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        evictable = announced if role == DEFAULT_ROLE and len(of_role) < MAX_ROLE_STREAMS else of_role
         victim = min(  # False sorts before True: a backup before a primary
             evictable, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
         )

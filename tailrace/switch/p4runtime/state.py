@@ -33,7 +33,7 @@ from tailrace.switch.p4runtime.context import (
     Responses,
     Undo,
     Work,
-    from_state_error,
+    as_p4rt_error,
 )
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets
@@ -317,7 +317,7 @@ class ForwardingState:
 
     def _rejected(self, error: P4RtError | StateError, savepoint: Savepoint | None) -> P4RtError:
         self._roll_back(savepoint)
-        return from_state_error(error) if isinstance(error, StateError) else without_frames(error)
+        return without_frames(as_p4rt_error(error))
 
     def _dispatch(self, kind: int, entity: p4r.Entity, undo: Undo | None, role: str) -> Work | None:
         """Applies one update; a write to an array returns the steps that apply it.
@@ -391,8 +391,7 @@ class ForwardingState:
                     work += SKIPPED
                     break
                 except (P4RtError, StateError) as error:
-                    refused = from_state_error(error) if isinstance(error, StateError) else error
-                    results.append(without_frames(refused))
+                    results.append(without_frames(as_p4rt_error(error)))
                     work += ENTITY
                     break
                 if work >= QUANTUM:
@@ -464,16 +463,16 @@ class ForwardingState:
             profile.port_changed(port)
         self.replication.port_changed(port)
 
-    def idle(self, now_ns: int, limit: int = MAX_IDLE) -> list[p4r.TableEntry]:
+    def idle(self, now_ns: int) -> list[p4r.TableEntry]:
         """Entries whose idle timeout has expired; an entry is reported once per timeout.
 
-        It returns up to `limit` entries; the next call continues with the others.
+        It returns up to MAX_IDLE entries; the next call continues with the others.
         """
         messages: list[p4r.TableEntry] = []
         for table in self.tables.values():
-            if not table.plan.idle_timeout or len(messages) >= limit:
+            if not table.plan.idle_timeout or len(messages) >= MAX_IDLE:
                 continue
-            for entry in table.expired(now_ns, limit - len(messages)):
+            for entry in table.expired(now_ns, MAX_IDLE - len(messages)):
                 message = p4r.TableEntry()
                 table.fill_key(entry, message)
                 messages.append(message)
