@@ -18,6 +18,7 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 from tailrace.switch.p4runtime.memory import MemoryAccount
 
 if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.device import DeviceSettings
     from tailrace.switch.p4runtime.pins.references import ReferenceIndex
     from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
@@ -76,8 +77,6 @@ def finish(steps: Generator[object, None, _T]) -> _T:
 
 MAX_METADATA_BYTES = 4096
 """Most bytes of an entity's metadata."""
-MAX_MULTICAST_GROUPS = 4096
-"""Most multicast groups, unless an option of the switch sets another limit."""
 
 _STATE_CODES = {
     "exists": Code.ALREADY_EXISTS,
@@ -175,11 +174,9 @@ class DevicePorts:
 
 @dataclass(slots=True)
 class Context:
-    """The switch of one pipeline, and settings for its entities; `now_ns` is the switch's clock.
+    """The switch of one pipeline, and what its entities share; `now_ns` is the switch's clock.
 
-    `switch` is replaced when the pipeline becomes live. `lenient`: also accepts requests that
-    simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
-    packets wait. `multicast_groups`: most multicast groups. `port_names`: the strings of ports (sdn_string);
+    `switch` is replaced when the pipeline becomes live. `port_names`: the strings of ports (sdn_string);
     None: ports are numbers. `copy_changes`: counts how often a copy of an action profile member was made,
     changed, deleted, put into a group or taken out of it (a member of weight N has N copies); packets may
     wait for this work.
@@ -189,9 +186,7 @@ class Context:
     now_ns: Callable[[], int]
     ports: DevicePorts
     memory: MemoryAccount
-    multicast_groups: int = MAX_MULTICAST_GROUPS
-    lenient: bool = False
-    strict: bool = False
+    settings: DeviceSettings
     references: ReferenceIndex | None = None
     port_names: SdnStrings | None = None
     copy_changes: int = 0

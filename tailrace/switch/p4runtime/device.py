@@ -24,7 +24,6 @@ from tailrace.switch.compiler import CompilerError, SwitchProgram
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime.arbitration import Arbiter
 from tailrace.switch.p4runtime.context import (
-    MAX_MULTICAST_GROUPS,
     Context,
     DevicePorts,
     Work,
@@ -81,7 +80,7 @@ class DeviceSettings:
     bmv2_compat: bool = False
     strict: bool = False
     memory_limit: int | None = None
-    multicast_groups: int = MAX_MULTICAST_GROUPS
+    multicast_groups: int = 4096
 
 
 class Device:
@@ -254,10 +253,7 @@ class Device:
             switch.load(prepared.program)
             packet_io = self._packet_io(prepared.schema)
             context = Context(
-                *(switch, self._now_ns, self.ports, account, self.settings.multicast_groups),
-                lenient=self.settings.bmv2_compat,
-                strict=self.settings.strict,
-                port_names=packet_io.port_names,
+                switch, self._now_ns, self.ports, account, self.settings, port_names=packet_io.port_names
             )
             self._building = ForwardingState(prepared.schema, context)
             pipeline = ForwardingPipeline(prepared, self._building, packet_io)

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from finsy.proto import p4r
 
+from tailrace.p4rt.inprocess import EntityUpdate
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
-    INSERT,
-    MODIFY,
     SKIPPED,
     Work,
 )
@@ -30,6 +28,7 @@ from tailrace.switch.p4runtime.entities.entry import StoredEntry
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState, all_of
 
+MODIFY = p4r.Update.MODIFY
 _WITH_RESOURCES = p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
 
 
@@ -100,27 +99,20 @@ def clear_initial(state: ForwardingState) -> None:
                 table.write(DELETE, message, None)
 
 
-class _Update(NamedTuple):
-    """Stands for a p4.v1.Update, without copying the entity."""
-
-    type: int
-    entity: p4r.Entity
-
-
-def _updates(state: ForwardingState) -> Iterator[_Update | None]:
+def _updates(state: ForwardingState) -> Iterator[EntityUpdate | None]:
     """The updates that write a state to a fresh pipeline, in order; None for an entity that needs none."""
     for name in ("action_profile_member", "action_profile_group"):
-        yield from (_Update(INSERT, entity) for entity in state.entities(all_of(name)))
+        yield from map(EntityUpdate, state.entities(all_of(name)))
     for table in state.tables.values():
         # if two entries of the same priority match, the older one wins, so their order is part of the state
         for entry in table.entries.values():
-            yield None if entry.is_const else _Update(INSERT, _filled(table, entry))
+            yield None if entry.is_const else EntityUpdate(_filled(table, entry))
         if not (table.plan.const_default or table.profile is not None or table.default_is_initial()):
-            yield _Update(MODIFY, _filled(table, table.default))
+            yield EntityUpdate(_filled(table, table.default), MODIFY)
     for entity in state.entities(all_of("value_set_entry")):
-        yield _Update(MODIFY, entity) if entity.value_set_entry.members else None
+        yield EntityUpdate(entity, MODIFY) if entity.value_set_entry.members else None
     for name in ("packet_replication_engine_entry", "digest_entry"):
-        yield from (_Update(INSERT, entity) for entity in state.entities(all_of(name)))
+        yield from map(EntityUpdate, state.entities(all_of(name)))
 
 
 def _filled(table: TableState, entry: StoredEntry) -> p4r.Entity:

@@ -71,7 +71,7 @@ Refusal = Callable[[], Result]
 
 
 class AnyUpdate(Protocol):
-    """A p4.v1.Update, or a p4rt.inprocess.Insert: it has the same fields, but shares the entity."""
+    """A p4.v1.Update, or a p4rt.inprocess.EntityUpdate: it has the same fields, but shares the entity."""
 
     @property
     def type(self) -> int: ...

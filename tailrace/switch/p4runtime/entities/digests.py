@@ -3,7 +3,7 @@
 
 A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
 message is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
-lists. With `Context.lenient` (behave as simple_switch_grpc), `ack_timeout_ns` is the period of sweeps, which
+lists. With `bmv2_compat` (behave as simple_switch_grpc), `ack_timeout_ns` is the period of sweeps, which
 remove old lists from the cache: see `_Enabled.expiry`. Times are on the context's clock.
 
 A plan (schema.py) describes an object of P4Info: its id and name, and its index in the program. `Work`
@@ -120,7 +120,7 @@ class Digests:
         if config is None:
             del self._enabled[digest_id]
             return
-        sweep_from_ns = self._context.now_ns() if self._context.lenient else None
+        sweep_from_ns = self._context.now_ns() if self._context.settings.bmv2_compat else None
         if before is None:
             self._enabled[digest_id] = _Enabled(plan, config, sweep_from_ns)
         else:

@@ -111,7 +111,7 @@ class _Arrays(ABC, Generic[_P]):
         if undo is not None:
             undo.reserve_cells(len(cells), what)
         steps = self._steps(cells, *change, undo)
-        return self._in_one_step(steps, ENTITY * len(cells)) if self._context.strict else steps
+        return self._in_one_step(steps, ENTITY * len(cells)) if self._context.settings.strict else steps
 
     @staticmethod
     def _steps(cells: range, write: _CellWriter, save: _CellSaver, undo: Undo | None) -> Work:

@@ -136,7 +136,7 @@ class ReplicationState:
             elif before is not None:
                 references.check_deletion(before.keys, before.needs, what)
         count = len(store.entries)
-        if kind == INSERT and store is self._groups and count >= self._context.multicast_groups:
+        if kind == INSERT and store is self._groups and count >= self._context.settings.multicast_groups:
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"there are {count} multicast groups already")
         self._store(store, key, after)
         if undo is not None:

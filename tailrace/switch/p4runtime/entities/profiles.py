@@ -8,8 +8,8 @@ when a group first needs them and removed when no group needs them (p4lang/PI, a
 behavioral-model, ras.h). Members whose watch port is down are left out.
 
 A plan (schema.py) describes an object of P4Info and its index in the program. Context.copy_changes counts the
-changes of copies in a batch, because packets wait meanwhile. Context.lenient: requests are also valid that
-simple_switch_grpc accepts against the specification.
+changes of copies in a batch, because packets wait meanwhile. `bmv2_compat` of the device's settings: requests
+are also valid that simple_switch_grpc accepts against the specification.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ class ProfileState:
             if undo is not None:
                 undo.append(lambda: self._add_group(group_id, max_size, before))
             return
-        if message.max_size != max_size and (message.max_size or not self._context.lenient):
+        if message.max_size != max_size and (message.max_size or not self._context.settings.bmv2_compat):
             raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
         self._set_members(group, self._group_members(message, max_size, self._size_of(before)))
         if undo is not None:
@@ -330,7 +330,7 @@ class ProfileState:
 
     def _check_max_size(self, max_size: int) -> None:
         limit = self.plan.max_group_size
-        least = 1 if limit and not self._context.lenient else 0
+        least = 1 if limit and not self._context.settings.bmv2_compat else 0
         if max_size < least or (limit and max_size > limit):
             raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
         if max_size > MAX_GROUP_WEIGHT:
@@ -345,7 +345,7 @@ class ProfileState:
     def _check_size(self, more: int) -> None:
         """Checks that the sizes of groups and one-shots, plus `more`, are within P4Info's selector size."""
         size = self._size + more
-        if not self._context.lenient and 0 < self.plan.size < size and more > 0:
+        if not self._context.settings.bmv2_compat and 0 < self.plan.size < size and more > 0:
             raise exhausted(
                 f"{self._what}: all groups together have size {size}; P4Info's limit is {self.plan.size}"
             )

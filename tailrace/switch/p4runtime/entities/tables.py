@@ -4,7 +4,7 @@
 Terms of other files: a `handle` is an entry's number in the switch core, whose errors are StateError. `Undo`
 is the list of functions that roll back a batch; None: not needed. References (pins/references.py) count which
 entries refer to which (@refers_to); `check` and `check_deletion` raise an error if a reference would have no
-target. `lenient`: behave as simple_switch_grpc.
+target. `bmv2_compat`: behave as simple_switch_grpc.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ class TableState(EntryStore):
 
     def _check_keyless(self) -> None:
         """Rejects an entry of a table without a key; simple_switch_grpc accepts it: all packets hit it."""
-        if not self._context.lenient:
+        if not self._context.settings.bmv2_compat:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
             # such a table is compiled to a call of its action
