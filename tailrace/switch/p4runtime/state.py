@@ -381,34 +381,35 @@ class ForwardingState:
         yield from self._check_response_size(requests)
         out = Responses()
         size = work = 0
-        for request in requests:
-            steps = self._read(request, out, role)
-            while True:
-                try:
-                    work += next(steps)
-                except StopIteration:
-                    results.append(None)
-                    work += SKIPPED
-                    break
-                except (P4RtError, StateError) as error:
-                    results.append(without_frames(as_p4rt_error(error)))
-                    work += ENTITY
-                    break
-                if work >= QUANTUM:
-                    message = self._take_readable(out, role)
-                    size += 0 if message is None else message.ByteSize()
-                    if size > MAX_READ_BYTES:
-                        raise exhausted(
-                            f"the response to {len(results)} of {len(requests)} requests has {size} bytes; "
-                            f"the limit is {MAX_READ_BYTES}"
-                        )
-                    yield message
-                    work = 0
+        for done in self._read_all(requests, results, role, out):
+            work += done
             if work >= QUANTUM:
-                yield self._take_readable(out, role)
+                message = self._take_readable(out, role)
+                size += 0 if message is None else message.ByteSize()
+                if size > MAX_READ_BYTES:
+                    raise exhausted(
+                        f"the response to {len(results)} of {len(requests)} requests has {size} bytes; "
+                        f"the limit is {MAX_READ_BYTES}"
+                    )
+                yield message
                 work = 0
         if not out.empty:
             yield self._take_readable(out, role)
+
+    def _read_all(
+        self, requests: Sequence[p4r.Entity], results: UpdateResults, role: str, out: Responses
+    ) -> Work:
+        """Reads the entities of all requests; an error ends its request only."""
+        for request in requests:
+            try:
+                yield from self._read(request, out, role)
+            except (P4RtError, StateError) as error:
+                results.append(without_frames(as_p4rt_error(error)))
+                work = ENTITY
+            else:
+                results.append(None)
+                work = SKIPPED
+            yield work
 
     def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Rejects requests whose estimated response is too large."""

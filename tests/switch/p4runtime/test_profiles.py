@@ -74,7 +74,8 @@ def ports_used(rig, flows: int = 200, packets: int = 1) -> list[int]:
 def state(rig, number: int = 1):
     """(member handles, the group's order) inside the server."""
     profile = rig.device._live.state.profiles[rig.names.id("action_profiles", "hops")]
-    return {m: v.handles for m, v in profile.members.items()}, profile.groups[number].order
+    order = tuple(sorted(profile._live_copies(profile.groups[number])))
+    return {m: v.handles for m, v in profile.members.items()}, order
 
 
 def test_members_and_groups_life_cycle(rig):

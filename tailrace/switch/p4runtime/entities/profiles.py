@@ -160,7 +160,7 @@ class ProfileState:
                 target.handles.append(self._new_copies(spec, weighted.copies))
             at_random = target.mode == p4r.ActionProfileActionSet.RANDOM
             target.handle = self._new_group(at_random=at_random, group_action=target.group_action)
-            self._update_core_one_shot(target)
+            self._update_core_group(target)
         except (P4RtError, StateError):
             self._delete_one_shot(target)
             raise
@@ -467,33 +467,22 @@ class ProfileState:
 
     # ---- watch ports ----
 
-    def _is_up(self, watch: WatchPort) -> bool:
-        return watch.port is None or self._context.ports.is_up(watch.port)
-
-    def _live_copies(self, group: StoredGroup) -> Iterator[int]:
+    def _live_copies(self, group: StoredGroup | OneShotSpec) -> Iterator[int]:
         """Handles of the copies of members that watch no port or a port that is up."""
-        for member_id, weighted in group.members.items():
-            if self._is_up(weighted.watch):
-                yield from self.members[member_id].handles[: weighted.copies]
+        members: Iterable[tuple[WeightedMember, list[int]]]
+        if isinstance(group, StoredGroup):
+            members = ((each, self.members[member_id].handles) for member_id, each in group.members.items())
+        else:
+            members = zip((each for _, each in group.actions), group.handles, strict=True)
+        for each, handles in members:
+            if each.watch.port is None or self._context.ports.is_up(each.watch.port):
+                yield from handles[: each.copies]
 
-    def _update_core_group(self, group: StoredGroup) -> None:
-        """Sets the members of a group in the core."""
-        order = tuple(sorted(self._live_copies(group)))
+    def _update_core_group(self, group: StoredGroup | OneShotSpec) -> None:
+        """Sets the members of a group, or of a one-shot's group, in the core."""
+        order = sorted(self._live_copies(group))
         self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)
-        group.order = order
-
-    def _update_core_one_shot(self, target: OneShotSpec) -> None:
-        """Sets the members of a one-shot's group in the core."""
-        live = (
-            handle
-            for (_, weighted), handles in zip(target.actions, target.handles, strict=True)
-            if self._is_up(weighted.watch)
-            for handle in handles
-        )
-        order = sorted(live)
-        self._context.copy_changes += len(order)
-        self._switch.group_set(self.plan.index, target.handle, order)
 
     def port_changed(self, port: int) -> None:
         """Adds the members that watch a port to their groups, or removes them."""
@@ -502,7 +491,7 @@ class ProfileState:
                 self._update_core_group(group)
         for target in self.one_shots.values():
             if any(weighted.watch.port == port for _, weighted in target.actions):
-                self._update_core_one_shot(target)
+                self._update_core_group(target)
 
     # ---- reads ----
 
