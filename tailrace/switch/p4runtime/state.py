@@ -46,9 +46,10 @@ from tailrace.switch.p4runtime.entities.requests import (
     Groups,
     Kind,
     Members,
+    ReadableKind,
     TableEntries,
 )
-from tailrace.switch.p4runtime.entities.schema import Schema, absent
+from tailrace.switch.p4runtime.entities.schema import Schema, absent, find
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.entities.translation import Savepoint
 
@@ -118,14 +119,12 @@ class ForwardingState:
             )
             for plan in schema.tables.values()
         }
-        self._indirect = {table.plan.id for table in self.tables.values() if table.profile is not None}
         self.digests = Digests(schema, context)
         self.counters = Counters(schema.counters, context)
         self.meters = Meters(schema.meters, context)
         self.registers = Registers(schema.registers, context)
         self.replication = ReplicationState(context)
-        self._kinds: dict[str | None, Kind] = {
-            "table_entry": TableEntries(self.tables),
+        self._writable: dict[str | None, Kind] = {
             "action_profile_member": Members(self.profiles),
             "action_profile_group": Groups(self.profiles),
             "direct_counter_entry": DirectCounters(self.tables),
@@ -136,6 +135,10 @@ class ForwardingState:
             "value_set_entry": ValueSets(schema, context),
             "digest_entry": self.digests,
             "packet_replication_engine_entry": self.replication,
+        }
+        self._kinds: dict[str | None, ReadableKind] = {
+            "table_entry": TableEntries(self.tables),
+            **self._writable,
         }
         self._work = 0
         """Units of work of the current Write since its last yield."""
@@ -333,11 +336,17 @@ class ForwardingState:
             self.schema.roles.check(role, owner_of(entity))
         if kind not in _KINDS:
             raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
-        if which != "table_entry" or entity.table_entry.table_id in self._indirect:
-            self._work += entity.ByteSize() // _BYTES_PER_WORK
+        if which == "table_entry":
+            message = entity.table_entry
+            table = find(self.tables, message.table_id, "table")
+            if table.profile is not None:
+                self._work += message.ByteSize() // _BYTES_PER_WORK
+            table.write(kind, message, undo)
+            return None
+        self._work += entity.ByteSize() // _BYTES_PER_WORK
         if which == "extern_entry":
             raise self._no_extern(entity.extern_entry)
-        entities = self._kinds.get(which)
+        entities = self._writable.get(which)
         if which is None or entities is None:
             raise invalid("the update has no entity")
         return entities.write(kind, getattr(entity, which), undo)

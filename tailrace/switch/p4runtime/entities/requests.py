@@ -33,12 +33,8 @@ from tailrace.switch.p4runtime.entities.schema import chosen, find
 from tailrace.switch.p4runtime.entities.tables import TableState
 
 
-class Kind(Protocol):
+class ReadableKind(Protocol):
     """The entities of one kind; `message` has the type of this kind's field of p4.v1.Entity."""
-
-    def write(self, kind: int, message: Any, undo: Undo | None) -> Work | None:
-        """Applies an update at once, or returns the steps that apply it."""
-        ...
 
     def read(self, message: Any, out: Responses) -> Work:
         """Answers a read request.
@@ -53,14 +49,19 @@ class Kind(Protocol):
         ...
 
 
+class Kind(ReadableKind, Protocol):
+    """A kind that also takes updates; each table takes its own (tables.py)."""
+
+    def write(self, kind: int, message: Any, undo: Undo | None) -> Work | None:
+        """Applies an update at once, or returns the steps that apply it."""
+        ...
+
+
 class TableEntries:
     """The entries of all tables."""
 
     def __init__(self, tables: Mapping[int, TableState]) -> None:
         self._tables = tables
-
-    def write(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
-        find(self._tables, message.table_id, "table").write(kind, message, undo)
 
     def demand(self, message: p4r.TableEntry) -> int:
         """The number of entries that a read request may scan."""
