@@ -21,7 +21,7 @@ from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, s
 from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
-from tailrace.p4rt.inprocess import InProcess, InProcessSwitch, Insert
+from tailrace.p4rt.inprocess import EntityUpdate, InProcess, InProcessSwitch
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code
@@ -243,7 +243,7 @@ async def _install(
     changes = diff_by_key(program, by_key(other_entities), fresh[program])
     written, refused = await _write(endpoint, stages(program, changes))
     try:
-        await endpoint.write([Insert(entity) for entity in entries])
+        await endpoint.write([EntityUpdate(entity) for entity in entries])
     except WriteError as error:
         refused = error
     if refused is None:

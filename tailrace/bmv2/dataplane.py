@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 
-from tailrace.p4rt.dataplane import SERVICE, STREAM, Packet
+from tailrace.p4rt.bmv2_messages import SERVICE, STREAM, Packet
 from tailrace.spec.errors import Error
 
 TIMEOUT_S = 120.0

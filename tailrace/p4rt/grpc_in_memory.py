@@ -5,7 +5,8 @@
     memory.serve("leaf1", [rpc_handler(service)])
     async with connect("leaf1", SwitchAddress("leaf1", 1), calls=memory) as client: ...
 
-Handlers are the same as in a real server and receive the same octets; clients use the interface of grpc.aio.
+Handlers are the same as in a real server and receive the same octets; they return their status by `set_code`
+(switch.p4runtime.calls), not by `abort`. Clients use the interface of grpc.aio.
 Messages of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no
 thread and no socket, so a run in virtual time is deterministic. For the same reason calls are stored in
 dictionaries, which have an order, not in sets.
@@ -14,7 +15,6 @@ dictionaries, which have an order, not in sets.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -135,12 +135,6 @@ class _Context:
         self._mute = mute
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
         self._code, self._details = grpc.StatusCode.OK, ""
-        self.end: _CallStatus | None = None
-        self.callbacks: list[Callable[[Any], None]] = []
-
-    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
-        self.end = _CallStatus(code, details, tuple(trailing_metadata) or self._trailing)
-        raise grpc.aio.AbortError
 
     def set_code(self, code: grpc.StatusCode) -> None:
         self._code = code
@@ -156,9 +150,6 @@ class _Context:
         if self._code == grpc.StatusCode.OK:
             return None
         return _CallStatus(self._code, self._details, self._trailing)
-
-    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
-        self.callbacks.append(callback)
 
     async def write(self, message: Any) -> None:
         if self._mute:
@@ -265,14 +256,10 @@ class _Call:
                 end = context.status() or _DONE
                 if end is _DONE:
                     self._channel.memory.model.done(self._channel.address, self._method.rpartition("/")[2])
-        except grpc.aio.AbortError:
-            end = context.end or end
         except Exception as error:  # noqa: BLE001 - gRPC's status for uncaught exceptions
             end = _CallStatus(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}")
         finally:
             self._requests.cut(_DONE)
-            for callback in context.callbacks:
-                callback(context)
             if self._fault is RpcFault.RESPONSE_LOST:
                 end = _CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST)
             if self._fault is not RpcFault.NO_RESPONSE:
@@ -280,26 +267,24 @@ class _Call:
 
     async def _handle(self, handler: Any, context: _Context) -> None:
         if handler.request_streaming:
-            await handler.stream_stream(self._messages(handler), context)
+            await handler.stream_stream(self._messages(), context)
             return
-        octets = await self._requests.take()
-        if isinstance(octets, _CallStatus):
+        request = await self._requests.take()
+        if isinstance(request, _CallStatus):
             return
-        request = octets if handler.request_deserializer is None else handler.request_deserializer(octets)
         if handler.response_streaming:
             await handler.unary_stream(request, context)
         else:
             if self._fault is RpcFault.DUPLICATED:
-                with contextlib.suppress(grpc.aio.AbortError):
-                    await handler.unary_unary(request, context)
+                await handler.unary_unary(request, context)
                 context.set_code(grpc.StatusCode.OK)
             response = await handler.unary_unary(request, context)
             if context.status() is None:
                 await context.write(response)
 
-    async def _messages(self, handler: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[Any]:
+    async def _messages(self) -> AsyncIterator[bytes]:
         while isinstance(octets := await self._requests.take(), bytes):
-            yield octets if handler.request_deserializer is None else handler.request_deserializer(octets)
+            yield octets
 
 
 class _Method:

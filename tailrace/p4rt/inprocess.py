@@ -18,8 +18,8 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import P4RtError
 
 
-class Insert(NamedTuple):
-    """Stands for a p4.v1.Update that inserts an entity, without copying the entity."""
+class EntityUpdate(NamedTuple):
+    """Stands for a p4.v1.Update, without copying the entity."""
 
     entity: p4r.Entity
     type: p4r.Update.Type.ValueType = p4r.Update.INSERT
@@ -30,7 +30,7 @@ class InProcessSwitch(Protocol):
 
     name: str
 
-    def write(self, request: p4r.WriteRequest, updates: Sequence[p4r.Update | Insert]) -> None:
+    def write(self, request: p4r.WriteRequest, updates: Sequence[p4r.Update | EntityUpdate]) -> None:
         """Executes a Write of these updates."""
         ...
 
@@ -73,7 +73,7 @@ class InProcess:
         except P4RtError as error:
             raise ReadError(self.name, str(error), error.code.name) from error
 
-    async def write(self, updates: Sequence[p4r.Update | Insert]) -> None:
+    async def write(self, updates: Sequence[p4r.Update | EntityUpdate]) -> None:
         try:
             self._switch.write(p4r.WriteRequest(), updates)
         except P4RtError as error:

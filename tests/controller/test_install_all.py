@@ -16,7 +16,7 @@ from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import WriteError
-from tailrace.p4rt.inprocess import InProcess, Insert
+from tailrace.p4rt.inprocess import EntityUpdate, InProcess
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.status import P4RtError
 from tailrace.p4rt.target import target
@@ -152,7 +152,7 @@ def test_entities_that_are_not_copied_are_written_as_others() -> None:
         switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
         switch.set_pipeline(requests.push_request(ECMP))
         for batch in ([bad], [routes[0]] * 2, routes):
-            updates = [Insert(entity) for entity in batch]
+            updates = [EntityUpdate(entity) for entity in batch]
             request = p4r.WriteRequest()
             if not shared:
                 request.updates.extend(p4r.Update(type=u.type, entity=u.entity) for u in updates)

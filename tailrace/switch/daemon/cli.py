@@ -161,7 +161,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
     """Creates the switch, its ports and its server, serves until a signal, and ends the process."""
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
     from tailrace.switch.p4runtime.calls import new_event_loop
-    from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
+    from tailrace.switch.p4runtime.context import DevicePorts
     from tailrace.switch.p4runtime.device import Device, DeviceSettings
     from tailrace.switch.p4runtime.memory import default_limit
 
@@ -206,7 +206,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
                 options.bmv2_compat,
                 options.strict,
                 memory_limit=memory_limit,
-                limits=EntityLimits(options.max_mc_groups),
+                multicast_groups=options.max_mc_groups,
             )
             device = Device(
                 switch, settings, loop.now_ns, compiler, DevicePorts(frozenset(options.interfaces))

@@ -22,7 +22,16 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus, PortStatusSet
+from tailrace.p4rt.bmv2_messages import (
+    DOWN,
+    SERVICE,
+    SET_STATUS,
+    STREAM,
+    UP,
+    Packet,
+    PortStatus,
+    PortStatusSet,
+)
 from tailrace.p4rt.status import exhausted, invalid
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import with_status

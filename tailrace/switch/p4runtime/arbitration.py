@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.p4rt.requests import election_of, set_election
-from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 DEFAULT_ROLE = ""
 
+MAX_ROLE_STREAMS = 64
+"""Most streams of one role that have sent an arbitration update."""
 MAX_ROLE_BYTES = 256
 """Most bytes of a role's name."""
 
@@ -60,9 +62,8 @@ class Arbiter:
     disconnects, and the client with the next highest id is promoted; a missing election id is 0.
     """
 
-    def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
+    def __init__(self, device_id: int, *, lenient: bool = False) -> None:
         self.device_id = device_id
-        self.max_streams = max_streams
         self._lenient = lenient
         self._roles: dict[str, _Role] = {DEFAULT_ROLE: _Role()}
         self._terms = 0
@@ -80,8 +81,8 @@ class Arbiter:
         if election_id is not None and election_id in used:
             raise invalid(f"election id {election_id} is already used by another client")
         if client.role is None:
-            if len(role.clients) >= self.max_streams:
-                raise P4RtError(Code.RESOURCE_EXHAUSTED, f"more than {self.max_streams} streams for a role")
+            if len(role.clients) >= MAX_ROLE_STREAMS:
+                raise exhausted(f"more than {MAX_ROLE_STREAMS} streams for a role")
             client.role = name
             role.clients.append(client)
         client.election_id = election_id
@@ -98,8 +99,7 @@ class Arbiter:
             role.term = self._terms
         if role.primary is not client and role.primary is before:  # the same primary as before
             return self._notices(name, [client])
-        # the new primary is notified last (specification 5.3)
-        return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
+        return self._notices(name, role.clients)
 
     def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
         """Whether `update` would change the role's primary to `client`."""
@@ -143,7 +143,7 @@ class Arbiter:
         role.primary = None
         if self._lenient:
             role.elect_live()
-        return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
+        return self._notices(name, role.clients)
 
     def is_primary(self, client: ArbitrationClient) -> bool:
         """Whether the client of this stream is the primary of its role."""
@@ -191,7 +191,8 @@ class Arbiter:
     def _notices(self, name: str, clients: list[ArbitrationClient]) -> Notices:
         role = self._roles[name]
         notices: Notices = []
-        for client in clients:
+        # the new primary is notified last (specification 5.3)
+        for client in sorted(clients, key=lambda c: c is role.primary):
             update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
             if name != DEFAULT_ROLE:
                 update.role.name = name

@@ -32,7 +32,7 @@ import grpc.aio
 from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, invalid, without_frames
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError
-from tailrace.switch.p4runtime.context import from_state_error
+from tailrace.switch.p4runtime.context import as_p4rt_error
 
 _log = logging.getLogger(__name__)
 
@@ -89,10 +89,8 @@ def set_status(context: Any, error: P4RtError) -> None:
 
 def _as_refusal(error: Exception) -> P4RtError:
     """What the client gets for an exception of a handler."""
-    if isinstance(error, P4RtError):
-        return error
-    if isinstance(error, StateError):
-        return from_state_error(error)
+    if isinstance(error, P4RtError | StateError):
+        return as_p4rt_error(error)
     if isinstance(error, MemoryError):
         return exhausted("out of memory")
     *_, last = traceback.walk_tb(error.__traceback__)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from finsy.proto import p4r
 
@@ -18,6 +18,7 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 from tailrace.switch.p4runtime.memory import MemoryAccount
 
 if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.device import DeviceSettings
     from tailrace.switch.p4runtime.pins.references import ReferenceIndex
     from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
@@ -46,6 +47,7 @@ TOKENS_PER_WORK = 40
 unit of work.
 """
 
+_T = TypeVar("_T")
 Work = Generator[int, None, None]
 """A request in steps: it yields the units of work of each step. Between steps other calls are served."""
 
@@ -63,10 +65,14 @@ def in_quanta(steps: Work) -> Work:
         steps.close()
 
 
-def finish(steps: Work) -> None:
-    """Runs all steps without pauses."""
-    for _ in steps:
-        pass
+def finish(steps: Generator[object, None, _T]) -> _T:
+    """Runs all steps without pauses; returns what the last one returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: _T = end.value
+            return result
 
 
 MAX_METADATA_BYTES = 4096
@@ -82,9 +88,9 @@ _STATE_CODES = {
 }
 
 
-def from_state_error(error: StateError) -> P4RtError:
-    """The P4Runtime error for an error of the switch core."""
-    return P4RtError(_STATE_CODES[error.code], str(error))
+def as_p4rt_error(error: P4RtError | StateError) -> P4RtError:
+    """The P4Runtime error for an error of the switch core, or the error itself."""
+    return error if isinstance(error, P4RtError) else P4RtError(_STATE_CODES[error.code], str(error))
 
 
 class Undo(list[Callable[[], None]]):
@@ -114,31 +120,22 @@ class Undo(list[Callable[[], None]]):
             )
         self._cells += count
 
-    def count_copies(self, count: int) -> None:
-        """Counts copies of members that have changed.
+    def count_work(self, copies: int, tokens: int) -> None:
+        """Counts copies of members that have changed, and tokens of constraints that have been evaluated.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
         """
-        self._copies += count
+        self._copies += copies
+        self._tokens += tokens
+        batch = "a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch may"
         if self._copies > self.MOST_COPIES:
             raise exhausted(
-                f"a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch may change {self.MOST_COPIES} copies of "
+                f"{batch} change {self.MOST_COPIES} copies of "
                 f"members at most, not {self._copies}: a member of weight N has N copies"
             )
-
-    def count_tokens(self, tokens: int) -> None:
-        """Counts tokens of constraints that have been evaluated.
-
-        Raises:
-            P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
-        """
-        self._tokens += tokens
         if self._tokens > self.MOST_TOKENS:
-            raise exhausted(
-                "a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch may evaluate at most "
-                f"{self.MOST_TOKENS} tokens of constraints"
-            )
+            raise exhausted(f"{batch} evaluate at most {self.MOST_TOKENS} tokens of constraints")
 
     def roll_back(self) -> None:
         """Undoes all changes; a change that cannot be undone is logged and skipped.
@@ -175,43 +172,21 @@ class DevicePorts:
         return port not in self.down
 
 
-@dataclass(frozen=True, slots=True)
-class EntityLimits:
-    """Limits that P4Info does not give.
-
-    `group_weight`: sum of the weights in a group. `replicas`: replicas of one multicast group or clone
-    session. `rollback`: updates in one batch with rollback; other Writes wait for them. `read_bytes`: bytes
-    of the responses to one Read.
-    """
-
-    multicast_groups: int = 4096
-    group_weight: int = 16384
-    replicas: int = 16384
-    rollback: int = 4096
-    read_bytes: int = 256 << 20
-
-
 @dataclass(slots=True)
 class Context:
-    """The switch of one pipeline, and settings for its entities; `now_ns` is the switch's clock.
+    """The switch of one pipeline, and what its entities share; `now_ns` is the switch's clock.
 
-    `switch` is replaced when the pipeline becomes live. `lenient`: also accepts requests that
-    simple_switch_grpc accepts against the specification. `strict`: an array is written in one step, while
-    packets wait. `limits_selector_size`: whether P4Info's size of an action selector limits the sum of its
-    groups' sizes.
-    `port_names`: the strings of ports (sdn_string); None: ports are numbers. `copy_changes`: counts how
-    often a copy of an action profile member was made, changed, deleted, put into a group or taken out of it
-    (a member of weight N has N copies); packets may wait for this work.
+    `switch` is replaced when the pipeline becomes live. `port_names`: the strings of ports (sdn_string);
+    None: ports are numbers. `copy_changes`: counts how often a copy of an action profile member was made,
+    changed, deleted, put into a group or taken out of it (a member of weight N has N copies); packets may
+    wait for this work.
     """
 
     switch: V1ModelSwitch
     now_ns: Callable[[], int]
     ports: DevicePorts
-    limits: EntityLimits
     memory: MemoryAccount
-    lenient: bool = False
-    strict: bool = False
-    limits_selector_size: bool = False
+    settings: DeviceSettings
     references: ReferenceIndex | None = None
     port_names: SdnStrings | None = None
     copy_changes: int = 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from finsy.proto import p4r
@@ -26,10 +26,9 @@ from tailrace.switch.p4runtime.arbitration import Arbiter
 from tailrace.switch.p4runtime.context import (
     Context,
     DevicePorts,
-    EntityLimits,
     Work,
+    as_p4rt_error,
     finish,
-    from_state_error,
     in_quanta,
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
@@ -37,7 +36,7 @@ from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
-from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
+from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import AnyUpdate, ForwardingState, Result, UpdateResults
@@ -73,15 +72,15 @@ class DeviceSettings:
     election id is 0; GetForwardingPipelineConfig without a pipeline fails.
     `strict` follows the specification at the cost of other clients: packets wait while all cells of an array
     are written; all errors of a batch are reported; device id 0 is invalid.
-    `memory_limit`: bytes for programs and entities; None: half of the machine's memory.
+    `memory_limit`: bytes for programs and entities; None: half of the machine's memory. `multicast_groups`:
+    most multicast groups.
     """
 
     device_id: int = 0
     bmv2_compat: bool = False
     strict: bool = False
-    max_streams: int = 64
     memory_limit: int | None = None
-    limits: EntityLimits = field(default_factory=EntityLimits)
+    multicast_groups: int = 4096
 
 
 class Device:
@@ -98,7 +97,7 @@ class Device:
         if settings.strict and not settings.device_id:
             raise ValueError("strict: device id 0 is not allowed (P4Runtime 5.1)")
         self.settings = settings
-        self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
+        self.arbiter = Arbiter(settings.device_id, lenient=settings.bmv2_compat)
         self.ports = ports or DevicePorts()
         self._switch = switch
         self._now_ns = now_ns
@@ -216,7 +215,7 @@ class Device:
                 before = self._active
                 self._make_live((yield from self._build(prepared, None if before is None else before.state)))
         except StateError as error:
-            raise from_state_error(error) from None
+            raise as_p4rt_error(error) from None
         except CompilerError as error:
             raise refusal(error) from error
 
@@ -230,13 +229,10 @@ class Device:
         pipeline = self._active
         if pipeline is None and self.settings.bmv2_compat:
             raise _no_pipeline()
-        if pipeline is None:
-            return self.pipeline_config(response_type).SerializeToString()
-        response = pipeline.responses.get(response_type)
-        if response is None:
-            response = self.pipeline_config(response_type).SerializeToString()
-            pipeline.responses[response_type] = response
-        return response
+        responses = {} if pipeline is None else pipeline.responses
+        if response_type not in responses:
+            responses[response_type] = self.pipeline_config(response_type).SerializeToString()
+        return responses[response_type]
 
     def _build(
         self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
@@ -257,14 +253,10 @@ class Device:
             switch.load(prepared.program)
             packet_io = self._packet_io(prepared.schema)
             context = Context(
-                *(switch, self._now_ns, self.ports, self.settings.limits, account),
-                lenient=self.settings.bmv2_compat,
-                strict=self.settings.strict,
-                limits_selector_size=not self.settings.bmv2_compat,
-                port_names=packet_io.port_names,
+                switch, self._now_ns, self.ports, account, self.settings, port_names=packet_io.port_names
             )
             self._building = ForwardingState(prepared.schema, context)
-            pipeline = ForwardingPipeline(prepared, self._building, packet_io, context)
+            pipeline = ForwardingPipeline(prepared, self._building, packet_io)
             if keep is not None:
                 try:
                     yield from transfer(keep, pipeline.state)
@@ -286,16 +278,16 @@ class Device:
 
     def _make_live(self, pipeline: ForwardingPipeline) -> None:
         """Replaces the live pipeline; nothing here can fail."""
-        scratch = pipeline.context.switch
+        scratch = pipeline.state.context.switch
         self._switch.exchange(scratch)
-        pipeline.context.switch = self._switch
+        pipeline.state.context.switch = self._switch
         # the scratch switch now has the program and state of the replaced pipeline
         before, self._live = self._live, pipeline
         saved, self._saved = self._saved, None
         if before is None:
             scratch.close()
         else:
-            before.context.switch = scratch
+            before.state.context.switch = scratch
         self._drop(before)
         self._drop(saved)
 
@@ -327,8 +319,23 @@ class Device:
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
         """
-        pipeline = self._active
-        return config_response(None if pipeline is None else pipeline.prepared.config, response_type)
+        request = p4r.GetForwardingPipelineConfigRequest
+        response = p4r.GetForwardingPipelineConfigResponse()
+        with_info = response_type in (request.ALL, request.P4INFO_AND_COOKIE)
+        with_program = response_type in (request.ALL, request.DEVICE_CONFIG_AND_COOKIE)
+        if not with_info and not with_program and response_type != request.COOKIE_ONLY:
+            raise invalid(f"response type {response_type} is not known")
+        if self._active is None:
+            return response
+        config, stored = response.config, self._active.prepared.config
+        config.SetInParent()
+        if stored.HasField("cookie"):
+            config.cookie.CopyFrom(stored.cookie)
+        if with_info:
+            config.p4info.CopyFrom(stored.p4info)
+        if with_program:
+            config.p4_device_config = stored.p4_device_config
+        return response
 
     # ---- entities ----
 
@@ -455,7 +462,7 @@ class Device:
         if self._switch.config.cpu_port is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "the switch has no CPU port")
         if self._live is None:
-            raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+            raise _no_pipeline()
         return self._live.packet_io.packet_out(message)
 
     def has_port(self, port: int) -> bool:
@@ -511,14 +518,9 @@ class Device:
     def acknowledge(self, message: p4r.DigestListAck) -> None:
         """Handles a digest acknowledgement; INVALID_ARGUMENT for an unknown digest."""
         if self._live is None:
-            raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+            raise _no_pipeline()
         self._live.state.digests.acknowledge(message)
 
     def idle_entries(self, now_ns: int) -> list[p4r.TableEntry]:
         """The entries whose idle timeout has expired."""
         return [] if self._live is None else self._live.state.idle(now_ns)
-
-
-def capabilities() -> p4r.CapabilitiesResponse:
-    """The response to Capabilities."""
-    return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)

@@ -39,10 +39,7 @@ def entity_text(
     profile = next((p for p in state.profiles.values() if p.plan.name == name), None)
     if profile is None:
         return ""
-    if kind == "group":
-        entity_id = next((key for key, group in profile.groups.items() if group.handle == handle), None)
-    else:
-        entity_id = next((key for key, member in profile.members.items() if handle in member.handles), None)
+    entity_id = profile.group_id(handle) if kind == "group" else profile.member_id(handle)
     return "" if entity_id is None else f"{kind} {entity_id}"
 
 
@@ -65,5 +62,5 @@ def _text(state: ForwardingState, p4info: p4i.P4Info, table: TableState, entry: 
     if state not in _names:
         _names[state] = ProgramNames(p4info)
     message = p4r.Entity()
-    state.reader.fill(table, entry, p4r.TableEntry(), message)
+    table.fill(entry, p4r.TableEntry(), message)
     return _names[state].tables[table.plan.id].text(message.table_entry)

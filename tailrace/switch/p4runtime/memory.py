@@ -113,6 +113,16 @@ class MemoryAccount:
         memory.used += size
         self._used += size
 
+    @contextmanager
+    def reserved(self, size: int, what: str) -> Iterator[None]:
+        """Reserves bytes like `reserve`, and releases them if the context ends with an exception."""
+        self.reserve(size, what)
+        try:
+            yield
+        except BaseException:
+            self.release(size)
+            raise
+
     def reserve_replacement(self, size: int, what: str) -> None:
         """Reserves bytes for an object that will replace another one, whose memory is freed only later.
 

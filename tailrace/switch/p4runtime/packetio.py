@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.p4rt.status import invalid
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.entities.translation import Sdn
@@ -160,7 +160,7 @@ class PacketIo:
                 raise invalid(f"{what}: the string has no number: no entity uses it, and it is not decimal")
             value |= number << field.shift
         for unknown in given:
-            raise _unknown(unknown)
+            raise invalid(f"packet_out: P4Info has no metadata with id {unknown}")
         frame = value.to_bytes(header.nbytes, "big") + message.payload
         if len(frame) > C.TR_MAX_FRAME:
             # the core would drop and count it, and the client would get no error
@@ -168,7 +168,3 @@ class PacketIo:
                 f"packet_out: the frame has {len(frame)} bytes with its header; the limit is {C.TR_MAX_FRAME}"
             )
         return frame
-
-
-def _unknown(metadata_id: int) -> P4RtError:
-    return invalid(f"packet_out: P4Info has no metadata with id {metadata_id}")

@@ -8,7 +8,6 @@ that is not in the cache gets a process. The process is stopped if its call is c
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import pickle
 import select
@@ -30,20 +29,14 @@ MOST_S = 300.0
 MAX_PROGRAM_BYTES = 32 << 20
 """Largest compiled program."""
 
-# First byte of the process's reply: compiled; the program is invalid; the C compiler rejects it; this machine
-# cannot compile.
-_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
-_ERRORS: dict[int, Callable[[str], CompilerError]] = {
-    _REFUSED: CompilerError,
-    _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
-    _UNABLE: functools.partial(NotCompiledError, refused=False),
-}
 _POLL_S = 0.05
 """Interval at which cancellation is checked."""
 _STOP_S = 0.3
 """How long a process may take to stop after SIGTERM before it gets SIGKILL."""
 
 _T = TypeVar("_T")
+_Problem = tuple[str, bool | None]
+"""The text of an error, and `refused` of a NotCompiledError; None: it is another CompilerError."""
 _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
 
 
@@ -88,11 +81,15 @@ class ProgramCompiler:
                 self._processes.discard(process)
         if not reply:
             raise CompilerError(f"the compiler ended or took longer than {MOST_S:.0f} s")
-        if reply[0] != _MADE:
-            raise _ERRORS[reply[0]](reply[1:].decode(errors="replace"))
-        program = pickle.loads(memoryview(reply)[1:])  # noqa: S301 - from the process started above
-        assert isinstance(program, SwitchProgram)
-        return program
+        result: SwitchProgram | _Problem = pickle.loads(reply)  # noqa: S301 - from the process started above
+        if isinstance(result, SwitchProgram):
+            return result
+        text_of_error, refused = result
+        raise (
+            CompilerError(text_of_error)
+            if refused is None
+            else NotCompiledError(text_of_error, refused=refused)
+        )
 
     def _start(self, text: IO[bytes]) -> subprocess.Popen[bytes]:
         with self._lock:
@@ -142,22 +139,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(_STOP_S)
 
 
-def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
+def _compile_reply(text: bytes, *, tracing: bool) -> bytes:
+    """The pickled program, or the pickled problem."""
+    problem: _Problem
     try:
         loaded = load_program(text, source="")
         if tracing:
             loaded.tracing_build()
-        program = pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL)
+        reply = pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL)
+        if len(reply) <= MAX_PROGRAM_BYTES:
+            return reply
+        problem = f"the program takes {len(reply)} bytes; the limit is {MAX_PROGRAM_BYTES}", None
     except NotCompiledError as error:
-        return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
+        problem = str(error), error.refused
     except CompilerError as error:
-        return _REFUSED, str(error).encode()
+        problem = str(error), None
     except Exception as error:  # noqa: BLE001 - any error is reported to the switch
-        return _UNABLE, one_line(f"{type(error).__name__}: {error}").encode()
-    if len(program) > MAX_PROGRAM_BYTES:
-        message = f"the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
-        return _REFUSED, message.encode()
-    return _MADE, program
+        problem = one_line(f"{type(error).__name__}: {error}"), False
+    return pickle.dumps(problem)
 
 
 def _end_with(parent: int) -> None:
@@ -186,9 +185,9 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # standard output is for the reply only
-    kind, reply = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
+    reply = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
     with contextlib.suppress(BrokenPipeError):
-        output.write(bytes([kind]) + reply)
+        output.write(reply)
         output.close()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

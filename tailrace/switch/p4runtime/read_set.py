@@ -169,10 +169,7 @@ class ReadSet:
         key = what, profile.plan.id, handle
         entity_id = self._ids.get(key)
         if entity_id is None:
-            if what == "member":
-                entity_id = next((n for n, item in profile.members.items() if handle in item.handles), None)
-            else:
-                entity_id = next((n for n, item in profile.groups.items() if item.handle == handle), None)
+            entity_id = profile.member_id(handle) if what == "member" else profile.group_id(handle)
             if entity_id is None:
                 raise TraceError(_CHANGED)
             self._ids[key] = entity_id
@@ -285,7 +282,7 @@ class ReadSet:
 
     def _entry(self, table: TableState, entry: StoredEntry, chosen: set[int] | None) -> p4r.Entity:
         message = p4r.Entity()
-        self._state.reader.fill(table, entry, _WITH_METER, message)
+        table.fill(entry, _WITH_METER, message)
         for field in ("metadata", "controller_metadata", "idle_timeout_ns"):
             message.table_entry.ClearField(field)
         if chosen is not None:

@@ -16,17 +16,20 @@ from contextlib import suppress
 
 from finsy.proto import p4r
 
+from tailrace.p4rt.inprocess import EntityUpdate
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import (
-    COPIES_PER_WORK,
     DELETE,
     ENTITY,
-    INSERT,
     SKIPPED,
-    TOKENS_PER_WORK,
     Work,
 )
+from tailrace.switch.p4runtime.entities.entry import StoredEntry
+from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState, all_of
+
+MODIFY = p4r.Update.MODIFY
+_WITH_RESOURCES = p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
 
 
 def transfer(old: ForwardingState, new: ForwardingState) -> Work:
@@ -44,16 +47,10 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     if references is not None:
         references.deferred = True  # references may be written before their targets
     for update in _updates(old):
-        changes_before = new.context.copy_changes
-        if update is not None and _belongs(update, new):
-            error = new.apply(update, None)
-            if error is not None:
-                raise error
-        # the work grows with the tokens of constraints that the update evaluates (@entry_restriction), and
-        # with the changes of copies of members: a member of weight N has N copies
-        constraints = new.schema.constraints
-        evaluation = 0 if constraints is None else constraints.evaluated // TOKENS_PER_WORK
-        yield ENTITY + evaluation + (new.context.copy_changes - changes_before) // COPIES_PER_WORK
+        error = None if update is None else (yield from new.apply(update, None))
+        if error is not None:
+            raise error
+        yield new.take_work() or ENTITY
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():
@@ -63,25 +60,32 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     yield from new.counters.carry(old.counters)
     yield from new.meters.carry(old.meters)
     yield from new.registers.carry(old.registers)
-    yield from _carry_colours(old, new)
+    yield from _carry_direct(old, new)
 
 
-def _carry_colours(old: ForwardingState, new: ForwardingState) -> Work:
-    """Copies the per-colour counts of direct meters, for the entries that both pipelines have.
+def _carry_direct(old: ForwardingState, new: ForwardingState) -> Work:
+    """Copies what the updates lack, for the entries that both pipelines have.
 
-    They cannot be copied by an update: clients can only set these counts to zero.
+    These are the direct counters of constant entries, and the per-colour counts of direct meters: clients can
+    only set these counts to zero.
     """
     for old_table in old.tables.values():
         new_table = new.tables.get(old_table.plan.id)
-        if new_table is None or new_table.plan.meter is None or old_table.plan.meter is None:
+        if new_table is None:
             continue
-        for entry in (*old_table.entries.values(), old_table.default):
-            if not old_table.has_direct(entry):
-                continue
+        coloured = new_table.plan.meter is not None and old_table.plan.meter is not None
+        counted = old_table.plan.is_const and bool(new_table.plan.counter and old_table.plan.counter)
+        entries = (*old_table.entries.values(), old_table.default) if coloured or counted else ()
+        for entry in filter(old_table.has_direct, entries):
             message = p4r.TableEntry()
-            old.reader.fill_key(old_table, entry, message)
+            old_table.fill_key(entry, message)
             with suppress(P4RtError):  # a constant entry that the new program does not declare
-                new_table.set_colours(new_table.find_direct(message), old_table.colours(entry), None)
+                new_entry = new_table.find_direct(message)
+                if coloured:
+                    new_table.set_colours(new_entry, old_table.colours(entry), None)
+                if counted:
+                    old_table.fill_counter(entry, message.counter_data)
+                    new_table.set_counter(new_entry, message.counter_data, None)
             yield ENTITY
 
 
@@ -91,80 +95,27 @@ def clear_initial(state: ForwardingState) -> None:
         for entry in list(table.entries.values()):
             if not entry.is_const:
                 message = p4r.TableEntry()
-                state.reader.fill_key(table, entry, message)
+                table.fill_key(entry, message)
                 table.write(DELETE, message, None)
 
 
-def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether the pipeline has the entry that a direct counter's update names; True for other updates."""
-    entity = update.entity
-    which = entity.WhichOneof("entity")
-    if which == "direct_counter_entry":
-        # only for constant entries: the new program may not declare the entry
-        table = state.tables.get(entity.direct_counter_entry.table_entry.table_id)
-        if table is None or not table.plan.counter:
-            return False
-        try:
-            table.find(entity.direct_counter_entry.table_entry)
-        except P4RtError:
-            return False
-    return True
-
-
-def _updates(state: ForwardingState) -> Iterator[p4r.Update | None]:
-    """The updates that write a state to a fresh pipeline; None for an entity that needs no update."""
-    for kind, entity in _entities(state):
-        update = p4r.Update(type=kind)
-        update.entity.CopyFrom(entity)
-        yield update if _is_needed(update, state) else None
-
-
-def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
-    """All entities with the type of their update, in an order in which they can be written."""
-    insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
+def _updates(state: ForwardingState) -> Iterator[EntityUpdate | None]:
+    """The updates that write a state to a fresh pipeline, in order; None for an entity that needs none."""
     for name in ("action_profile_member", "action_profile_group"):
-        yield from ((insert, entity) for entity in state.entities(all_of(name)))
-    request = p4r.TableEntry()
-    request.counter_data.SetInParent()
-    request.meter_config.SetInParent()
+        yield from map(EntityUpdate, state.entities(all_of(name)))
     for table in state.tables.values():
         # if two entries of the same priority match, the older one wins, so their order is part of the state
         for entry in table.entries.values():
-            entity = p4r.Entity()
-            state.reader.fill(table, entry, request, entity)
-            yield insert, entity
-        if not table.plan.const_default and table.profile is None:
-            entity = p4r.Entity()
-            state.reader.fill(table, table.default, request, entity)
-            yield modify, entity
-    for name in ("value_set_entry", "direct_counter_entry"):
-        yield from ((modify, entity) for entity in state.entities(all_of(name)))
+            yield None if entry.is_const else EntityUpdate(_filled(table, entry))
+        if not (table.plan.const_default or table.profile is not None or table.default_is_initial()):
+            yield EntityUpdate(_filled(table, table.default), MODIFY)
+    for entity in state.entities(all_of("value_set_entry")):
+        yield EntityUpdate(entity, MODIFY) if entity.value_set_entry.members else None
     for name in ("packet_replication_engine_entry", "digest_entry"):
-        yield from ((insert, entity) for entity in state.entities(all_of(name)))
+        yield from map(EntityUpdate, state.entities(all_of(name)))
 
 
-def _is_needed(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether an update would change a fresh pipeline, and clients may send it."""
-    entity = update.entity
-    which = entity.WhichOneof("entity")
-    if which == "table_entry":
-        entry = entity.table_entry
-        if entry.is_const:
-            return False
-        return update.type == INSERT or not _is_initial_default(entry, state)
-    if which == "direct_counter_entry":
-        entry = entity.direct_counter_entry.table_entry
-        table = state.tables[entry.table_id]
-        return table.plan.is_const and entity.direct_counter_entry.data != p4r.CounterData()
-    if which == "value_set_entry":
-        return len(entity.value_set_entry.members) > 0
-    return True
-
-
-def _is_initial_default(entry: p4r.TableEntry, state: ForwardingState) -> bool:
-    table = state.tables[entry.table_id]
-    initial = table.initial_default()
-    current = table.default
-    values = (current.target, current.metadata, current.controller_metadata, current.meter)
-    counted = entry.HasField("counter_data") and entry.counter_data != p4r.CounterData()
-    return values == (initial.target, b"", 0, None) and not counted
+def _filled(table: TableState, entry: StoredEntry) -> p4r.Entity:
+    entity = p4r.Entity()
+    table.fill(entry, _WITH_RESOURCES, entity)
+    return entity

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from finsy.proto import p4r
@@ -99,8 +99,8 @@ def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
     return _decoded(kind, kind(), octets)
 
 
-def parsing(kind: type[_Batch], octets: bytes) -> Generator[None, None, _Batch]:
-    """Parses a Write or Read in steps; yields after each.
+async def parsed_batch(kind: type[_Batch], pause: Callable[[], Awaitable[None]], octets: bytes) -> _Batch:
+    """Parses a Write or Read in steps; awaits `pause` after each.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED: it is too large; INVALID_ARGUMENT: it is not such a message.
@@ -115,34 +115,15 @@ def parsing(kind: type[_Batch], octets: bytes) -> Generator[None, None, _Batch]:
                 _decoded(kind, message, octets[begin:end])
                 begin = end
                 _check_elements(message)
-                yield
+                await pause()
     _decoded(kind, message, octets[begin:])
     _check_elements(message)
     return message
 
 
-async def parsed_batch(kind: type[_Batch], pause: Callable[[], Awaitable[None]], octets: bytes) -> _Batch:
-    """Parses a Write or Read; awaits `pause` after each step.
-
-    Raises:
-        P4RtError: as `parsing`.
-    """
-    steps = parsing(kind, octets)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            message: _Batch = end.value
-            return message
-        await pause()
-
-
 def _check_elements(message: p4r.WriteRequest | p4r.ReadRequest) -> None:
-    kind, count = (
-        ("updates", len(message.updates))
-        if isinstance(message, p4r.WriteRequest)
-        else ("entities", len(message.entities))
-    )
+    kind = "updates" if isinstance(message, p4r.WriteRequest) else "entities"
+    count = len(getattr(message, kind))
     if count > MAX_ELEMENTS:
         raise exhausted(f"{_name(type(message))} has at least {count} {kind}; the limit is {MAX_ELEMENTS}")
 

@@ -42,7 +42,7 @@ MAX_CALLS = 128
 """Concurrent calls of one connection to one device; further ones wait. HTTP/2 recommends 100 or more."""
 MAX_CONNECTIONS = 1024
 """Connections for one device; further ones are closed at once. It is several times
-DeviceSettings.max_streams, so that a client beyond that limit can connect and gets an error on its
+arbitration.MAX_ROLE_STREAMS, so that a client beyond that limit can connect and gets an error on its
 StreamChannel. Each connection takes a file descriptor; half of the process's descriptors are reserved for
 other uses.
 """

@@ -14,9 +14,8 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
-from functools import partial
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -28,10 +27,10 @@ from google.protobuf.message import Message
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
-from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
-from tailrace.switch.p4runtime.calls import shielded, with_status
+from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, MAX_ROLE_STREAMS, ArbitrationClient, Notices
+from tailrace.switch.p4runtime.calls import Behaviour, shielded, with_status
 from tailrace.switch.p4runtime.context import in_quanta
-from tailrace.switch.p4runtime.device import Device, capabilities
+from tailrace.switch.p4runtime.device import API_VERSION, Device
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
 from tailrace.switch.p4runtime.program_compiler import cancellable
 from tailrace.switch.p4runtime.requests import (
@@ -267,7 +266,7 @@ class P4RuntimeService:
         """Capabilities (specification 17); without a device id, of the server."""
         if request.device_id:
             self.device.check_device(request.device_id)
-        return capabilities()
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     # ---- the stream ----
 
@@ -342,7 +341,7 @@ class P4RuntimeService:
         announced = [stream for stream in self._open() if stream.client.role is not None]
         of_role = [stream for stream in announced if stream.client.role == role]
         full = len(announced) >= MAX_STREAMS
-        if not full and len(of_role) < arbiter.max_streams:
+        if not full and len(of_role) < MAX_ROLE_STREAMS:
             return
         role_known = bool(of_role) or role == DEFAULT_ROLE
         used = {stream.client.election_id for stream in of_role}
@@ -354,7 +353,7 @@ class P4RuntimeService:
             if full:
                 raise _full(len(announced))
             return  # the arbiter rejects it: too many streams of the role
-        evictable = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        evictable = announced if role == DEFAULT_ROLE and len(of_role) < MAX_ROLE_STREAMS else of_role
         victim = min(  # False sorts before True: a backup before a primary
             evictable, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0)
         )
@@ -473,43 +472,32 @@ class P4RuntimeService:
 class Behaviours(Protocol):
     """The RPC methods of a service for one device, or for several at one address (sim.network.serve)."""
 
-    @property
-    def write(self) -> Callable[..., Any]: ...
+    def write(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def read(self) -> Callable[..., Any]: ...
+    def read(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def set_config(self) -> Callable[..., Any]:
+    def set_config(self, request: Any, context: Any, /) -> Any:
         """SetForwardingPipelineConfig."""
         ...
 
-    @property
-    def get_config(self) -> Callable[..., Any]:
+    def get_config(self, request: Any, context: Any, /) -> Any:
         """GetForwardingPipelineConfig."""
         ...
 
-    @property
-    def capabilities(self) -> Callable[..., Any]: ...
+    def capabilities(self, request: Any, context: Any, /) -> Any: ...
 
-    @property
-    def stream_channel(self) -> Callable[..., Any]: ...
+    def stream_channel(self, requests: Any, context: Any, /) -> Any: ...
 
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     """The gRPC handler of the service: limits the size and number of requests, and sets canonical codes."""
     scheduler, admission = Scheduler(), Admission()
 
-    def unary(
-        call: Callable[..., Any], parse: Callable[[bytes], Awaitable[Any]]
-    ) -> grpc.RpcMethodHandler[Any, Any]:
-        async def handle(octets: bytes, context: _AnyContext) -> Any:
-            async with admission.admit(octets):
-                request = await parse(octets)
-                del octets  # may be as large as the parsed request
-                return await call(request, context)
-
-        return grpc.unary_unary_rpc_method_handler(with_status(handle), response_serializer=_serialize)
+    async def write(octets: bytes, context: _AnyContext) -> Any:
+        async with admission.admit(octets):
+            request = await parsed_batch(p4r.WriteRequest, scheduler.pause, octets)
+            del octets  # may be as large as the parsed request
+            return await service.write(request, context)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
         async with admission.admit(octets) as leave:
@@ -534,24 +522,23 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     async def get_config(octets: bytes, context: _AnyContext) -> None:
         await service.get_config(parsed(p4r.GetForwardingPipelineConfigRequest, octets), context)
 
-    async def capabilities(octets: bytes) -> p4r.CapabilitiesRequest:
-        return parsed(p4r.CapabilitiesRequest, octets)
+    async def capabilities(octets: bytes, context: _AnyContext) -> Any:
+        return await service.capabilities(parsed(p4r.CapabilitiesRequest, octets), context)
 
-    handlers = {
-        "Write": unary(service.write, partial(parsed_batch, p4r.WriteRequest, scheduler.pause)),
-        "Read": grpc.unary_stream_rpc_method_handler(with_status(read), response_serializer=_serialize),
-        "SetForwardingPipelineConfig": grpc.unary_unary_rpc_method_handler(
-            with_status(set_config), response_serializer=_serialize
-        ),
+    unary, to_stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+    methods: dict[str, tuple[Callable[..., grpc.RpcMethodHandler[Any, Any]], Behaviour]] = {
+        "Write": (unary, write),
+        "Read": (to_stream, read),
+        "SetForwardingPipelineConfig": (unary, set_config),
         # as a stream, so that get_config itself writes the response and can wait until it is sent; a callback
         # of gRPC at the end of the call would leak memory
-        "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
-            with_status(get_config), response_serializer=_serialize
-        ),
-        "StreamChannel": grpc.stream_stream_rpc_method_handler(
-            with_status(stream_channel), response_serializer=_serialize
-        ),
-        "Capabilities": unary(service.capabilities, capabilities),
+        "GetForwardingPipelineConfig": (to_stream, get_config),
+        "StreamChannel": (grpc.stream_stream_rpc_method_handler, stream_channel),
+        "Capabilities": (unary, capabilities),
+    }
+    handlers = {
+        name: handler(with_status(method), response_serializer=_serialize)
+        for name, (handler, method) in methods.items()
     }
     return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 

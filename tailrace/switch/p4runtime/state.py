@@ -33,25 +33,23 @@ from tailrace.switch.p4runtime.context import (
     Responses,
     Undo,
     Work,
-    from_state_error,
+    as_p4rt_error,
 )
-from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.digests import Digests
-from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
-from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
+from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets
 from tailrace.switch.p4runtime.entities.owner import owner_of
 from tailrace.switch.p4runtime.entities.pre import ReplicationState
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
-from tailrace.switch.p4runtime.entities.reader import (
-    TableReader,
-    chosen_profiles,
-    demand_of_groups,
-    demand_of_members,
-    no_table,
-    read_groups,
-    read_members,
+from tailrace.switch.p4runtime.entities.requests import (
+    DirectCounters,
+    DirectMeters,
+    Groups,
+    Kind,
+    Members,
+    ReadableKind,
+    TableEntries,
 )
-from tailrace.switch.p4runtime.entities.schema import Schema, absent
+from tailrace.switch.p4runtime.entities.schema import Schema, absent, find
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.entities.translation import Savepoint
 
@@ -74,7 +72,7 @@ Refusal = Callable[[], Result]
 
 
 class AnyUpdate(Protocol):
-    """A p4.v1.Update, or a p4rt.inprocess.Insert: it has the same fields, but shares the entity."""
+    """A p4.v1.Update, or a p4rt.inprocess.EntityUpdate: it has the same fields, but shares the entity."""
 
     @property
     def type(self) -> int: ...
@@ -83,6 +81,10 @@ class AnyUpdate(Protocol):
     def entity(self) -> p4r.Entity: ...
 
 
+MAX_ROLLBACK = 4096
+"""Most updates in one batch with rollback; other Writes wait for them."""
+MAX_READ_BYTES = 256 << 20
+"""Most bytes of the responses to one Read."""
 MAX_IDLE = 1000
 """Most entries in one idle timeout notification."""
 
@@ -98,12 +100,6 @@ _KINDS_WITH_STRINGS = (
 """Kinds of entities that may contain strings (sdn_string), besides table entries."""
 
 _KINDS = (INSERT, MODIFY, DELETE)
-
-_Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
-"""Applies an update at once, or returns the steps that apply it."""
-
-_Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], int]]
-"""Two functions of a read request: one reads its entities, the other estimates their number."""
 
 
 class ForwardingState:
@@ -124,87 +120,32 @@ class ForwardingState:
             for plan in schema.tables.values()
         }
         self.digests = Digests(schema, context)
-        self.reader = TableReader(self.tables, context)
         self.counters = Counters(schema.counters, context)
         self.meters = Meters(schema.meters, context)
         self.registers = Registers(schema.registers, context)
-        self._value_sets = ValueSets(schema, context)
         self.replication = ReplicationState(context)
+        self._writable: dict[str | None, Kind] = {
+            "action_profile_member": Members(self.profiles),
+            "action_profile_group": Groups(self.profiles),
+            "direct_counter_entry": DirectCounters(self.tables),
+            "direct_meter_entry": DirectMeters(self.tables),
+            "counter_entry": self.counters,
+            "meter_entry": self.meters,
+            "register_entry": self.registers,
+            "value_set_entry": ValueSets(schema, context),
+            "digest_entry": self.digests,
+            "packet_replication_engine_entry": self.replication,
+        }
+        self._kinds: dict[str | None, ReadableKind] = {
+            "table_entry": TableEntries(self.tables),
+            **self._writable,
+        }
         self._work = 0
         """Units of work of the current Write since its last yield."""
-        self._writers = self._make_writers()
-        self._readers = self._make_readers()
-
-    def _make_writers(self) -> dict[str | None, _Writer]:
-        # k: kind of update, e: entity, u: undo log
-        return {
-            "action_profile_member": self._write_member,
-            "action_profile_group": self._write_group,
-            "direct_counter_entry": self._write_direct_counter,
-            "direct_meter_entry": self._write_direct_meter,
-            "counter_entry": lambda k, e, u: self.counters.write(k, e.counter_entry, u),
-            "meter_entry": lambda k, e, u: self.meters.write(k, e.meter_entry, u),
-            "register_entry": lambda k, e, u: self.registers.write(k, e.register_entry, u),
-            "value_set_entry": lambda k, e, u: self._value_sets.write(k, e.value_set_entry, u),
-            "digest_entry": lambda k, e, u: self.digests.write(k, e.digest_entry, u),
-            "packet_replication_engine_entry": (
-                lambda k, e, u: self.replication.write(k, e.packet_replication_engine_entry, u)
-            ),
-        }
-
-    def _make_readers(self) -> dict[str | None, _Reader]:
-        return {
-            "table_entry": (
-                lambda e, out: self.reader.entries(e.table_entry, out),
-                lambda e: self.reader.demand(e.table_entry),
-            ),
-            "action_profile_member": (
-                lambda e, out: read_members(self.profiles, e.action_profile_member, out),
-                lambda e: demand_of_members(self.profiles, e.action_profile_member),
-            ),
-            "action_profile_group": (
-                lambda e, out: read_groups(self.profiles, e.action_profile_group, out),
-                lambda e: demand_of_groups(self.profiles, e.action_profile_group),
-            ),
-            "direct_counter_entry": (
-                lambda e, out: self.reader.counters(e.direct_counter_entry, out),
-                lambda e: self.reader.demand(e.direct_counter_entry.table_entry),
-            ),
-            "direct_meter_entry": (
-                lambda e, out: self.reader.meters(e.direct_meter_entry, out),
-                lambda e: self.reader.demand(e.direct_meter_entry.table_entry),
-            ),
-            "counter_entry": (
-                lambda e, out: self.counters.read(e.counter_entry, out),
-                lambda e: self.counters.demand(e.counter_entry.counter_id, e.counter_entry),
-            ),
-            "meter_entry": (
-                lambda e, out: self.meters.read(e.meter_entry, out),
-                lambda e: self.meters.demand(e.meter_entry.meter_id, e.meter_entry),
-            ),
-            "register_entry": (
-                lambda e, out: self.registers.read(e.register_entry, out),
-                lambda e: self.registers.demand(e.register_entry.register_id, e.register_entry),
-            ),
-            "value_set_entry": (
-                lambda e, out: self._value_sets.read(e.value_set_entry, out),
-                lambda e: self._value_sets.demand(e.value_set_entry),
-            ),
-            "digest_entry": (
-                lambda e, out: self.digests.read(e.digest_entry, out),
-                lambda e: self.digests.demand(e.digest_entry),
-            ),
-            "packet_replication_engine_entry": (
-                lambda e, out: self.replication.read(e.packet_replication_engine_entry, out),
-                lambda e: self.replication.demand(e.packet_replication_engine_entry),
-            ),
-        }
 
     def close(self) -> Work:
         """Frees all entities, in steps, as there may be a million."""
         self.schema.types.states -= 1
-        self._writers.clear()  # breaks the reference cycles with this object
-        self._readers.clear()
         for table in self.tables.values():
             for _ in table.forget():
                 yield SKIPPED
@@ -235,9 +176,7 @@ class ForwardingState:
         for position, update in enumerate(updates):
             error, self._work = rest, self._work + SKIPPED
             if rest is None:
-                error, steps = self._apply(update, None, role)
-                if steps is not None:
-                    error = yield from steps
+                error = yield from self.apply(update, None, role)
                 if constraints is not None:
                     evaluated += constraints.evaluated
                     rest = constraints.refusal(evaluated)
@@ -245,8 +184,7 @@ class ForwardingState:
                 results.extend([None] * (position - len(results)))
                 results.append(error)
             if self._work >= QUANTUM:
-                yield self._work
-                self._work = 0
+                yield self.take_work()
                 rest = rest or refusal()
 
     def write_all_or_none(
@@ -269,9 +207,10 @@ class ForwardingState:
             P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: a part of the rollback failed. Or the
                 error of `refusal`.
         """
-        limit = self.context.limits.rollback
-        if len(updates) > limit:
-            raise exhausted(f"a ROLLBACK_ON_ERROR batch has {limit} updates at most, not {len(updates)}")
+        if len(updates) > MAX_ROLLBACK:
+            raise exhausted(
+                f"a ROLLBACK_ON_ERROR batch has {MAX_ROLLBACK} updates at most, not {len(updates)}"
+            )
         undo = Undo()
         complete, attempted, self._work = False, 0, 0
         savepoint = None if self._strings is None else self._strings.begin()
@@ -279,9 +218,7 @@ class ForwardingState:
         try:
             for position, update in enumerate(updates):
                 attempted += 1
-                error, steps = self._apply(update, undo, role)
-                if steps is not None:
-                    error = yield from steps
+                error = yield from self.apply(update, undo, role)
                 if error is not None:
                     aborted = P4RtError(Code.ABORTED, "rolled back: another update failed")
                     results.extend([aborted] * position)
@@ -289,8 +226,7 @@ class ForwardingState:
                     results.extend([aborted] * (len(updates) - position - 1))
                     return
                 if self._work >= QUANTUM:
-                    yield self._work
-                    self._work = 0
+                    yield self.take_work()
                     refused = refusal()
                     if refused is not None:
                         raise refused
@@ -341,28 +277,13 @@ class ForwardingState:
                 if entry is not None:
                     if entry.interned is not None:
                         entry.interned.read_entity = None  # it may contain freed strings
-                    self.reader.fill(table, entry, p4r.TableEntry(), entity)
+                    table.fill(entry, p4r.TableEntry(), entity)
                 yield entity
         for request in map(all_of, _KINDS_WITH_STRINGS):
             yield from self.entities(request)
 
-    def apply(self, update: AnyUpdate, undo: Undo | None) -> Result:
-        """Applies one update with all its steps; returns its result."""
-        result, steps = self._apply(update, undo)
-        while steps is not None:
-            try:
-                next(steps)
-            except StopIteration as end:
-                result, steps = end.value, None
-        return result
-
-    def _apply(
-        self, update: AnyUpdate, undo: Undo | None, role: str = ""
-    ) -> tuple[Result, Generator[int, None, Result] | None]:
-        """Applies one update. Returns its result, or a generator of further steps that returns the result.
-
-        The work of the update is added to `_work`.
-        """
+    def apply(self, update: AnyUpdate, undo: Undo | None, role: str = "") -> Generator[int, None, Result]:
+        """Applies one update, in steps; returns its result. `take_work` has the work outside of the steps."""
         context, constraints, strings = self.context, self.schema.constraints, self._strings
         changes_before = context.copy_changes
         if constraints is not None:
@@ -373,9 +294,8 @@ class ForwardingState:
         try:
             steps = self._dispatch(update.type, update.entity, undo, role)
             if undo is not None:
-                undo.count_copies(context.copy_changes - changes_before)
-                if constraints is not None:
-                    undo.count_tokens(constraints.evaluated)
+                tokens = 0 if constraints is None else constraints.evaluated
+                undo.count_work(context.copy_changes - changes_before, tokens)
         except (P4RtError, StateError) as error:
             result = self._rejected(error, savepoint)
         self._work += ENTITY + (context.copy_changes - changes_before) // COPIES_PER_WORK
@@ -384,26 +304,23 @@ class ForwardingState:
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
-            return None, self._sweep_and_apply(update, undo, role)
-        return result, None if steps is None else self._in_steps(steps, savepoint)
+            yield from self._sweep()
+            return (yield from self.apply(update, undo, role))
+        if steps is not None:
+            try:
+                yield from steps
+            except (P4RtError, StateError) as error:
+                return self._rejected(error, savepoint)
+        return result
+
+    def take_work(self) -> int:
+        """The units of work since the last call that belong to no step."""
+        work, self._work = self._work, 0
+        return work
 
     def _rejected(self, error: P4RtError | StateError, savepoint: Savepoint | None) -> P4RtError:
         self._roll_back(savepoint)
-        return from_state_error(error) if isinstance(error, StateError) else without_frames(error)
-
-    def _in_steps(self, steps: Work, savepoint: Savepoint | None) -> Generator[int, None, Result]:
-        try:
-            yield from steps
-        except (P4RtError, StateError) as error:
-            return self._rejected(error, savepoint)
-        return None
-
-    def _sweep_and_apply(
-        self, update: AnyUpdate, undo: Undo | None, role: str
-    ) -> Generator[int, None, Result]:
-        yield from self._sweep()
-        result, steps = self._apply(update, undo, role)
-        return result if steps is None else (yield from steps)
+        return without_frames(as_p4rt_error(error))
 
     def _dispatch(self, kind: int, entity: p4r.Entity, undo: Undo | None, role: str) -> Work | None:
         """Applies one update; a write to an array returns the steps that apply it.
@@ -421,9 +338,7 @@ class ForwardingState:
             raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
         if which == "table_entry":
             message = entity.table_entry
-            table = self.tables.get(message.table_id)
-            if table is None:
-                raise no_table(message.table_id)
+            table = find(self.tables, message.table_id, "table")
             if table.profile is not None:
                 self._work += message.ByteSize() // _BYTES_PER_WORK
             table.write(kind, message, undo)
@@ -431,23 +346,10 @@ class ForwardingState:
         self._work += entity.ByteSize() // _BYTES_PER_WORK
         if which == "extern_entry":
             raise self._no_extern(entity.extern_entry)
-        writer = self._writers.get(which)
-        if writer is None:
+        entities = self._writable.get(which)
+        if which is None or entities is None:
             raise invalid("the update has no entity")
-        return writer(kind, entity, undo)
-
-    def _write_member(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
-        message = entity.action_profile_member
-        self._profile(message.action_profile_id).write_member(kind, message, undo)
-
-    def _write_group(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
-        message = entity.action_profile_group
-        self._profile(message.action_profile_id).write_group(kind, message, undo)
-
-    def _profile(self, profile_id: int) -> ProfileState:
-        if profile_id == 0:
-            raise not_found("action_profile_id is missing")
-        return chosen_profiles(self.profiles, profile_id)[0]
+        return entities.write(kind, getattr(entity, which), undo)
 
     def _no_extern(self, message: p4r.ExternEntry) -> P4RtError:
         """The error for an ExternEntry: P4Runtime has other entities for all externs of v1model."""
@@ -463,36 +365,6 @@ class ForwardingState:
         owner = owner_of(entity)
         if owner in self.schema.absent:
             raise absent(self.schema.absent[owner])
-
-    def _table(self, table_id: int) -> TableState:
-        table = self.tables.get(table_id)
-        if table is None:
-            raise no_table(table_id)
-        return table
-
-    def _write_direct_counter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
-        message = entity.direct_counter_entry
-        only_modify(kind, "a direct counter")
-        table = self._table(message.table_entry.table_id)
-        if not table.plan.counter:
-            raise invalid(f"table '{table.plan.name}' has no direct counter")
-        entry = table.find_direct(message.table_entry)
-        if message.HasField("data"):
-            check_counter(message.data, f"direct counter of table '{table.plan.name}'")
-            table.set_counter(entry, message.data, undo)
-
-    def _write_direct_meter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
-        message = entity.direct_meter_entry
-        only_modify(kind, "a direct meter")
-        table = self._table(message.table_entry.table_id)
-        if table.plan.meter is None:
-            raise invalid(f"table '{table.plan.name}' has no direct meter")
-        entry = table.find_direct(message.table_entry)
-        check_reset(message.counter_data, f"meter '{table.plan.meter.name}'")
-        rates = parse_rates(message.config, table.plan.meter) if message.HasField("config") else None
-        table.set_meter(entry, rates, undo)
-        if message.HasField("counter_data"):
-            table.set_colours(entry, NOTHING_COUNTED, undo)
 
     # ---- Read ----
 
@@ -517,50 +389,50 @@ class ForwardingState:
         """
         yield from self._check_response_size(requests)
         out = Responses()
-        limit, size, work = self.context.limits.read_bytes, 0, 0
-        for request in requests:
-            steps = self._read(request, out, role)
-            while True:
-                try:
-                    work += next(steps)
-                except StopIteration:
-                    results.append(None)
-                    work += SKIPPED
-                    break
-                except (P4RtError, StateError) as error:
-                    refused = from_state_error(error) if isinstance(error, StateError) else error
-                    results.append(without_frames(refused))
-                    work += ENTITY
-                    break
-                if work >= QUANTUM:
-                    message = self._take_readable(out, role)
-                    size += 0 if message is None else message.ByteSize()
-                    if size > limit:
-                        raise exhausted(
-                            f"the response to {len(results)} of {len(requests)} requests has {size} bytes; "
-                            f"the limit is {limit}"
-                        )
-                    yield message
-                    work = 0
+        size = work = 0
+        for done in self._read_all(requests, results, role, out):
+            work += done
             if work >= QUANTUM:
-                yield self._take_readable(out, role)
+                message = self._take_readable(out, role)
+                size += 0 if message is None else message.ByteSize()
+                if size > MAX_READ_BYTES:
+                    raise exhausted(
+                        f"the response to {len(results)} of {len(requests)} requests has {size} bytes; "
+                        f"the limit is {MAX_READ_BYTES}"
+                    )
+                yield message
                 work = 0
         if not out.empty:
             yield self._take_readable(out, role)
 
+    def _read_all(
+        self, requests: Sequence[p4r.Entity], results: UpdateResults, role: str, out: Responses
+    ) -> Work:
+        """Reads the entities of all requests; an error ends its request only."""
+        for request in requests:
+            try:
+                yield from self._read(request, out, role)
+            except (P4RtError, StateError) as error:
+                results.append(without_frames(as_p4rt_error(error)))
+                work = ENTITY
+            else:
+                results.append(None)
+                work = SKIPPED
+            yield work
+
     def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Rejects requests whose estimated response is too large."""
-        limit, size = self.context.limits.read_bytes, 0
+        size = 0
         for count, request in enumerate(requests, 1):
-            reader = self._readers.get(request.WhichOneof("entity"))
-            if reader is not None:
-                size += _ENTITY_BYTES * reader[1](request)  # the estimated number of entities
+            which = request.WhichOneof("entity")
+            if which is not None and which in self._kinds:
+                size += _ENTITY_BYTES * self._kinds[which].demand(getattr(request, which))
             if count % QUANTUM == 0:
                 yield None
-        if size > limit:
+        if size > MAX_READ_BYTES:
             raise exhausted(
                 f"the Read asks for {size // _ENTITY_BYTES} entities, some {size} bytes, in {len(requests)} "
-                f"requests; the limit is {limit} bytes"
+                f"requests; the limit is {MAX_READ_BYTES} bytes"
             )
 
     def _take_readable(self, out: Responses, role: str) -> p4r.ReadResponse | None:
@@ -582,10 +454,10 @@ class ForwardingState:
             if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
                 raise self._no_extern(request.extern_entry)
             return
-        reader = self._readers.get(which)
-        if reader is None:
+        entities = self._kinds.get(which)
+        if which is None or entities is None:
             raise invalid("the request has no entity")
-        yield from reader[0](request, out)
+        yield from entities.read(getattr(request, which), out)
 
     def entities(self, request: p4r.Entity) -> Iterator[p4r.Entity]:
         """The entities of one read request; nothing may be written during the iteration."""
@@ -601,18 +473,18 @@ class ForwardingState:
             profile.port_changed(port)
         self.replication.port_changed(port)
 
-    def idle(self, now_ns: int, limit: int = MAX_IDLE) -> list[p4r.TableEntry]:
+    def idle(self, now_ns: int) -> list[p4r.TableEntry]:
         """Entries whose idle timeout has expired; an entry is reported once per timeout.
 
-        It returns up to `limit` entries; the next call continues with the others.
+        It returns up to MAX_IDLE entries; the next call continues with the others.
         """
         messages: list[p4r.TableEntry] = []
         for table in self.tables.values():
-            if not table.plan.idle_timeout or len(messages) >= limit:
+            if not table.plan.idle_timeout or len(messages) >= MAX_IDLE:
                 continue
-            for entry in table.expired(now_ns, limit - len(messages)):
+            for entry in table.expired(now_ns, MAX_IDLE - len(messages)):
                 message = p4r.TableEntry()
-                self.reader.fill_key(table, entry, message)
+                table.fill_key(entry, message)
                 messages.append(message)
         return messages
 

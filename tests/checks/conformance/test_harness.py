@@ -15,7 +15,7 @@ from checks.conformance.constructs import constructs
 from checks.conformance.packets import Packet, generate
 from checks.conformance.program import CompiledProgram, load_programs
 from tailrace.bmv2.dataplane import Outputs
-from tailrace.p4rt import dataplane as messages
+from tailrace.p4rt import bmv2_messages as messages
 
 BUILD = Path(__file__).resolve().parents[2] / "programs" / "build"
 PROGRAMS = load_programs(BUILD)

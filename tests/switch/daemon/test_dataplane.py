@@ -26,8 +26,8 @@ from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import generate
 from checks.conformance.program import load_programs
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
+from tailrace.p4rt.bmv2_messages import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
-from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus
 from tailrace.spec.constants import MAX_FRAME_BYTES
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch

@@ -9,7 +9,8 @@ from finsy.proto import p4r
 
 from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import V1ModelSwitch
-from tailrace.switch.p4runtime.context import Context, DevicePorts, EntityLimits, finish
+from tailrace.switch.p4runtime.context import Context, DevicePorts, finish
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget
 from tailrace.switch.p4runtime.state import ForwardingState, Result
@@ -19,14 +20,13 @@ def new_state(
     program: SwitchProgram,
     schema: Schema,
     now_ns: int = 0,
-    limits: EntityLimits | None = None,
     *,
     lenient: bool = False,
 ) -> ForwardingState:
     """A fresh pipeline on a switch of its own."""
     account = MemoryAccount(MemoryBudget(1 << 30))
     context = Context(
-        V1ModelSwitch(program), lambda: now_ns, DevicePorts(), limits or EntityLimits(), account, lenient
+        V1ModelSwitch(program), lambda: now_ns, DevicePorts(), account, DeviceSettings(bmv2_compat=lenient)
     )
     return ForwardingState(schema, context)
 

@@ -10,6 +10,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.options import OptionError
+from tailrace.switch.p4runtime import arbitration, service
 from tailrace.switch.p4runtime.device import DeviceSettings
 
 
@@ -96,9 +97,11 @@ def test_repeated_arbitration_is_answered(make_rig):
         assert session.status() == Code.OK
 
 
-def test_stream_limit(make_rig):
+def test_stream_limit(make_rig, monkeypatch):
     """Row 5: 16 streams and more, then RESOURCE_EXHAUSTED; a stream that ends makes room."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, max_streams=17))
+    for module in (arbitration, service):
+        monkeypatch.setattr(module, "MAX_ROLE_STREAMS", 17)
+    rig = make_rig()
     sessions = [rig.session() for _ in range(17)]
     for number, session in enumerate(sessions):
         session.arbitrate(100 - number)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.p4runtime.entities.bytestring import (
-    Width,
     decode,
     decode_signed,
     encode,
     encode_signed,
     shortest,
 )
+from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind
 
 BITS = st.integers(1, 140)
 
@@ -29,7 +29,7 @@ def test_unsigned_round_trip(data, bits):
     assert len(text) == max(1, (value.bit_length() + 7) // 8)
     assert decode(padded, bits, "x") == value
     assert shortest(padded) == text
-    assert Width("x", bits).pack(padded) == value.to_bytes((bits + 7) // 8, "big")
+    assert MatchField(1, "x", bits, 0, MatchKind.EXACT).pack(padded) == value.to_bytes((bits + 7) // 8, "big")
 
 
 @given(st.data(), BITS)
@@ -45,7 +45,10 @@ def test_signed_round_trip(data, bits):
 def test_what_is_out_of_range(data, bits):
     """Row 16: empty or too wide is OUT_OF_RANGE, everything else is accepted."""
     fits = bool(data) and int.from_bytes(data, "big") < 1 << bits
-    for parse in (lambda: decode(data, bits, "x"), lambda: Width("x", bits).pack(data)):
+    for parse in (
+        lambda: decode(data, bits, "x"),
+        lambda: MatchField(1, "x", bits, 0, MatchKind.EXACT).pack(data),
+    ):
         if fits:
             parse()
         else:

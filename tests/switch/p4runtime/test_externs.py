@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import EntityLimits
 from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities import match
 from tailrace.switch.p4runtime.entities.bytestring import encode
@@ -192,7 +191,7 @@ def flood(rig, number: int) -> list[int]:
 
 def test_multicast_groups(make_rig):
     """Row 29: ids, unique (port, instance), port 0, both encodings, limits; copies are made."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, limits=EntityLimits(multicast_groups=2)))
+    rig = make_rig(settings=DeviceSettings(device_id=1, multicast_groups=2))
     rig.primary()
     rig.push("p4rt_all")
     first = group(1, (0, 1), (3, 1), (3, 2))

@@ -7,8 +7,7 @@ import grpc
 import pytest
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime import service
-from tailrace.switch.p4runtime.device import DeviceSettings
+from tailrace.switch.p4runtime import arbitration, service
 from tests.eventually import eventually
 from tests.switch.p4runtime.conftest import Rig, RigMaker
 
@@ -22,7 +21,9 @@ def rig(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """Has four places."""
     monkeypatch.setattr(service, "MAX_STREAMS", 4)
     monkeypatch.setattr(service, "ANNOUNCED_WHEN_FULL_S", 0.2)
-    return make_rig(settings=DeviceSettings(device_id=1, max_streams=3))
+    for module in (arbitration, service):
+        monkeypatch.setattr(module, "MAX_ROLE_STREAMS", 3)
+    return make_rig()
 
 
 def announced(rig: Rig, election_id: int, role: str | None = None):

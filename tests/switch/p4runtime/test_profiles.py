@@ -9,8 +9,9 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
+from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import DeviceSettings
+from tailrace.switch.p4runtime.entities.profiles import MAX_GROUP_WEIGHT
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -73,7 +74,8 @@ def ports_used(rig, flows: int = 200, packets: int = 1) -> list[int]:
 def state(rig, number: int = 1):
     """(member handles, the group's order) inside the server."""
     profile = rig.device._live.state.profiles[rig.names.id("action_profiles", "hops")]
-    return {m: v.handles for m, v in profile.members.items()}, profile.groups[number].order
+    order = tuple(sorted(profile._live_copies(profile.groups[number])))
+    return {m: v.handles for m, v in profile.members.items()}, order
 
 
 def test_members_and_groups_life_cycle(rig):
@@ -268,8 +270,8 @@ def test_profile_size(rig):
     ("max_size", "code"),
     [
         (-1, INVALID),
-        (EntityLimits().group_weight, Code.OK),
-        (EntityLimits().group_weight + 1, Code.RESOURCE_EXHAUSTED),
+        (MAX_GROUP_WEIGHT, Code.OK),
+        (MAX_GROUP_WEIGHT + 1, Code.RESOURCE_EXHAUSTED),
         ((1 << 31) - 1, Code.RESOURCE_EXHAUSTED),
     ],
 )

@@ -60,7 +60,7 @@ def multicast(group_id: int, *replicas: tuple[bytes | int, int], kind: int = INS
 
 def counts(rig) -> dict[Reference, list[int]]:
     """The index of the live pipeline."""
-    index: dict[Reference, list[int]] = rig.device._live.context.references._counts
+    index: dict[Reference, list[int]] = rig.device._live.state.context.references._counts
     return {reference: list(each) for reference, each in index.items()}
 
 

@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
+from unittest.mock import AsyncMock
 
 import grpc
 import pytest
@@ -17,13 +18,15 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.core import externs
 from tailrace.switch.p4runtime import scheduler
-from tailrace.switch.p4runtime.context import ENTITY, QUANTUM, EntityLimits
+from tailrace.switch.p4runtime import state as state_module
+from tailrace.switch.p4runtime.context import ENTITY, QUANTUM
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
-from tailrace.switch.p4runtime.requests import MAX_ELEMENTS, MAX_PART, parsing
+from tailrace.switch.p4runtime.requests import MAX_ELEMENTS, MAX_PART, parsed_batch
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.long import times
 from tests.switch.p4runtime import states
@@ -157,9 +160,10 @@ def test_what_finds_nothing_yields_too(state: ForwardingState) -> None:
     assert len(list(state.read([p4r.Entity()] * 10_000, results))) >= 10_000 * ENTITY // QUANTUM - 1
 
 
-def test_a_read_has_a_budget() -> None:
+def test_a_read_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What asks for more is refused before anything is read, with both figures."""
-    state = states.new_state(*program(), limits=EntityLimits(read_bytes=1 << 20))
+    monkeypatch.setattr(state_module, "MAX_READ_BYTES", 1 << 20)
+    state = states.new_state(*program())
     try:
         results: list[Result] = []
         with pytest.raises(P4RtError) as refused:
@@ -266,13 +270,7 @@ def test_requests_are_parsed_in_parts(octets: bytes, sizes: list[int], cut: int)
 
 
 def parsed_in_parts(octets: bytes) -> p4r.WriteRequest:
-    steps = parsing(p4r.WriteRequest, octets)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            message: p4r.WriteRequest = end.value
-            return message
+    return run_at_once(parsed_batch(p4r.WriteRequest, AsyncMock(), octets))
 
 
 def test_one_part_that_is_too_large() -> None:
@@ -287,13 +285,14 @@ def test_one_part_that_is_too_large() -> None:
 def test_the_elements_of_a_request_are_bounded(kind: type[p4r.WriteRequest], what: str) -> None:
     """A million empty ones are two megabytes: refused with the limit before they are all there; no step has many."""
     octets = bytes([kind.DESCRIPTOR.fields_by_name[what].number << 3 | 2, 0])
-    steps, count = parsing(kind, octets * (1 << 20)), 0
+    pause = AsyncMock()
     with pytest.raises(P4RtError, match=f"{what}; the limit is {MAX_ELEMENTS}") as refused:
-        for _ in steps:
-            count += 1
+        run_at_once(parsed_batch(kind, pause, octets * (1 << 20)))
     assert refused.value.code == Code.RESOURCE_EXHAUSTED
-    assert 64 <= count <= 256
-    assert len(list(parsing(kind, octets * MAX_ELEMENTS))) >= 64
+    assert 64 <= pause.await_count <= 256
+    pause.reset_mock()
+    run_at_once(parsed_batch(kind, pause, octets * MAX_ELEMENTS))
+    assert pause.await_count >= 64
 
 
 @pytest.mark.parametrize("call", ["read", "write"])

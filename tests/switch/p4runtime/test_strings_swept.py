@@ -10,7 +10,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import state as state_module
-from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.context import DevicePorts, finish
 from tests.switch.p4runtime.conftest import Rig, RigMaker, everything_of
 from tests.switch.p4runtime.test_profiles import group, member
 from tests.switch.p4runtime.test_translation import ports_as, string_entry, string_keys
@@ -83,7 +83,10 @@ def test_nothing_is_swept_while_a_batch_may_be_taken_back(
         state = state_of(rig)
         steps = state.write_all_or_none([*entries(rig, DELETE, "a"), p4r.Update()], [])
         next(steps)
-        assert state.apply(string_entry(rig, INSERT, b"b", b"blue"), None).code == Code.RESOURCE_EXHAUSTED
+        assert (
+            finish(state.apply(string_entry(rig, INSERT, b"b", b"blue"), None)).code
+            == Code.RESOURCE_EXHAUSTED
+        )
         for _ in steps:
             pass
         return bool(types(rig).may_sweep())

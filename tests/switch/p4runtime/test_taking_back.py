@@ -10,6 +10,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import state as state_module
+from tailrace.switch.p4runtime.context import finish
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig
 from tests.switch.p4runtime.test_tables import mac, read, route
@@ -62,7 +63,7 @@ def test_what_others_take_meanwhile_is_no_hindrance(rig: Rig, monkeypatch: pytes
         assert not state.tables[rig.names.id("tables", "mac")].entries
         while True:
             update = large_route(rig, len(taken))
-            error = state.apply(update, None)
+            error = finish(state.apply(update, None))
             if error is not None:
                 assert error.code == Code.RESOURCE_EXHAUSTED
                 break

@@ -48,35 +48,3 @@ def decode_signed(data: bytes, bits: int, what: str) -> int:
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise P4RtError(Code.OUT_OF_RANGE, f"{what}: value does not fit in {bits} signed bits")
     return value
-
-
-class Width:
-    """Packs values of one width into left-padded byte strings of fixed size; base class of key fields."""
-
-    __slots__ = ("_value_bytes", "bits", "high_bits", "name", "nbytes")
-
-    def __init__(self, name: str, bits: int, packed_bits: int = 0) -> None:
-        """Args:
-        bits: width of the values.
-        packed_bits: a packed value has the bytes for this number of bits, if it is larger than `bits`.
-        """
-        self.name = name
-        self.bits = bits
-        self.nbytes = (max(bits, packed_bits) + 7) // 8
-        self._value_bytes = (bits + 7) // 8
-        # bits that values use in the most significant packed byte, from 0 to 8
-        self.high_bits = max(bits - 8 * (self.nbytes - 1), 0)
-
-    def pack(self, data: bytes) -> bytes:
-        """`data` as exactly `nbytes` bytes.
-
-        Raises:
-            P4RtError: OUT_OF_RANGE for an empty string or a value that is too wide.
-        """
-        size, nbytes = len(data), self.nbytes
-        if size == nbytes:
-            if self.high_bits == 8 or (self.high_bits and not data[0] >> self.high_bits):
-                return data
-        elif 0 < size < self._value_bytes:
-            return data.rjust(nbytes, b"\0")
-        return decode(data, self.bits, self.name).to_bytes(nbytes, "big")

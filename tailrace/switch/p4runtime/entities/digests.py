@@ -3,7 +3,7 @@
 
 A list is sent when it is full or when max_timeout_ns has passed since its first message. An unacknowledged
 message is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest
-lists. With `Context.lenient` (behave as simple_switch_grpc), `ack_timeout_ns` is the period of sweeps, which
+lists. With `bmv2_compat` (behave as simple_switch_grpc), `ack_timeout_ns` is the period of sweeps, which
 remove old lists from the cache: see `_Enabled.expiry`. Times are on the context's clock.
 
 A plan (schema.py) describes an object of P4Info: its id and name, and its index in the program. `Work`
@@ -23,7 +23,7 @@ from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.spec.text import printable
 from tailrace.switch.core import DigestRecord
 from tailrace.switch.p4runtime.context import DELETE, ENTITY, INSERT, Context, Responses, Undo, Work
-from tailrace.switch.p4runtime.entities.schema import DigestPlan, Schema
+from tailrace.switch.p4runtime.entities.schema import DigestPlan, Schema, find
 
 _log = logging.getLogger(__name__)
 
@@ -107,28 +107,24 @@ class Digests:
     def write(self, kind: int, message: p4r.DigestEntry, undo: Undo | None) -> None:
         """Applies one update."""
         digest_id = message.digest_id
-        plan = self._plan(digest_id)
+        plan = find(self._plans, digest_id, "digest")
         before = self._enabled.get(digest_id)
         if kind == INSERT and before is not None:
             raise P4RtError(Code.ALREADY_EXISTS, f"digest '{plan.name}' is enabled already")
         if kind != INSERT and before is None:
             raise not_found(f"digest '{plan.name}' is not enabled")
-        if kind == DELETE:
+        config = None if kind == DELETE else self._config(plan, message.config)
+        if undo is not None:
+            settings = (before.config, before.sweep_from_ns) if before is not None else None
+            undo.append(lambda: self._restore(digest_id, before, settings))
+        if config is None:
             del self._enabled[digest_id]
-            if undo is not None:
-                undo.append(lambda: self._restore(digest_id, before))
             return
-        config = self._config(plan, message.config)
-        sweep_from_ns = self._context.now_ns() if self._context.lenient else None
+        sweep_from_ns = self._context.now_ns() if self._context.settings.bmv2_compat else None
         if before is None:
             self._enabled[digest_id] = _Enabled(plan, config, sweep_from_ns)
-            if undo is not None:
-                undo.append(lambda: self._restore(digest_id, None))
-            return
-        old = before.config, before.sweep_from_ns
-        self._configure(before, config, sweep_from_ns)
-        if undo is not None:
-            undo.append(lambda: self._configure(before, *old))
+        else:
+            before.config, before.sweep_from_ns = config, sweep_from_ns  # buffer and cache are unchanged
 
     @staticmethod
     def _config(plan: DigestPlan, given: p4r.DigestEntry.Config) -> p4r.DigestEntry.Config:
@@ -141,22 +137,18 @@ class Digests:
         config.DiscardUnknownFields()
         return config
 
-    @staticmethod
-    def _configure(enabled: _Enabled, config: p4r.DigestEntry.Config, sweep_from_ns: int | None) -> None:
-        """Replaces the configuration of a digest; its buffer and cache are unchanged."""
-        enabled.config, enabled.sweep_from_ns = config, sweep_from_ns
-
-    def _restore(self, digest_id: int, before: _Enabled | None) -> None:
-        if before is None:
+    def _restore(
+        self,
+        digest_id: int,
+        before: _Enabled | None,
+        settings: tuple[p4r.DigestEntry.Config, int | None] | None,
+    ) -> None:
+        """Undoes a write; `settings`: configuration and start of the sweeps of a digest that was enabled."""
+        if before is None or settings is None:
             self._enabled.pop(digest_id, None)
         else:
             self._enabled[digest_id] = before
-
-    def _plan(self, digest_id: int) -> DigestPlan:
-        plan = self._plans.get(digest_id)
-        if plan is None:
-            raise not_found(f"there is no digest with id {digest_id}")
-        return plan
+            before.config, before.sweep_from_ns = settings
 
     def demand(self, message: p4r.DigestEntry) -> int:
         """The number of entities that a read request may return."""
@@ -165,7 +157,7 @@ class Digests:
     def read(self, message: p4r.DigestEntry, out: Responses) -> Work:
         """Reads one digest, if it is enabled, or for id 0 all enabled digests."""
         if message.digest_id:
-            self._plan(message.digest_id)
+            find(self._plans, message.digest_id, "digest")
         for digest_id in (message.digest_id,) if message.digest_id else tuple(self._enabled):
             enabled = self._enabled.get(digest_id)
             if enabled is not None:

@@ -12,7 +12,12 @@ from tailrace.switch.core import ColourCounts, MeterRates, V1ModelSwitch
 from tailrace.switch.p4runtime.context import Context, Undo
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
 from tailrace.switch.p4runtime.entities.match import Identity
-from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED
+from tailrace.switch.p4runtime.entities.meters import (
+    NOTHING_COUNTED,
+    fill_colours,
+    fill_config,
+    fill_counter,
+)
 from tailrace.switch.p4runtime.entities.schema import TablePlan
 
 
@@ -94,6 +99,68 @@ class EntryStore:
             self.set_counter(entry, message.counter_data, undo)
         if message.HasField("meter_counter_data"):
             self.set_colours(entry, NOTHING_COUNTED, undo)
+
+    # ---- messages ----
+
+    def fill(self, entry: StoredEntry, request: p4r.TableEntry, out: p4r.Entity) -> None:
+        """Writes an entry into an empty message, with the direct resources that `request` sets."""
+        self._fill(entry, out)
+        item = out.table_entry
+        if entry.is_const:
+            item.is_const = True
+        direct = self.has_direct(entry)
+        if self.plan.counter and direct and request.HasField("counter_data"):
+            self.fill_counter(entry, item.counter_data)
+        if entry.meter is not None and request.HasField("meter_config"):
+            fill_config(entry.meter, item.meter_config)
+        if self.plan.meter is not None and direct and request.HasField("meter_counter_data"):
+            fill_colours(self.colours(entry), item.meter_counter_data)
+        if (
+            self.plan.idle_timeout
+            and entry.handle != DEFAULT_HANDLE
+            and request.HasField("time_since_last_hit")
+        ):
+            hit_ns = self._switch.entry_last_hit_ns(self.plan.index, entry.handle)
+            item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
+
+    def _fill(self, entry: StoredEntry, out: p4r.Entity) -> None:
+        """Writes key, target and metadata of an entry into an empty message; interned entries cache them."""
+        interned = entry.unchanged_interned()
+        if interned is not None and interned.read_entity is not None:
+            out.CopyFrom(interned.read_entity)
+            return
+        item = out.table_entry
+        self.fill_key(entry, item)
+        if entry.target is not None:
+            entry.target.fill(item.action)
+        elif entry.handle == DEFAULT_HANDLE:
+            item.ClearField("action")
+        if interned is not None:
+            interned.read_entity = p4r.Entity()
+            interned.read_entity.CopyFrom(out)
+
+    def fill_key(self, entry: StoredEntry, out: p4r.TableEntry) -> None:
+        """Writes key, metadata and timeout of an entry into an empty message."""
+        self.fill_identity(entry, out)
+        if entry.metadata:
+            out.metadata = entry.metadata
+        if entry.controller_metadata:
+            out.controller_metadata = entry.controller_metadata
+        if entry.timeout_ns:
+            out.idle_timeout_ns = entry.timeout_ns
+
+    def fill_identity(self, entry: StoredEntry, out: p4r.TableEntry) -> None:
+        """Writes table and key of an entry into an empty message."""
+        out.table_id = self.plan.id
+        if entry.handle == DEFAULT_HANDLE:
+            out.is_default_action = True
+        else:
+            self.plan.key.unpack(entry.packed, out.match)
+            out.priority = entry.priority
+
+    def fill_counter(self, entry: StoredEntry, data: p4r.CounterData) -> None:
+        """Writes the direct counter of an entry into an empty message."""
+        fill_counter(*self._switch.entry_counter(self.plan.index, entry.handle), data)
 
 
 def has_direct_fields(message: p4r.TableEntry) -> bool:

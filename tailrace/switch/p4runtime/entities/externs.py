@@ -11,30 +11,40 @@ is the list of functions that roll back a batch; its `reserve_cells` bounds the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-from tailrace.switch.core import StateError, V1ModelSwitch
-from tailrace.switch.core.externs import Raw, cell_ranges
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid
+from tailrace.switch.core import V1ModelSwitch
+from tailrace.switch.core.externs import cell_ranges
 from tailrace.switch.p4runtime import memory
-from tailrace.switch.p4runtime.context import ENTITY, MODIFY, QUANTUM, Context, Responses, Undo, Work
-from tailrace.switch.p4runtime.entities.counts import check_counter, fill_counter
+from tailrace.switch.p4runtime.context import ENTITY, MODIFY, QUANTUM, Context, Responses, Undo, Work, finish
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.meters import (
     NOTHING_COUNTED,
+    check_counter,
     check_reset,
     fill_colours,
     fill_config,
+    fill_counter,
     parse_rates,
 )
-from tailrace.switch.p4runtime.entities.schema import ArrayPlan, MeterPlan, RegisterPlan, Schema, ValueSetPlan
+from tailrace.switch.p4runtime.entities.schema import (
+    MeterPlan,
+    RegisterPlan,
+    Schema,
+    SizedPlan,
+    ValueSetPlan,
+    chosen,
+    find,
+)
 
-_P = TypeVar("_P", bound=ArrayPlan | MeterPlan | RegisterPlan)
-_Q = TypeVar("_Q", ArrayPlan, MeterPlan, RegisterPlan, ValueSetPlan)
+_P = TypeVar("_P", bound=SizedPlan)
 
 
 def only_modify(kind: int, what: str) -> None:
@@ -43,30 +53,7 @@ def only_modify(kind: int, what: str) -> None:
         raise invalid(f"{what} can only be modified")
 
 
-def chosen(plans: dict[int, _Q], plan_id: int, what: str) -> list[_Q]:
-    """The plan with an id, or all plans for id 0, the wildcard.
-
-    Raises:
-        P4RtError: NOT_FOUND.
-    """
-    if plan_id == 0:
-        return list(plans.values())
-    return [find_plan(plans, plan_id, what)]
-
-
-def find_plan(plans: dict[int, _Q], plan_id: int, what: str) -> _Q:
-    """The plan with an id.
-
-    Raises:
-        P4RtError: NOT_FOUND.
-    """
-    plan = plans.get(plan_id)
-    if plan is None:
-        raise not_found(f"there is no {what} with id {plan_id}")
-    return plan
-
-
-def indexes(plan: ArrayPlan | MeterPlan | RegisterPlan, message: _Indexed) -> range:
+def indexes(plan: SizedPlan, message: _Indexed) -> range:
     """The cells that a message refers to: one, or all if its index is unset.
 
     Raises:
@@ -83,6 +70,10 @@ def indexes(plan: ArrayPlan | MeterPlan | RegisterPlan, message: _Indexed) -> ra
 
 
 _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
+_CellWriter = Callable[[int, int], None]
+"""Writes a range of cells (first, count)."""
+_CellSaver = Callable[[int, int], Callable[[], None]]
+"""Reads a range of cells; returns a function that writes them again."""
 
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
@@ -91,8 +82,11 @@ def parts(cells: range) -> Iterator[tuple[int, int]]:
         yield cells.start + first, count
 
 
-class _Arrays(Generic[_P]):
+class _Arrays(ABC, Generic[_P]):
     """Arrays of cells: counters, meters, registers."""
+
+    kind: ClassVar[str]
+    """The kind in errors, and in the names of fields of messages, such as `counter_id`."""
 
     def __init__(self, plans: dict[int, _P], context: Context) -> None:
         self._plans = plans
@@ -102,27 +96,57 @@ class _Arrays(Generic[_P]):
     def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
-    def _write_cells(self, cells: range, write: Callable[[int, int], None]) -> Work:
-        """Writes cells in quanta, each atomic for packets; with --strict, all cells in one atomic step.
+    def _id(self, message: _Indexed) -> int:
+        array_id: int = getattr(message, f"{self.kind}_id")
+        return array_id
 
-        `write`: writes a range of cells (first, count).
-        """
-        if not self._context.strict:
-            for first, count in parts(cells):
-                write(first, count)
-                yield QUANTUM
-            return
+    def write(self, kind: int, message: Any, undo: Undo | None) -> Work | None:
+        """Applies one update, in steps: quanta of cells, each atomic for packets; with --strict one step."""
+        plan = find(self._plans, self._id(message), self.kind)
+        only_modify(kind, f"a {self.kind}")
+        cells, what = indexes(plan, message), f"{self.kind} '{plan.name}'"
+        change = self._change(plan, message, what)
+        if change is None:
+            return None
+        if undo is not None:
+            undo.reserve_cells(len(cells), what)
+        steps = self._steps(cells, *change, undo)
+        return self._in_one_step(steps, ENTITY * len(cells)) if self._context.settings.strict else steps
+
+    @staticmethod
+    def _steps(cells: range, write: _CellWriter, save: _CellSaver, undo: Undo | None) -> Work:
+        for first, count in parts(cells):
+            if undo is not None:
+                undo.append(save(first, count))
+            write(first, count)
+            yield QUANTUM
+
+    def _in_one_step(self, steps: Work, work: int) -> Work:
         with self._switch.between_packets():
-            for first, count in parts(cells):
-                write(first, count)
-        yield ENTITY * len(cells)
+            finish(steps)
+        yield work
 
-    def demand(self, plan_id: int, message: _Indexed) -> int:
+    @abstractmethod
+    def _change(self, plan: _P, message: Any, what: str) -> tuple[_CellWriter, _CellSaver] | None:
+        """The functions that write and save a range of an update's cells; None: it changes nothing."""
+
+    def read(self, message: Any, out: Responses) -> Work:
+        """Answers one request of a Read."""
+        for plan in chosen(self._plans, self._id(message), self.kind):
+            for first, count in parts(indexes(plan, message)):
+                self._read(plan, first, count, message, out)
+                yield ENTITY * count
+
+    @abstractmethod
+    def _read(self, plan: _P, first: int, count: int, message: Any, out: Responses) -> None:
+        """Adds a range of cells to a response."""
+
+    def demand(self, message: _Indexed) -> int:
         """The number of cells that a read request may return."""
         if message.HasField("index"):
             return 1
-        if plan_id:
-            plan = self._plans.get(plan_id)
+        if self._id(message):
+            plan = self._plans.get(self._id(message))
             return 0 if plan is None else plan.size
         return sum(plan.size for plan in self._plans.values())
 
@@ -134,41 +158,35 @@ class _Arrays(Generic[_P]):
                 yield plan, other_plan, range(min(plan.size, other_plan.size))
 
 
-class Counters(_Arrays[ArrayPlan]):
+class Counters(_Arrays[SizedPlan]):
     """All indirect counters."""
 
-    def write(self, kind: int, message: p4r.CounterEntry, undo: Undo | None) -> Work | None:
-        """Applies one update, in steps."""
-        plan = find_plan(self._plans, message.counter_id, "counter")
-        only_modify(kind, "a counter")
-        cells = indexes(plan, message)
+    kind = "counter"
+
+    def _change(
+        self, plan: SizedPlan, message: p4r.CounterEntry, what: str
+    ) -> tuple[_CellWriter, _CellSaver] | None:
         if not message.HasField("data"):
             return None
-        check_counter(message.data, f"counter '{plan.name}'")
-        if undo is not None:
-            undo.reserve_cells(len(cells), f"counter '{plan.name}'")
-            for first, count in parts(cells):
-                undo.append(self._undo_step(plan, first, self._switch.counter_raw(plan.index, first, count)))
+        check_counter(message.data, what)
         value = (message.data.byte_count, message.data.packet_count)  # the same for each cell
         switch = self._switch
-        return self._write_cells(
-            cells, lambda first, count: switch.counter_store(plan.index, first, value * count)
-        )
+        store = partial(switch.counter_store, plan.index)
 
-    def _undo_step(self, plan: ArrayPlan, first: int, old: Raw) -> Callable[[], None]:
-        return lambda: self._switch.counter_store(plan.index, first, old)
+        def save(first: int, count: int) -> Callable[[], None]:
+            return partial(store, first, switch.counter_raw(plan.index, first, count))
 
-    def read(self, message: p4r.CounterEntry, out: Responses) -> Work:
-        """Answers one request of a Read."""
-        for plan in chosen(self._plans, message.counter_id, "counter"):
-            for first, count in parts(indexes(plan, message)):
-                read = self._switch.counter_cells(plan.index, first, count)
-                for index, (byte_count, packet_count) in enumerate(read, first):
-                    entry = out.add().counter_entry
-                    entry.counter_id = plan.id
-                    entry.index.index = index
-                    fill_counter(byte_count, packet_count, entry.data)
-                yield ENTITY * count
+        return lambda first, count: store(first, value * count), save
+
+    def _read(
+        self, plan: SizedPlan, first: int, count: int, _message: p4r.CounterEntry, out: Responses
+    ) -> None:
+        read = self._switch.counter_cells(plan.index, first, count)
+        for index, (byte_count, packet_count) in enumerate(read, first):
+            entry = out.add().counter_entry
+            entry.counter_id = plan.id
+            entry.index.index = index
+            fill_counter(byte_count, packet_count, entry.data)
 
     def carry(self, old: Counters) -> Work:
         """Copies the values of another pipeline's counters, for the cells that both have."""
@@ -183,58 +201,44 @@ class Counters(_Arrays[ArrayPlan]):
 class Meters(_Arrays[MeterPlan]):
     """All indirect meters."""
 
-    def write(self, kind: int, message: p4r.MeterEntry, undo: Undo | None) -> Work:
-        """Applies one update, in steps."""
-        plan = find_plan(self._plans, message.meter_id, "meter")
-        only_modify(kind, "a meter")
-        cells = indexes(plan, message)
-        what = f"meter '{plan.name}'"
-        resets = message.HasField("counter_data")
+    kind = "meter"
+
+    def _change(self, plan: MeterPlan, message: p4r.MeterEntry, what: str) -> tuple[_CellWriter, _CellSaver]:
+        switch, resets = self._switch, message.HasField("counter_data")
         check_reset(message.counter_data, what)
         rates = parse_rates(message.config, plan) if message.HasField("config") else None
-        if undo is not None:
-            undo.reserve_cells(len(cells), what)
 
         def write(first: int, count: int) -> None:
-            if undo is not None:
-                undo.append(self._undo_step(plan, first, count, counts=resets))
-            self._switch.meter_set_cells(plan.index, first, count, rates)
+            switch.meter_set_cells(plan.index, first, count, rates)
             if resets:
-                self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
+                switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
 
-        return self._write_cells(cells, write)
+        def save(first: int, count: int) -> Callable[[], None]:
+            old = switch.meter_cells(plan.index, first, count)
+            counted = switch.colours_raw(plan.index, first, count) if resets else None
 
-    def _undo_step(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
-        switch = self._switch
-        old = switch.meter_cells(plan.index, first, count)
-        counted = switch.colours_raw(plan.index, first, count) if counts else None
+            def restore() -> None:
+                for index, old_rates in enumerate(old, first):
+                    switch.meter_set(plan.index, index, old_rates)
+                if counted is not None:
+                    switch.colours_store(plan.index, first, counted)
 
-        def undo() -> None:
-            for index, rates in enumerate(old, first):
-                switch.meter_set(plan.index, index, rates)
-            if counted is not None:
-                switch.colours_store(plan.index, first, counted)
+            return restore
 
-        return undo
+        return write, save
 
-    def read(self, message: p4r.MeterEntry, out: Responses) -> Work:
-        """Answers one request of a Read; counts are read only if it sets `counter_data`.
-
-        A meter without rates has no `config` in responses.
-        """
+    def _read(self, plan: MeterPlan, first: int, count: int, message: p4r.MeterEntry, out: Responses) -> None:
+        """Reads counts only if the request sets `counter_data`; a meter without rates has no `config`."""
         counted = message.HasField("counter_data")
-        for plan in chosen(self._plans, message.meter_id, "meter"):
-            for first, count in parts(indexes(plan, message)):
-                colours = self._switch.colours_cells(plan.index, first, count) if counted else []
-                for offset, rates in enumerate(self._switch.meter_cells(plan.index, first, count)):
-                    entry = out.add().meter_entry
-                    entry.meter_id = plan.id
-                    entry.index.index = first + offset
-                    if rates is not None:
-                        fill_config(rates, entry.config)
-                    if counted:
-                        fill_colours(colours[offset], entry.counter_data)
-                yield ENTITY * count
+        colours = self._switch.colours_cells(plan.index, first, count) if counted else []
+        for offset, rates in enumerate(self._switch.meter_cells(plan.index, first, count)):
+            entry = out.add().meter_entry
+            entry.meter_id = plan.id
+            entry.index.index = first + offset
+            if rates is not None:
+                fill_config(rates, entry.config)
+            if counted:
+                fill_colours(colours[offset], entry.counter_data)
 
     def carry(self, old: Meters) -> Work:
         """Copies the rates of another pipeline's meters, and the counts of the cells that both have.
@@ -264,41 +268,33 @@ class Meters(_Arrays[MeterPlan]):
 class Registers(_Arrays[RegisterPlan]):
     """All registers."""
 
-    def write(self, kind: int, message: p4r.RegisterEntry, undo: Undo | None) -> Work:
-        """Applies one update, in steps."""
-        plan = find_plan(self._plans, message.register_id, "register")
-        only_modify(kind, "a register")
-        cells = indexes(plan, message)
+    kind = "register"
+
+    def _change(
+        self, plan: RegisterPlan, message: p4r.RegisterEntry, what: str
+    ) -> tuple[_CellWriter, _CellSaver]:
         if not message.HasField("data"):
-            raise invalid(f"register '{plan.name}': data is missing")
+            raise invalid(f"{what}: data is missing")
         value = 0
-        scalars = plan.type.decode(message.data, f"register '{plan.name}'")
-        for scalar, bits in zip(scalars, plan.type.widths, strict=True):
+        for scalar, bits in zip(plan.type.decode(message.data, what), plan.type.widths, strict=True):
             value = value << bits | scalar
-        if undo is not None:
-            undo.reserve_cells(len(cells), f"register '{plan.name}'")
 
-        def write(first: int, count: int) -> None:
-            if undo is not None:
-                old = self._switch.register_raw(plan.index, first, count)
-                undo.append(self._undo_step(plan, first, old))
-            self._switch.register_set_cells(plan.index, first, count, value)
+        switch = self._switch
 
-        return self._write_cells(cells, write)
+        def save(first: int, count: int) -> Callable[[], None]:
+            old = switch.register_raw(plan.index, first, count)
+            return partial(switch.register_store, plan.index, first, old)
 
-    def _undo_step(self, plan: RegisterPlan, first: int, old: Raw) -> Callable[[], None]:
-        return lambda: self._switch.register_store(plan.index, first, old)
+        return lambda first, count: switch.register_set_cells(plan.index, first, count, value), save
 
-    def read(self, message: p4r.RegisterEntry, out: Responses) -> Work:
-        """Answers one request of a Read."""
-        for plan in chosen(self._plans, message.register_id, "register"):
-            for first, count in parts(indexes(plan, message)):
-                for index, value in enumerate(self._switch.register_cells(plan.index, first, count), first):
-                    entry = out.add().register_entry
-                    entry.register_id = plan.id
-                    entry.index.index = index
-                    plan.type.encode(iter(_split(value, plan.type.widths)), entry.data)
-                yield ENTITY * count
+    def _read(
+        self, plan: RegisterPlan, first: int, count: int, _message: p4r.RegisterEntry, out: Responses
+    ) -> None:
+        for index, value in enumerate(self._switch.register_cells(plan.index, first, count), first):
+            entry = out.add().register_entry
+            entry.register_id = plan.id
+            entry.index.index = index
+            plan.type.encode(iter(_split(value, plan.type.widths)), entry.data)
 
     def carry(self, old: Registers) -> Work:
         """Copies another pipeline's registers, for the cells that both have.
@@ -353,7 +349,7 @@ class ValueSets:
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
         """Applies one update."""
-        plan = find_plan(self._plans, message.value_set_id, "value set")
+        plan = find(self._plans, message.value_set_id, "value set")
         only_modify(kind, "a value set")
         size = min(plan.size, self.MOST_MEMBERS)
         if len(message.members) > size:
@@ -379,12 +375,8 @@ class ValueSets:
     def _set(self, plan: ValueSetPlan, members: _ValueSetMembers) -> None:
         before = self._members.get(plan.id, _NO_MEMBERS)
         more_bytes = memory.SET_MEMBER * (len(members.masked) - len(before.masked))
-        self._context.memory.reserve(more_bytes, f"value set '{plan.name}'")
-        try:
+        with self._context.memory.reserved(more_bytes, f"value set '{plan.name}'"):
             self._context.switch.vset_set(plan.index, members.masked)
-        except StateError:
-            self._context.memory.release(more_bytes)
-            raise
         self._members[plan.id] = members
 
     def demand(self, message: p4r.ValueSetEntry) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, invalid
-from tailrace.switch.p4runtime.entities.bytestring import Width, shortest
+from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -59,21 +59,29 @@ Identity = bytes | tuple[bytes, bytes, int]
 """Identifies an entry in its table: the key, and unless all fields are exact, the mask and the priority."""
 
 
-class MatchField(Width):
+class MatchField:
     """One field of a key, at byte `offset` of the packed key.
 
     `bits`: width of values in messages. `wire_bits`: width in the data plane, which may be larger if P4Info
     translates the type; the `above` additional high bits are zero and part of every lpm prefix. `full` and
-    `highest`: the packed values with all bits of the data plane, and with all bits of messages.
+    `highest`: the packed values with all bits of the data plane, and with all bits of messages. `high_bits`:
+    how many bits values use in the most significant byte of `nbytes` packed bytes, from 0 to 8.
     """
 
-    __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
+    __slots__ = (
+        *("_value_bytes", "above", "bits", "full", "high_bits", "highest", "id", "kind", "name", "nbytes"),
+        *("offset", "sdn", "zero"),
+    )
 
     def __init__(
         self, field_id: int, name: str, bits: int, offset: int, kind: MatchKind, wire_bits: int = 0
     ) -> None:
-        super().__init__(f"field '{name}'", bits, wire_bits)
         self.id = field_id
+        self.name = f"field '{name}'"
+        self.bits = bits
+        self.nbytes = (max(bits, wire_bits) + 7) // 8
+        self._value_bytes = (bits + 7) // 8
+        self.high_bits = max(bits - 8 * (self.nbytes - 1), 0)
         self.kind = kind
         self.offset = offset
         self.above = max(wire_bits - bits, 0)
@@ -82,6 +90,20 @@ class MatchField(Width):
         self.zero = bytes(self.nbytes)
         self.sdn: Callable[[bytes], bytes] = shortest
         """Converts packed bytes to the value in messages."""
+
+    def pack(self, data: bytes) -> bytes:
+        """`data` as exactly `nbytes` bytes, left-padded.
+
+        Raises:
+            P4RtError: OUT_OF_RANGE for an empty string or a value that is too wide.
+        """
+        size, nbytes = len(data), self.nbytes
+        if size == nbytes:
+            if self.high_bits == 8 or (self.high_bits and not data[0] >> self.high_bits):
+                return data
+        elif 0 < size < self._value_bytes:
+            return data.rjust(nbytes, b"\0")
+        return decode(data, self.bits, self.name).to_bytes(nbytes, "big")
 
     def pack_for_lookup(self, data: bytes) -> bytes:
         """Like `pack`, but changes no state."""

@@ -63,16 +63,12 @@ class StoredMember:
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group; `members` by id in ascending order, as in p4lang/PI.
-
-    `order`: handles of the copies of members whose watch port is up, as the selector indexes them.
-    """
+    """A group; `members` by id in ascending order, as in p4lang/PI."""
 
     handle: int
     max_size: int
     members: dict[int, WeightedMember] = field(default_factory=dict)
     references: int = 0
-    order: tuple[int, ...] = ()
 
 
 class IndirectSpec(ABC):

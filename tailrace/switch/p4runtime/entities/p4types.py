@@ -8,13 +8,14 @@ declaration. Signed scalars are in two's complement of their width.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from finsy.proto import p4d, p4t
 
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, decode_signed, encode, encode_signed
-from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
+from tailrace.switch.p4runtime.entities.translation import Translations
 
 MOST_PARTS = 1 << 16
 """Most types in a P4Info, counting each use in another type; a few nested structs could have millions."""
@@ -40,69 +41,45 @@ class TypePlan(ABC):
         """
 
 
-class _Bits(TypePlan):
-    def __init__(self, bits: int) -> None:
+class _Scalar(TypePlan):
+    """A scalar in field `kind` of P4Data; `to_data` and `from_data` convert its values.
+
+    `expected`: the kind of value in errors. The last argument of `from_data` is the value's name in errors.
+    """
+
+    def __init__(
+        self,
+        bits: int,
+        to_data: Callable[[int], bytes | bool],
+        from_data: Callable[[Any, str], int],
+        kind: str = "bitstring",
+        expected: str = "a bitstring",
+    ) -> None:
         self.widths = (bits,)
+        self._to_data, self._from_data = to_data, from_data
+        self._kind, self._expected = kind, expected
 
     def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        data.bitstring = encode(next(values))
+        setattr(data, self._kind, self._to_data(next(values)))
 
     def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        if data.WhichOneof("data") != "bitstring":
-            raise invalid(f"{what}: a bitstring is expected")
-        return [decode(data.bitstring, self.widths[0], what)]
+        if data.WhichOneof("data") != self._kind:
+            raise invalid(f"{what}: {self._expected} is expected")
+        return [self._from_data(getattr(data, self._kind), what)]
 
 
-class _SignedBits(_Bits):
-    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        value, bits = next(values), self.widths[0]
-        data.bitstring = encode_signed(value - (1 << bits) if value >> (bits - 1) else value)
-
-    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        if data.WhichOneof("data") != "bitstring":
-            raise invalid(f"{what}: a bitstring is expected")
-        return [decode_signed(data.bitstring, self.widths[0], what) & (1 << self.widths[0]) - 1]
+def _unsigned(bits: int, kind: str = "bitstring", expected: str = "a bitstring") -> _Scalar:
+    """A bit<bits>, or an enum with such values."""
+    return _Scalar(bits, encode, lambda data, what: decode(data, bits, what), kind, expected)
 
 
-class _Translated(TypePlan):
-    """A type with @p4runtime_translation: a number or a string in messages."""
+def _signed(bits: int) -> _Scalar:
+    """An int<bits>."""
 
-    def __init__(self, sdn: Sdn, bits: int) -> None:
-        self.widths = (bits,)
-        self._sdn = sdn
+    def to_data(value: int) -> bytes:
+        return encode_signed(value - (1 << bits) if value >> (bits - 1) else value)
 
-    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        data.bitstring = self._sdn.to_sdn(next(values))
-
-    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        if data.WhichOneof("data") != "bitstring":
-            raise invalid(f"{what}: a bitstring is expected")
-        return [self._sdn.to_wire(data.bitstring, what)]
-
-
-class _Bool(TypePlan):
-    widths = (1,)
-
-    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        data.bool = bool(next(values))
-
-    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        if data.WhichOneof("data") != "bool":
-            raise invalid(f"{what}: a bool is expected")
-        return [int(data.bool)]
-
-
-class _SerializableEnum(TypePlan):
-    def __init__(self, bits: int) -> None:
-        self.widths = (bits,)
-
-    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
-        data.enum_value = encode(next(values))
-
-    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
-        if data.WhichOneof("data") != "enum_value":
-            raise invalid(f"{what}: an enum value is expected")
-        return [decode(data.enum_value, self.widths[0], what)]
+    return _Scalar(bits, to_data, lambda data, what: decode_signed(data, bits, what) & (1 << bits) - 1)
 
 
 class _Members(TypePlan):
@@ -213,29 +190,28 @@ class _Planner:
         if kind == "bitstring":
             return _bitstring(spec.bitstring, what)
         if kind == "bool":
-            return _Bool()
+            return _Scalar(1, bool, lambda value, _what: int(value), "bool", "a bool")
         if kind == "header" and spec.header.name in info.headers:
             fields = info.headers[spec.header.name].members
             self._count(len(fields))
             return _Header(tuple(_bitstring(f.type_spec, what).widths[0] for f in fields))
         if kind == "serializable_enum" and spec.serializable_enum.name in info.serializable_enums:
-            return _SerializableEnum(
-                info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
-            )
+            bits = info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
+            return _unsigned(bits, "enum_value", "an enum value")
         if kind == "new_type" and self._scalar_count < len(self._program_widths):
             bits = self._program_widths[self._scalar_count]
             sdn = self._types.sdn(spec.new_type.name, bits)
             if sdn is not None:
-                return _Translated(sdn, bits)
+                return _Scalar(bits, sdn.to_sdn, sdn.to_wire)
         raise _unsupported(what, kind)
 
 
 def _bitstring(spec: p4t.P4BitstringLikeTypeSpec, what: str) -> TypePlan:
     kind = spec.WhichOneof("type_spec")
     if kind == "bit" and spec.bit.bitwidth > 0:
-        return _Bits(spec.bit.bitwidth)
+        return _unsigned(spec.bit.bitwidth)
     if kind == "int" and spec.int.bitwidth > 0:
-        return _SignedBits(spec.int.bitwidth)
+        return _signed(spec.int.bitwidth)
     raise _unsupported(what, kind)
 
 

@@ -8,8 +8,8 @@ when a group first needs them and removed when no group needs them (p4lang/PI, a
 behavioral-model, ras.h). Members whose watch port is down are left out.
 
 A plan (schema.py) describes an object of P4Info and its index in the program. Context.copy_changes counts the
-changes of copies in a batch, because packets wait meanwhile. Context.lenient: requests are also valid that
-simple_switch_grpc accepts against the specification.
+changes of copies in a batch, because packets wait meanwhile. `bmv2_compat` of the device's settings: requests
+are also valid that simple_switch_grpc accepts against the specification.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import memory
-from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo, from_state_error
+from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.group_action import read_group_action
 from tailrace.switch.p4runtime.entities.members import (
@@ -39,6 +39,9 @@ from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.references import References
+
+MAX_GROUP_WEIGHT = 16384
+"""Largest sum of the weights in a group."""
 
 
 class ProfileState:
@@ -157,10 +160,10 @@ class ProfileState:
                 target.handles.append(self._new_copies(spec, weighted.copies))
             at_random = target.mode == p4r.ActionProfileActionSet.RANDOM
             target.handle = self._new_group(at_random=at_random, group_action=target.group_action)
-            self._update_core_one_shot(target)
-        except (P4RtError, StateError) as error:
+            self._update_core_group(target)
+        except (P4RtError, StateError):
             self._delete_one_shot(target)
-            raise from_state_error(error) if isinstance(error, StateError) else error from None
+            raise
         self.one_shots[target.handle] = target
         self._size += target.size
 
@@ -243,12 +246,8 @@ class ProfileState:
     def _add_member(self, member_id: int, action: ActionSpec) -> None:
         refers_to = self._references_of(action)
         size = memory.MEMBER + memory.reference_bytes(refers_to)
-        self._context.memory.reserve(size, self._what)
-        try:
+        with self._context.memory.reserved(size, self._what):
             self.members[member_id] = StoredMember(action, self._new_copies(action, 1))
-        except P4RtError:
-            self._context.memory.release(size)
-            raise
         self._update_references((), refers_to)
 
     def _remove_member(self, member_id: int) -> None:
@@ -260,23 +259,18 @@ class ProfileState:
 
     def _set_action(self, member: StoredMember, action: ActionSpec) -> None:
         before, after = self._references_of(member.action), self._references_of(action)
-        self._context.memory.reserve(
-            memory.reference_bytes(after) - memory.reference_bytes(before), self._what
-        )
-        self._switch.members_modify(self.plan.index, member.handles, action.call)
+        more_bytes = memory.reference_bytes(after) - memory.reference_bytes(before)
+        with self._context.memory.reserved(more_bytes, self._what):
+            self._switch.members_modify(self.plan.index, member.handles, action.call)
         self._context.copy_changes += len(member.handles)
         member.action = action
         self._update_references(before, after)
 
     def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
         """Makes copies of a member with an action in the core; returns their handles. Makes all or none."""
-        self._context.memory.reserve(memory.COPY * count, self._what)
-        self._context.copy_changes += count
-        try:
+        with self._context.memory.reserved(memory.COPY * count, self._what):
+            self._context.copy_changes += count
             return self._switch.members_add(self.plan.index, action.call, count)
-        except StateError as error:
-            self._context.memory.release(memory.COPY * count)
-            raise from_state_error(error) from error
 
     def _delete_copies(self, handles: Sequence[int]) -> None:
         for handle in handles:
@@ -292,10 +286,7 @@ class ProfileState:
             group_action: runs before the selected member's action.
         """
         call = None if group_action is None else group_action.call
-        try:
-            return self._switch.group_add(self.plan.index, drawn=at_random, first=call)
-        except StateError as error:
-            raise from_state_error(error) from error
+        return self._switch.group_add(self.plan.index, drawn=at_random, first=call)
 
     # ---- groups ----
 
@@ -331,7 +322,7 @@ class ProfileState:
             if undo is not None:
                 undo.append(lambda: self._add_group(group_id, max_size, before))
             return
-        if message.max_size != max_size and (message.max_size or not self._context.lenient):
+        if message.max_size != max_size and (message.max_size or not self._context.settings.bmv2_compat):
             raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
         self._set_members(group, self._group_members(message, max_size, self._size_of(before)))
         if undo is not None:
@@ -339,12 +330,11 @@ class ProfileState:
 
     def _check_max_size(self, max_size: int) -> None:
         limit = self.plan.max_group_size
-        least = 1 if limit and not self._context.lenient else 0
+        least = 1 if limit and not self._context.settings.bmv2_compat else 0
         if max_size < least or (limit and max_size > limit):
             raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
-        most = self._context.limits.group_weight
-        if max_size > most:
-            raise exhausted(f"{self._what}: max_size is {max_size}; the limit is {most}")
+        if max_size > MAX_GROUP_WEIGHT:
+            raise exhausted(f"{self._what}: max_size is {max_size}; the limit is {MAX_GROUP_WEIGHT}")
 
     def _size_of(self, members: dict[int, WeightedMember]) -> int:
         """The size of a group by P4Info's selector_size_semantics: sum of weights, or number of members."""
@@ -355,7 +345,7 @@ class ProfileState:
     def _check_size(self, more: int) -> None:
         """Checks that the sizes of groups and one-shots, plus `more`, are within P4Info's selector size."""
         size = self._size + more
-        if self._context.limits_selector_size and 0 < self.plan.size < size and more > 0:
+        if not self._context.settings.bmv2_compat and 0 < self.plan.size < size and more > 0:
             raise exhausted(
                 f"{self._what}: all groups together have size {size}; P4Info's limit is {self.plan.size}"
             )
@@ -381,9 +371,8 @@ class ProfileState:
         return members
 
     def _check_copies(self, total: int) -> None:
-        limit = self._context.limits.group_weight
-        if total > limit:
-            raise exhausted(f"{self._what}: the sum of weights is {total}; the limit is {limit}")
+        if total > MAX_GROUP_WEIGHT:
+            raise exhausted(f"{self._what}: the sum of weights is {total}; the limit is {MAX_GROUP_WEIGHT}")
 
     def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> WeightedMember:
         if self.plan.weights_allowed:
@@ -410,17 +399,13 @@ class ProfileState:
         return watch
 
     def _add_group(self, group_id: int, max_size: int, members: dict[int, WeightedMember]) -> None:
-        self._context.memory.reserve(memory.GROUP, self._what)
-        handle = -1
-        try:
-            handle = self._new_group()
-            group = StoredGroup(handle, max_size)
-            self._set_members(group, members)
-        except P4RtError:
-            if handle >= 0:
-                self._switch.group_delete(self.plan.index, handle)
-            self._context.memory.release(memory.GROUP)
-            raise
+        with self._context.memory.reserved(memory.GROUP, self._what):
+            group = StoredGroup(self._new_group(), max_size)
+            try:
+                self._set_members(group, members)
+            except (P4RtError, StateError):
+                self._switch.group_delete(self.plan.index, group.handle)
+                raise
         self.groups[group_id] = group
         self.groups_and_members += 1
 
@@ -452,12 +437,12 @@ class ProfileState:
                 used[member_id] = weighted
             group.members = members
             self._update_core_group(group)
-        except (P4RtError, StateError) as error:
+        except (P4RtError, StateError):
             group.members = before
             self._remove_uses(used)
             self._delete_unused_copies(members)
             self._context.memory.release(memory.GROUP_MEMBER * more_members)
-            raise from_state_error(error) if isinstance(error, StateError) else error from None
+            raise
         self.groups_and_members += more_members
         self._size += self._size_of(members) - self._size_of(before)
         self._remove_uses(before)
@@ -482,33 +467,22 @@ class ProfileState:
 
     # ---- watch ports ----
 
-    def _is_up(self, watch: WatchPort) -> bool:
-        return watch.port is None or self._context.ports.is_up(watch.port)
-
-    def _live_copies(self, group: StoredGroup) -> Iterator[int]:
+    def _live_copies(self, group: StoredGroup | OneShotSpec) -> Iterator[int]:
         """Handles of the copies of members that watch no port or a port that is up."""
-        for member_id, weighted in group.members.items():
-            if self._is_up(weighted.watch):
-                yield from self.members[member_id].handles[: weighted.copies]
+        members: Iterable[tuple[WeightedMember, list[int]]]
+        if isinstance(group, StoredGroup):
+            members = ((each, self.members[member_id].handles) for member_id, each in group.members.items())
+        else:
+            members = zip((each for _, each in group.actions), group.handles, strict=True)
+        for each, handles in members:
+            if each.watch.port is None or self._context.ports.is_up(each.watch.port):
+                yield from handles[: each.copies]
 
-    def _update_core_group(self, group: StoredGroup) -> None:
-        """Sets the members of a group in the core."""
-        order = tuple(sorted(self._live_copies(group)))
+    def _update_core_group(self, group: StoredGroup | OneShotSpec) -> None:
+        """Sets the members of a group, or of a one-shot's group, in the core."""
+        order = sorted(self._live_copies(group))
         self._context.copy_changes += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)
-        group.order = order
-
-    def _update_core_one_shot(self, target: OneShotSpec) -> None:
-        """Sets the members of a one-shot's group in the core."""
-        live = (
-            handle
-            for (_, weighted), handles in zip(target.actions, target.handles, strict=True)
-            if self._is_up(weighted.watch)
-            for handle in handles
-        )
-        order = sorted(live)
-        self._context.copy_changes += len(order)
-        self._switch.group_set(self.plan.index, target.handle, order)
 
     def port_changed(self, port: int) -> None:
         """Adds the members that watch a port to their groups, or removes them."""
@@ -517,9 +491,17 @@ class ProfileState:
                 self._update_core_group(group)
         for target in self.one_shots.values():
             if any(weighted.watch.port == port for _, weighted in target.actions):
-                self._update_core_one_shot(target)
+                self._update_core_group(target)
 
     # ---- reads ----
+
+    def member_id(self, handle: int) -> int | None:
+        """The id of the member of which the core has a copy with this handle; None: there is none."""
+        return next((key for key, member in self.members.items() if handle in member.handles), None)
+
+    def group_id(self, handle: int) -> int | None:
+        """The id of the group with this handle in the core; None: there is none."""
+        return next((key for key, group in self.groups.items() if group.handle == handle), None)
 
     def fill_member(self, member_id: int, out: p4r.ActionProfileMember) -> None:
         """Writes a member into an empty message."""

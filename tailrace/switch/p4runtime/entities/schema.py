@@ -9,13 +9,14 @@ actions and externs from the program only. Requests that refer to such an object
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
+from tailrace.switch.compiler import model
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
 from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
@@ -45,7 +46,20 @@ _ANNOTATIONS = (
 )
 """PINS's annotations. If none of these strings is in the serialized P4Info, it has no such annotation."""
 
-_E = TypeVar("_E", bound="_P4InfoObject")
+
+class _P4InfoObject(Protocol):
+    @property
+    def preamble(self) -> p4i.Preamble: ...
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_E = TypeVar("_E", bound=_P4InfoObject)
+_N = TypeVar("_N", bound=_Named)
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +74,26 @@ class ParamPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionPlan:
+class _Plan:
+    id: int
+    name: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizedPlan(_Plan):
+    """An object with a size, for example a counter array, which has no other properties."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionPlan(_Plan):
     """An action of one table (or profile); `index`: in the program, or ABSENT.
 
     `scope`: a value of P4Info's ActionRef.Scope, or GROUP_ACTION. `ordered`: the parameters in order.
     """
 
-    id: int
-    name: str
-    index: int
     scope: int
     params: dict[int, ParamPlan]
     ordered: tuple[ParamPlan, ...]
@@ -76,69 +101,40 @@ class ActionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class MeterPlan:
+class MeterPlan(SizedPlan):
     """A meter array, or a direct meter with size 0; `type`: a value of P4Info's MeterSpec.Type."""
 
-    id: int
-    name: str
-    index: int
-    size: int
     type: int
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayPlan:
-    """A counter array, or a direct counter."""
-
-    id: int
-    name: str
-    index: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterPlan:
+class RegisterPlan(SizedPlan):
     """A register array; a cell is the concatenation of the scalar fields of its type."""
 
-    id: int
-    name: str
-    index: int
-    size: int
     type: TypePlan
 
 
 @dataclass(frozen=True, slots=True)
-class DigestPlan:
+class DigestPlan(_Plan):
     """A digest and the type of its records."""
 
-    id: int
-    name: str
-    index: int
     type: TypePlan
 
 
 @dataclass(frozen=True, slots=True)
-class ValueSetPlan:
+class ValueSetPlan(SizedPlan):
     """A parser value set."""
 
-    id: int
-    name: str
-    index: int
-    size: int
     key: KeyPlan
 
 
 @dataclass(frozen=True, slots=True)
-class ProfilePlan:
+class ProfilePlan(SizedPlan):
     """An action profile or selector; `tables`: P4Info ids of its tables.
 
     `sum_of_members`: whether the size of a group is its number of members, not the sum of their weights.
     """
 
-    id: int
-    name: str
-    index: int
-    size: int
     with_selector: bool
     max_group_size: int
     sum_of_members: bool
@@ -149,13 +145,9 @@ class ProfilePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlan:
+class TablePlan(SizedPlan):
     """A table; `counter`: the id of its direct counter, 0 if it has none."""
 
-    id: int
-    name: str
-    index: int
-    size: int
     key: KeyPlan
     actions: dict[int, ActionPlan]
     profile: ProfilePlan | None
@@ -181,7 +173,7 @@ class Schema:
     types: Translations
     tables: dict[int, TablePlan] = field(default_factory=dict)
     profiles: dict[int, ProfilePlan] = field(default_factory=dict)
-    counters: dict[int, ArrayPlan] = field(default_factory=dict)
+    counters: dict[int, SizedPlan] = field(default_factory=dict)
     meters: dict[int, MeterPlan] = field(default_factory=dict)
     registers: dict[int, RegisterPlan] = field(default_factory=dict)
     digests: dict[int, DigestPlan] = field(default_factory=dict)
@@ -193,55 +185,43 @@ class Schema:
     references: ReferencePlan | None = None
 
 
-def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
+def build_schema(info: p4i.P4Info, program: Model, *, lenient: bool = False) -> Schema:
     """Joins P4Info with the program.
 
     Args:
         info: the client's P4Info.
-        model: the program.
+        program: the compiled program.
         lenient: as simple_switch_grpc, accepts P4Info that seems to be another program's, and ignores roles.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: they differ; the message has the first difference.
     """
-    schema = Schema(info, model, Translations(info.type_info))
+    schema = Schema(info, program, Translations(info.type_info))
     octets = info.SerializeToString()
     annotated = any(name in octets for name in _ANNOTATIONS)
     if annotated:
         schema = _with_annotations(schema, lenient=lenient)
     _check_ids(info)
     if not lenient:
-        _check_tables(info, model)
+        _check_tables(info, program)
     actions = {action.preamble.id: action for action in info.actions}
     used = [profile for profile in info.action_profiles if profile.table_ids]
-    for profile in _present_noting_absent(schema, used, model.profiles, "action profile"):
-        schema.profiles[profile.preamble.id] = _profile(profile, schema, actions)
+    for profile, program_profile in _joined(schema, used, program.profiles, "action profile"):
+        schema.profiles[profile.preamble.id] = _profile(profile, program_profile, schema, actions)
     direct = {c.preamble.id: c.direct_table_id for c in info.direct_counters}
     meters = {m.preamble.id: m for m in info.direct_meters}
-    for table in _present_noting_absent(schema, info.tables, model.tables, "table"):
-        schema.tables[table.preamble.id] = _table(table, schema, actions, direct, meters)
-    for counter in _present_noting_absent(schema, info.counters, model.counters, "counter"):
-        name = counter.preamble.name
-        cells = _find(model.counters, name, "counter")
-        _check_same(f"counter '{name}'", "size", counter.size, cells.size)
-        schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, cells.index, cells.size)
-    for meter in _present_noting_absent(schema, info.meters, model.meters, "meter"):
-        name = meter.preamble.name
-        array = _find(model.meters, name, "meter")
-        _check_same(f"meter '{name}'", "size", meter.size, array.size)
-        schema.meters[meter.preamble.id] = MeterPlan(
-            meter.preamble.id, name, array.index, array.size, meter.spec.type
-        )
-    for register in _present_noting_absent(schema, info.registers, model.registers, "register"):
-        schema.registers[register.preamble.id] = _register(register, schema.types, model)
-    # p4c gives a digest of a tuple different names in P4Info and BMv2 JSON, but the same order
-    same_count = len(model.digests) == len(info.digests)
-    for digest in (
-        info.digests if same_count else _present_noting_absent(schema, info.digests, model.digests, "digest")
-    ):
-        schema.digests[digest.preamble.id] = _digest(digest, schema)
-    for value_set in _present_noting_absent(schema, info.value_sets, model.vsets, "value set"):
-        schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
+    for table, program_table in _joined(schema, info.tables, program.tables, "table"):
+        schema.tables[table.preamble.id] = _table(table, program_table, schema, actions, direct, meters)
+    for counter, cells in _joined(schema, info.counters, program.counters, "counter"):
+        schema.counters[counter.preamble.id] = SizedPlan(*_array(counter, cells, "counter"))
+    for meter, array in _joined(schema, info.meters, program.meters, "meter"):
+        schema.meters[meter.preamble.id] = MeterPlan(*_array(meter, array, "meter"), meter.spec.type)
+    for register, registers in _joined(schema, info.registers, program.registers, "register"):
+        schema.registers[register.preamble.id] = _register(register, registers, schema.types)
+    for digest, program_digest in _digests(schema):
+        schema.digests[digest.preamble.id] = _digest(digest, program_digest, schema.types)
+    for value_set, program_set in _joined(schema, info.value_sets, program.vsets, "value set"):
+        schema.value_sets[value_set.preamble.id] = _value_set(value_set, program_set, schema.types)
     return _with_references(schema) if annotated else schema
 
 
@@ -258,14 +238,14 @@ def _with_references(schema: Schema) -> Schema:
     return replace(schema, references=reference_plan(schema))
 
 
-def _check_tables(info: p4i.P4Info, model: Model) -> None:
+def _check_tables(info: p4i.P4Info, program: Model) -> None:
     """Rejects the P4Info of another program: each of the two has tables that the other lacks.
 
     Tables without a key are ignored: p4c adds such tables for statements between tables, but not to P4Info.
     """
     declared = {table.preamble.name for table in info.tables}
-    unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)
-    missing = next((name for name in sorted(declared - {t.name for t in model.tables})), None)
+    unknown = next((t.name for t in program.tables if t.key and t.name not in declared), None)
+    missing = next((name for name in sorted(declared - {t.name for t in program.tables})), None)
     if unknown is not None and missing is not None:
         raise invalid(
             f"P4Info does not match the program: the program has no table '{missing}', "
@@ -273,41 +253,52 @@ def _check_tables(info: p4i.P4Info, model: Model) -> None:
         )
 
 
-def _present_noting_absent(
-    schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str
-) -> Iterator[_E]:
-    """The objects of one kind that are both in P4Info and the program; adds the others to `schema.absent`."""
-    names = {item.name for item in items}
+def _joined(
+    schema: Schema, declared: Iterable[_E], items: Sequence[_N], what: str
+) -> Iterator[tuple[_E, _N]]:
+    """The objects of one kind in P4Info, each with the program's object of the same name.
+
+    Adds those that the program lacks to `schema.absent`.
+    """
+    by_name = {item.name: item for item in reversed(items)}
     for entity in declared:
-        if entity.preamble.name in names:
-            yield entity
-        else:
+        item = by_name.get(entity.preamble.name)
+        if item is None:
             schema.absent[entity.preamble.id] = f"{what} '{entity.preamble.name}'"
+        else:
+            yield entity, item
+
+
+def _digests(schema: Schema) -> Iterable[tuple[p4i.Digest, model.Digest]]:
+    """The digests in P4Info, each with the program's."""
+    info, program_digests = schema.info.digests, schema.model.digests
+    names = {digest.name for digest in program_digests}
+    if len(info) != len(program_digests) or names.issuperset(digest.preamble.name for digest in info):
+        return _joined(schema, info, program_digests, "digest")
+    # p4c gives a digest of a tuple different names in P4Info and BMv2 JSON, but the same order
+    return zip(info, program_digests, strict=True)
+
+
+def find(objects: Mapping[int, _T], object_id: int, what: str) -> _T:
+    """The object of P4Info with an id, or its state.
+
+    Raises:
+        P4RtError: NOT_FOUND.
+    """
+    item = objects.get(object_id)
+    if item is None:
+        raise not_found(f"there is no {what} with id {object_id}")
+    return item
+
+
+def chosen(objects: Mapping[int, _T], object_id: int, what: str) -> list[_T]:
+    """The object with an id, or all objects for id 0, the wildcard. Raises P4RtError like `find`."""
+    return [find(objects, object_id, what)] if object_id else list(objects.values())
 
 
 def absent(what: str) -> P4RtError:
     """The error for a request that refers to an object that only P4Info has."""
     return P4RtError(Code.UNIMPLEMENTED, f"{what} is in P4Info, but not in the program")
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-class _P4InfoObject(Protocol):
-    @property
-    def preamble(self) -> p4i.Preamble: ...
-
-
-_N = TypeVar("_N", bound=_Named)
-
-
-def _find(items: Iterable[_N], name: str, what: str) -> _N:
-    for item in items:
-        if item.name == name:
-            return item
-    raise invalid(f"P4Info does not match the program: the program has no {what} '{name}'")
 
 
 def _check_same(what: str, quantity: str, in_info: int, in_program: int) -> None:
@@ -321,22 +312,10 @@ def _mismatch(what: str, message: str) -> P4RtError:
 
 def _check_ids(info: p4i.P4Info) -> None:
     seen: dict[int, str] = {}
-    kinds: tuple[Iterable[_P4InfoObject], ...] = (
-        info.tables,
-        info.actions,
-        info.action_profiles,
-        info.counters,
-        info.direct_counters,
-        info.meters,
-        info.direct_meters,
-        info.controller_packet_metadata,
-        info.value_sets,
-        info.registers,
-        info.digests,
-    )
-    for objects in kinds:
-        for entity in objects:
-            preamble = entity.preamble
+    for field_, objects in info.ListFields():
+        if field_.message_type is None or "preamble" not in field_.message_type.fields_by_name:
+            continue  # such as pkg_info: not a list of objects
+        for preamble in (entity.preamble for entity in objects):
             if preamble.id == 0:
                 raise invalid(f"P4Info: '{preamble.name}' has no id")
             if preamble.id in seen:
@@ -363,22 +342,21 @@ def _action_plan(
     actions: dict[int, p4i.Action],
 ) -> ActionPlan:
     """The action of a reference; `program_actions`: indices of the actions of the program's table."""
-    types, model = schema.types, schema.model
     action = actions.get(ref.id)
     if action is None:
         raise invalid(f"P4Info: table '{table}' refers to action id {ref.id}, which P4Info does not have")
     name = action.preamble.name
     for index in program_actions:
-        if model.actions[index].name == name:
+        if schema.model.actions[index].name == name:
             break
     else:
         return ActionPlan(ref.id, name, ABSENT, _scope(ref), {}, ())
-    program_action = model.actions[index]
+    program_action = schema.model.actions[index]
     _check_same(f"action '{name}'", "number of parameters", len(action.params), len(program_action.params))
     params = []
     for position, (param, program_param) in enumerate(zip(action.params, program_action.params, strict=True)):
         what = f"action '{name}', parameter '{param.name}'"
-        sdn = _sdn(what, param.bitwidth, param.type_name.name, types, program_param.bits)
+        sdn = _sdn(what, param.bitwidth, param.type_name.name, schema.types, program_param.bits)
         params.append(ParamPlan(param.id, param.name, position, sdn.bits, sdn.names))
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
@@ -395,21 +373,7 @@ def _scope(ref: p4i.ActionRef) -> int:
     return GROUP_ACTION if group else ref.scope
 
 
-_KINDS = {
-    p4i.MatchField.EXACT: MatchKind.EXACT,
-    p4i.MatchField.LPM: MatchKind.LPM,
-    p4i.MatchField.TERNARY: MatchKind.TERNARY,
-    p4i.MatchField.RANGE: MatchKind.RANGE,
-    p4i.MatchField.OPTIONAL: MatchKind.OPTIONAL,
-}
-# p4c compiles optional fields to ternary ones
-_PROGRAM_KINDS = {
-    MatchKind.EXACT: "exact",
-    MatchKind.LPM: "lpm",
-    MatchKind.TERNARY: "ternary",
-    MatchKind.RANGE: "range",
-    MatchKind.OPTIONAL: "ternary",
-}
+_KINDS = {getattr(p4i.MatchField, kind.name): kind for kind in MatchKind}
 
 
 def _match_field(
@@ -429,13 +393,13 @@ def _match_field(
 
 def _table(
     table: p4i.Table,
+    program_table: model.Table,
     schema: Schema,
     actions: dict[int, p4i.Action],
     direct: dict[int, int],
     meters: dict[int, p4i.DirectMeter],
 ) -> TablePlan:
-    model, name = schema.model, table.preamble.name
-    program_table = _find(model.tables, name, "table")
+    name = table.preamble.name
     what = f"table '{name}'"
     _check_same(what, "number of key fields", len(table.match_fields), len(program_table.key))
     # the sizes in p4c's P4Info and BMv2 JSON differ if p4c chose them: 1024, or the number of initial entries
@@ -447,7 +411,8 @@ def _table(
     fields = []
     for match, key in zip(table.match_fields, program_table.key, strict=True):
         field_ = _match_field(match, what, schema.types, key.bits, key.offset)
-        if _PROGRAM_KINDS[field_.kind] != key.kind:
+        kind = MatchKind.TERNARY if field_.kind is MatchKind.OPTIONAL else field_.kind  # as p4c compiles it
+        if kind.value != key.kind:
             raise _mismatch(f"{what}, field '{match.name}'", f"matches {key.kind} in the program")
         fields.append(field_)
     profile = None
@@ -457,7 +422,7 @@ def _table(
             raise _mismatch(what, "its action profile is another one in the program")
     elif program_table.profile is not None:
         raise _mismatch(
-            what, f"P4Info lacks its action profile '{model.profiles[program_table.profile].name}'"
+            what, f"P4Info lacks its action profile '{schema.model.profiles[program_table.profile].name}'"
         )
     counter, meter = 0, None
     for resource in table.direct_resource_ids:
@@ -488,17 +453,18 @@ def _table(
     )
 
 
-def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.Action]) -> ProfilePlan:
-    info, model, name = schema.info, schema.model, profile.preamble.name
-    program_profile = _find(model.profiles, name, "action profile")
+def _profile(
+    profile: p4i.ActionProfile, program_profile: model.Profile, schema: Schema, actions: dict[int, p4i.Action]
+) -> ProfilePlan:
+    name = profile.preamble.name
     what = f"action profile '{name}'"
     _check_same(what, "size", profile.size, program_profile.max_size)
     if profile.with_selector != program_profile.with_selector:
         raise _mismatch(what, "only one of the two has a selector")
     plans: dict[int, ActionPlan] = {}
-    for table in info.tables:
+    for table in schema.info.tables:
         if table.preamble.id in profile.table_ids:
-            in_program = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
+            in_program = next((t.actions for t in schema.model.tables if t.name == table.preamble.name), ())
             for ref in table.action_refs:
                 if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
                     plans[ref.id] = _action_plan(ref, table.preamble.name, schema, in_program, actions)
@@ -518,37 +484,38 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
     )
 
 
-def _register(register: p4i.Register, types: Translations, model: Model) -> RegisterPlan:
-    name = register.preamble.name
-    what = f"register '{name}'"
-    array = _find(model.registers, name, "register")
-    _check_same(what, "size", register.size, array.size)
+def _array(
+    array: p4i.Counter | p4i.Meter | p4i.Register,
+    cells: model.Counter | model.Meter | model.Register,
+    kind: str,
+) -> tuple[int, str, int, int]:
+    """The first fields of the plan of an array."""
+    name = array.preamble.name
+    _check_same(f"{kind} '{name}'", "size", array.size, cells.size)
+    return array.preamble.id, name, cells.index, cells.size
+
+
+def _register(register: p4i.Register, array: model.Register, types: Translations) -> RegisterPlan:
+    what = f"register '{register.preamble.name}'"
+    fields = _array(register, array, "register")
     plan = plan_of(register.type_spec, types, (array.bits,), what)
     _check_same(what, "width", sum(plan.widths), array.bits)
-    return RegisterPlan(register.preamble.id, name, array.index, array.size, plan)
+    return RegisterPlan(*fields, plan)
 
 
-def _digest(digest: p4i.Digest, schema: Schema) -> DigestPlan:
-    info, model = schema.info, schema.model
-    name = digest.preamble.name
-    what = f"digest '{name}'"
-    names = [d.name for d in model.digests]
-    if name not in names and len(names) == len(info.digests):
-        program_digest = model.digests[list(info.digests).index(digest)]
-    else:
-        program_digest = _find(model.digests, name, "digest")
-    plan = plan_of(digest.type_spec, schema.types, program_digest.field_bits, what)
+def _digest(digest: p4i.Digest, program_digest: model.Digest, types: Translations) -> DigestPlan:
+    what = f"digest '{digest.preamble.name}'"
+    plan = plan_of(digest.type_spec, types, program_digest.field_bits, what)
     if plan.widths != program_digest.field_bits:
         raise _mismatch(
             what, f"fields are {plan.widths} bits wide in P4Info, {program_digest.field_bits} in the program"
         )
-    return DigestPlan(digest.preamble.id, name, program_digest.index, plan)
+    return DigestPlan(digest.preamble.id, digest.preamble.name, program_digest.index, plan)
 
 
-def _value_set(value_set: p4i.ValueSet, types: Translations, model: Model) -> ValueSetPlan:
+def _value_set(value_set: p4i.ValueSet, program_set: model.ValueSet, types: Translations) -> ValueSetPlan:
     name = value_set.preamble.name
     what = f"value set '{name}'"
-    program_set = _find(model.vsets, name, "value set")
     _check_same(what, "number of fields", len(value_set.match), len(program_set.field_bits))
     fields, offset = [], 0
     for match, bits in zip(value_set.match, program_set.field_bits, strict=True):

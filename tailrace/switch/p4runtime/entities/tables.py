@@ -4,7 +4,7 @@
 Terms of other files: a `handle` is an entry's number in the switch core, whose errors are StateError. `Undo`
 is the list of functions that roll back a batch; None: not needed. References (pins/references.py) count which
 entries refer to which (@refers_to); `check` and `check_deletion` raise an error if a reference would have no
-target. `lenient`: behave as simple_switch_grpc.
+target. `bmv2_compat`: behave as simple_switch_grpc.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ from tailrace.switch.p4runtime.context import (
     MODIFY,
     Context,
     Undo,
-    from_state_error,
     long_metadata,
 )
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
-from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.direct import EntryStore, has_direct_fields
 from tailrace.switch.p4runtime.entities.entry import (
     DEFAULT_HANDLE,
@@ -46,7 +44,11 @@ from tailrace.switch.p4runtime.entities.entry import (
 )
 from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
-from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
+from tailrace.switch.p4runtime.entities.meters import (
+    check_counter,
+    check_reset,
+    parse_rates,
+)
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
 from tailrace.switch.p4runtime.memory import reference_bytes
@@ -359,7 +361,7 @@ class TableState(EntryStore):
 
     def _check_keyless(self) -> None:
         """Rejects an entry of a table without a key; simple_switch_grpc accepts it: all packets hit it."""
-        if not self._context.lenient:
+        if not self._context.settings.bmv2_compat:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
             # such a table is compiled to a call of its action
@@ -442,15 +444,12 @@ class TableState(EntryStore):
 
     def _add(self, entry: StoredEntry, identity: Identity) -> None:
         target, packed, switch = cast(TargetSpec, entry.target), entry.packed, self._context.switch
-        size = entry.bytes
+        size, uses, handle = entry.bytes, False, -1
         self._context.memory.reserve(size, self._what)
         try:
             if self.profile is not None:
                 self.profile.use(cast(IndirectSpec, target))
-        except (P4RtError, StateError):
-            self._context.memory.release(size)
-            raise
-        try:
+                uses = True
             entry.handle = handle = switch.table_insert(
                 self.plan.index,
                 packed.key,
@@ -461,16 +460,15 @@ class TableState(EntryStore):
                 timeout_ns=entry.timeout_ns,
                 now_ns=self._context.now_ns() if self.plan.idle_timeout else 0,
             )
-        except StateError as error:
-            self._release_entry(entry)
-            raise from_state_error(error) from error
-        if entry.meter is not None:
-            try:
+            if entry.meter is not None:
                 switch.entry_meter_set(self.plan.index, handle, entry.meter)
-            except StateError:
+        except (P4RtError, StateError):
+            if handle >= 0:
                 switch.table_delete(self.plan.index, handle)
-                self._release_entry(entry)
-                raise
+            if uses:
+                self._release(target)
+            self._context.memory.release(size)
+            raise
         self.entries[identity] = self.by_handle[handle] = entry
         if handle >= self._top:
             self._top = handle + 1
@@ -485,17 +483,14 @@ class TableState(EntryStore):
             interned.encoded = self._context.switch.encode_target(target.call)
         return interned.encoded
 
-    def _release_entry(self, entry: StoredEntry) -> None:
-        self._release(entry.target)
-        self._context.memory.release(entry.bytes)
-
     def _remove(self, entry: StoredEntry) -> None:
         self._switch.table_delete(self.plan.index, entry.handle)
         del self.by_handle[entry.handle]
         del self.entries[self.plan.key.identity(entry.packed, entry.priority)]
         if self._references is not None:
             self._references.remove(entry.keys, entry.needs)
-        self._release_entry(entry)
+        self._release(entry.target)
+        self._context.memory.release(entry.bytes)
 
     def _restore(
         self, entry: StoredEntry, counter: tuple[int, int] | None, colours: ColourCounts | None
@@ -527,16 +522,12 @@ class TableState(EntryStore):
         more_bytes = len(metadata) - len(entry.metadata)
         if needs is not entry.needs:
             more_bytes += reference_bytes(needs) - reference_bytes(entry.needs)
-        self._context.memory.reserve(more_bytes, self._what)
-        try:
+        with self._context.memory.reserved(more_bytes, self._what):
             if entry.handle == DEFAULT_HANDLE:
                 call = target.call if isinstance(target, ActionSpec) else None
                 self._switch.table_set_default(self.plan.index, call)
             elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
                 self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
-        except StateError:
-            self._context.memory.release(more_bytes)
-            raise
         if needs is not entry.needs and self._references is not None:
             # (): the tuples by which other entries refer to this entry do not change
             self._references.remove((), entry.needs)
@@ -558,6 +549,15 @@ class TableState(EntryStore):
             None if table.default_action is None else self._spec_of(table.default_action, table.default_data)
         )
         return StoredEntry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
+
+    def default_is_initial(self) -> bool:
+        """Whether the default entry is as the program declares it, and has counted nothing."""
+        entry = self.default
+        counts = (0, 0)
+        if self.plan.counter and self.has_direct(entry):
+            counts = self._switch.entry_counter(self.plan.index, entry.handle)
+        values = (entry.target, entry.metadata, entry.controller_metadata, entry.meter)
+        return values == (self.initial_default().target, b"", 0, None) and not any(counts)
 
     def _load_initial_entries(self) -> None:
         # the core installed them in order when it loaded the program, with handles 0, 1, …; of entries with

@@ -7,8 +7,10 @@ not to the program's initial entries or to deletions. constraints.py parses thei
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from finsy.proto import p4i
 
@@ -83,7 +85,7 @@ class ConstraintSet:
         if len(names) < len(key.fields):
             raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
         positions = {name: position for name, (position, _) in names.items()}
-        return EntryRestriction(key.what, key.fields, tuple(conjuncts), positions, self)
+        return EntryRestriction(key.what, tuple(conjuncts), positions, self, key.fields)
 
     def of_action(
         self, action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]]
@@ -107,82 +109,76 @@ class ConstraintSet:
             return None
         return exhausted(f"a Write may evaluate at most {MAX_EVALUATED_IN_WRITE} tokens of constraints")
 
-    def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
-        """The first conjunct that does not hold.
+
+@dataclass(frozen=True, slots=True)
+class _Restriction(ABC):
+    """The conjuncts of one table or action; `positions`: of the values by name, without attributes."""
+
+    annotation: ClassVar[str]
+    what: str
+    conjuncts: tuple[Conjunct, ...]
+    positions: Mapping[str, int]
+    constraints: ConstraintSet
+
+    @abstractmethod
+    def _shown(self, name: str, values: Sequence[Value]) -> str:
+        """A name and its value, for errors."""
+
+    def _check(self, values: Sequence[Value]) -> None:
+        """Evaluates the conjuncts up to the first that does not hold.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the update has evaluated too many tokens.
+            P4RtError: INVALID_ARGUMENT: a conjunct does not hold; the message has conjunct and values.
+                RESOURCE_EXHAUSTED: the update has evaluated too many tokens.
         """
-        for conjunct in conjuncts:
-            self.evaluated += conjunct.tokens
-            if self.evaluated > MAX_EVALUATED:
+        constraints = self.constraints
+        for conjunct in self.conjuncts:
+            constraints.evaluated += conjunct.tokens
+            if constraints.evaluated > MAX_EVALUATED:
                 raise exhausted(
                     f"an update may evaluate at most {MAX_EVALUATED} tokens of constraints, "
                     "over all actions of a one-shot"
                 )
             if not conjunct.holds(values):
-                return conjunct
-        return None
+                text = conjunct.text
+                if len(text) > MAX_SHOWN:
+                    text = text[: MAX_SHOWN - 3] + "..."
+                shown = ", ".join(self._shown(name, values) for name in conjunct.names) or "it is never true"
+                raise invalid(f"{self.what}: @{self.annotation} '{text}' does not hold: {shown}")
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRestriction:
+class EntryRestriction(_Restriction):
     """The @entry_restriction of one table."""
 
-    what: str
+    annotation = "entry_restriction"
     fields: tuple[MatchField, ...]
-    conjuncts: tuple[Conjunct, ...]
-    positions: Mapping[str, int]
-    constraints: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
-        """Checks the key and priority of an entry.
+        """Checks the key and priority of an entry. Raises P4RtError."""
+        self._check([*(_match_value(field_, packed) for field_ in self.fields), priority])
 
-        Raises:
-            P4RtError: INVALID_ARGUMENT: the entry violates a conjunct; the message has conjunct and values.
-        """
-        values: list[Value] = [_match_value(field_, packed) for field_ in self.fields]
-        values.append(priority)
-        violated = self.constraints.first_violated(self.conjuncts, values)
-        if violated is not None:
-            raise self._violated(violated, values)
-
-    def _violated(self, conjunct: Conjunct, values: Sequence[Value]) -> P4RtError:
-        shown = []
-        for name in conjunct.names:
-            position = self.positions.get(name)  # None: `::priority`, the last value
-            shown.append(
-                f"{name} is {values[-1]}"
-                if position is None
-                else f"{name} {_match_shown(self.fields[position], values[position])}"
-            )
-        return _violation(self.what, "entry_restriction", conjunct, shown)
+    def _shown(self, name: str, values: Sequence[Value]) -> str:
+        position = self.positions.get(name)
+        if position is None:  # `::priority`, the last value
+            return f"{name} is {values[-1]}"
+        return f"{name} {_match_shown(self.fields[position], values[position])}"
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRestriction:
-    """The @action_restriction of one action."""
+class ActionRestriction(_Restriction):
+    """The @action_restriction of one action; `names`: translations of the parameters' values."""
 
-    what: str
+    annotation = "action_restriction"
     names: tuple[SdnStrings | None, ...]
-    conjuncts: tuple[Conjunct, ...]
-    positions: Mapping[str, int]
-    constraints: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
-        """Checks the parameters of an action call.
+        """Checks the parameters of an action call. Raises P4RtError."""
+        pairs = zip(data, self.names, strict=True)
+        self._check([number if names is None else names.to_sdn(number) for number, names in pairs])
 
-        Raises:
-            P4RtError: INVALID_ARGUMENT: they violate a conjunct; the message has conjunct and values.
-        """
-        values: Sequence[Value] = [
-            number if names is None else names.to_sdn(number)
-            for number, names in zip(data, self.names, strict=True)
-        ]
-        violated = self.constraints.first_violated(self.conjuncts, values)
-        if violated is not None:
-            shown = [f"{name} is {_shown(values[self.positions[name]])}" for name in violated.names]
-            raise _violation(self.what, "action_restriction", violated, shown)
+    def _shown(self, name: str, values: Sequence[Value]) -> str:
+        return f"{name} is {_shown(values[self.positions[name]])}"
 
 
 def _action_restriction(
@@ -199,9 +195,8 @@ def _action_restriction(
     if len(known) < len(params):
         raise invalid(f"P4Info: {what} has @action_restriction, and parameters with the same name")
     positions = {name: position for name, (position, _) in known.items()}
-    return ActionRestriction(
-        what, tuple(names for _, _, names in params), tuple(conjuncts), positions, parser
-    )
+    names = tuple(names for _, _, names in params)
+    return ActionRestriction(what, tuple(conjuncts), positions, parser, names)
 
 
 def _match_type(field_: MatchField) -> Type:
@@ -241,10 +236,3 @@ def _match_shown(field_: MatchField, value: tuple[Value, int]) -> str:
 
 def _shown(value: Value) -> str:
     return f"'{value.decode()}'" if isinstance(value, bytes) else f"0x{encode(value).hex()}"
-
-
-def _violation(what: str, annotation: str, conjunct: Conjunct, shown: Sequence[str]) -> P4RtError:
-    text = conjunct.text
-    if len(text) > MAX_SHOWN:
-        text = text[: MAX_SHOWN - 3] + "..."
-    return invalid(f"{what}: @{annotation} '{text}' does not hold: {', '.join(shown) or 'it is never true'}")
