@@ -56,7 +56,7 @@ class Display:
     def run(self, name: str) -> Iterator[Report]:
         """Shows the progress of one run; yields the callback that reports the progress."""
         if self._quiet:
-            yield _nothing
+            yield lambda _progress: None
         elif self._console.is_terminal:
             yield from self._bar(name)
         else:
@@ -186,7 +186,3 @@ def _short(number: float) -> str:
         if number >= factor:
             return f"{number / factor:.1f}{unit}"
     return f"{number:.0f}"
-
-
-def _nothing(_progress: Progress) -> None:
-    """Ignores progress."""

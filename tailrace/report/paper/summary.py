@@ -13,8 +13,7 @@ from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import names, paper_of
 from tailrace.report.paper.page import FUNCTIONS, NUMBERS, claim_of, metric_of, ratio_of, write_page
 from tailrace.report.render import templates
-from tailrace.spec.atomic import write_file
-from tailrace.spec.errors import FileError
+from tailrace.spec.atomic import write_output
 
 SUMMARY = "README.md"
 
@@ -58,12 +57,7 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
     """
     for stem, of_paper in _by_paper(documents):
         write_page(of_paper, out, folder / f"{stem}.md")
-    text = summary_text(documents_in(folder, documents[0].scale))
-    page = folder / SUMMARY
-    try:
-        write_file(page, text)
-    except OSError as error:
-        raise FileError(page, "", error.strerror or str(error)) from error
+    write_output(folder / SUMMARY, summary_text(documents_in(folder, documents[0].scale)))
 
 
 def documents_in(folder: Path, scale: str) -> list[Document]:
