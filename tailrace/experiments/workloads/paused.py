@@ -33,7 +33,7 @@ from tailrace.experiments.workloads.bursts import BURST_BYTES
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.interval import LOADED
 from tailrace.experiments.workloads.load import uplink_bps
-from tailrace.experiments.workloads.poisson import DURATION, LOAD, expected_flows, starts_ns
+from tailrace.experiments.workloads.poisson import DURATION, LOAD, arrivals, expected_flows
 from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import keys
@@ -106,14 +106,7 @@ class Paused:
             bytes_sent = self.trains * LOADED * self.duration_ns * receiver.rate_bps / NS_BITS
             check_flows(bytes_sent / self.burst_bytes + self._periods * (self.servers + 1) + random_flows)
             yield from self._trains(near[n], servers, receiver, self.trains)
-        flows = [
-            (start_ns, number)
-            for number, host in enumerate(near[:n])
-            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
-        ]
-        if not flows:
-            raise PatternError("no flow starts within the duration; expected a longer one, or more load")
-        for start_ns, number in sorted(flows):
+        for start_ns, number in arrivals(near[:n], sizes.mean_bytes, share, self.duration_ns, rng):
             yield Transfer(near[number], far[number], sizes.draw(rng), start_ns, flow_class=MONITORED)
 
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:
