@@ -35,7 +35,7 @@ _MOST_LEVELS = 200
 """Maximum depth of nested operations. It prevents a RecursionError, at which Python's limit is not fixed."""
 
 _Result = Any
-"""A number, or an array with a number for each selection of seeds (of_seeds.py); or a list of these."""
+"""A number, or an array with a number for each selection of seeds (claims.OfSeeds); or a list of these."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
