@@ -74,11 +74,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = text_of(path, MOST_BYTES)
     try:
         return tomli.loads(text.replace("\r\n", "\n"))
-    except tomli.TOMLDecodeError as error:
-        raise FileError(path, "", f"not TOML: {error}") from error
     except RecursionError as error:
         raise FileError(path, "", "nested too deeply") from error
-    except ValueError as error:  # a number with more digits than Python converts
+    except ValueError as error:  # invalid TOML, or a number with more digits than Python converts
         raise FileError(path, "", f"not TOML: {error}") from error
 
 
