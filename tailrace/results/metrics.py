@@ -469,11 +469,6 @@ def register(
     return add
 
 
-def remove(name: str) -> None:
-    """Removes a metric of a plug-in; for tests."""
-    METRICS.pop(name, None)
-
-
 def metric(name: str) -> Metric:
     """The metric with this name; a name such as `fct_p99_of_bystander` is a metric of one class of flows.
 

@@ -26,7 +26,6 @@ from tailrace.spec.files import text_of
 from tailrace.spec.suggest import expected
 from tailrace.spec.text import shortened
 
-T = TypeVar("T")
 _MOST_SHOWN = 120
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any, TypeVar
 
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide, number_of, text_of
@@ -91,7 +91,7 @@ def _within(value: Value, operand: str) -> bool:
         return _any_fitting(value, lambda part: _within(part, operand))
     if isinstance(value, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)) and _RANGE not in operand:
         outer = _network(value.version, operand)
-        return bool(_as_network(value).subnet_of(outer))
+        return bool(ip_network(value).subnet_of(outer))
     low, dots, high = operand.partition(_RANGE)
     if not dots:
         left, right = _pair(value, operand, ordered=False)
@@ -115,12 +115,6 @@ def _has(value: Value, operand: str) -> bool:
         return value.covers(number_of(_pair(value.low, operand, ordered=False)[1]))
     left, right = _pair(value, operand, ordered=False)
     return bool(left == right)
-
-
-def _as_network(value: Any) -> Any:
-    if isinstance(value, IPv4Address):
-        return IPv4Network(value)
-    return IPv6Network(value) if isinstance(value, IPv6Address) else value
 
 
 def _network(version: int, operand: str) -> Any:

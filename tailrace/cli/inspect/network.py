@@ -43,10 +43,8 @@ class InspectedNetwork:
     """Switches that can be inspected; `run` is the content of the run file, if any, `run_path` its path."""
 
     nodes: Mapping[str, InspectedSwitch]
-    addresses: Mapping[str, SwitchAddress]
     topology: Topology | None
     run: RunFile | None
-    tls: Tls | None
     run_path: Path | None = None
 
     def select(self, patterns: Sequence[str]) -> list[InspectedSwitch]:
@@ -240,7 +238,7 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
         )
         for name, switch in addresses.items()
     }
-    return InspectedNetwork(nodes, addresses, topology, run, tls, run_path)
+    return InspectedNetwork(nodes, topology, run, run_path)
 
 
 @contextlib.contextmanager
