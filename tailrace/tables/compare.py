@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any, TypeVar
 
@@ -158,13 +159,9 @@ def _port_pair(value: SwitchPort, operand: str, *, ordered: bool) -> tuple[Any, 
 
 def parse_number(operand: str) -> int | float:
     """A number, also hexadecimal, with or without a unit of size, time or rate. Raises ValueError."""
-    for read in (_parse_int, float, parse_bytes, parse_time_ns, parse_rate_bps):
+    for read in (partial(int, base=0), float, parse_bytes, parse_time_ns, parse_rate_bps):
         try:
             return read(operand)
         except (UnitError, ValueError):
             continue
     raise ValueError(f"{operand!r} is not a number")
-
-
-def _parse_int(operand: str) -> int:
-    return int(operand, 0)

@@ -97,17 +97,9 @@ class Bursts:
         """Refuse keys that need bursts= without it, and bursts= without every=."""
         if self.degree and self.every_ns is None:
             raise SpecError("key 'every' is missing")
-        given = {
-            "every": self.every_ns,
-            "from": self.near,
-            "burst": self.flows,
-            "bytes": self.size_bytes,
-            "spots": self.spots,
-            "long": self.long_bytes,
-        }
-        for key, value in given.items():
-            if not self.degree and value is not None:
-                raise SpecError(f"{key} may only be given together with bursts")
+        # `write`: the given keys
+        for key in () if self.degree else keys.write(self):
+            raise SpecError(f"{key} may only be given together with bursts")
         if self.spots is None and self.long_bytes is not None:
             raise SpecError("long may only be given together with spots")
         if self.spots is not None and self.near == ANYWHERE:
