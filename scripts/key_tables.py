@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tailrace.cli.complete import KINDS, registry_of
-from tailrace.cli.explain.resources_table import listing as programs
+from tailrace.cli.explain.counts import listing as programs
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.results.metrics import BUILT_IN, METRICS
 from tailrace.results.units import UNITS

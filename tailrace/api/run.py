@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -110,7 +110,7 @@ def run(
         backend = VirtualBackend(breakpoints=stops, ranks=ranks)
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} does not support them; use the target virtual")
-    with _output_folder(out if first else None) as folder:
+    with nullcontext() if out is None or not first else atomic_folder(Path(out)) as folder:
         # other ranks have no folder, and write no captures
         captures = _captures(folder if first else Path(), pcap)
         with display.run(label) as report:
@@ -375,16 +375,6 @@ def _check_workers(workers: object) -> None:
     """Raises SpecError for an invalid number of processes."""
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise SpecError(f"workers: expected a whole number of at least 1, found {workers!r}")
-
-
-@contextmanager
-def _output_folder(out: Folder | None) -> Iterator[Path | None]:
-    """A temporary folder, which becomes `out` after the block; None if there is no `out`."""
-    if out is None:
-        yield None
-        return
-    with atomic_folder(Path(out)) as folder:
-        yield folder
 
 
 def _captures(folder: Path | None, pcap: bool) -> Path | None:

@@ -42,7 +42,6 @@ def _write(folder: Path, out: Path | None, title: str | None) -> Path:
     """
     from tailrace.report.collect import collect
     from tailrace.report.page import render
-    from tailrace.results.atomic_folder import replace_file
     from tailrace.spec import SpecError
     from tailrace.spec.atomic import write_file
     from tailrace.study.progress import Display
@@ -54,10 +53,10 @@ def _write(folder: Path, out: Path | None, title: str | None) -> Path:
     content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
     path = folder / PAGE if out is None else out
     try:
-        if out is None:
-            replace_file(path, content)
-        else:
-            write_file(path, content)
+        # a link in the folder is never followed: its creator could choose which file is overwritten
+        if out is None and path.is_symlink():
+            path.unlink()
+        write_file(path, content)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
     return path

@@ -21,8 +21,7 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.papers.claims.claims import judge
-from tailrace.papers.claims.of_seeds import OfSeeds
+from tailrace.papers.claims.claims import OfSeeds, judge
 from tailrace.papers.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
 from tailrace.papers.grid import VALUE, paper_grid, schemes
 from tailrace.papers.measure.endpoints import endpoint_values, path_values

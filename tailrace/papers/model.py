@@ -32,7 +32,7 @@ from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import EXPECTED as SEEDS
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.papers.claims.expect import Expectation, parse_expectation
-from tailrace.papers.claims.expression import check_expression, metrics_of
+from tailrace.papers.claims.expression import checked, metrics_of
 from tailrace.papers.claims.kinds import KINDS as CLAIM_KINDS
 from tailrace.papers.claims.kinds import NUMBER, RANKING
 from tailrace.papers.tails import tails
@@ -407,7 +407,7 @@ def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
     for name in claim.cases:
         _one_of(f"{key}.cases", name, tuple(sorted(cases)))
     try:
-        check_expression(claim.value)
+        checked(claim.value)
     except SpecError as error:
         raise KeyProblemError(f"{key}.value", str(error)) from error
     for name in claim.rerun:

@@ -62,7 +62,7 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
                 marker=marker,
                 color=plot.colour(number),
                 zorder=3,
-                label=f"{len(dots)} {_plural(role)}",
+                label=f"{len(dots)} hosts" if role == _HOST else f"{len(dots)} {role} switches",
             )
         if faulty_links:
             axis.plot([], [], color=_FAULTY, label="faulty link")
@@ -70,10 +70,6 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
         axis.autoscale_view()
         plot.legend(figure, axis)
     return figure
-
-
-def _plural(role: str) -> str:
-    return "hosts" if role == _HOST else f"{role} switches"
 
 
 def _legend_rank(role: str) -> int:

@@ -8,7 +8,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from matplotlib.figure import Figure
 from msgspec import UnsetType
@@ -34,21 +34,6 @@ _GBPS = 1e9
 _MOST_FLOWS = 8
 _MOST_POINTS = 2000
 """Maximum number of points of a distribution; more points would overlap."""
-
-
-def throughput_figure(results: Sequence[Result]) -> Figure | None:
-    """The rate from switches to hosts over time: a panel per case, a line per scheme; None if not sampled."""
-    return _by_case(results, "throughput (Gb/s)", _rates, over_time=True)
-
-
-def imbalance_figure(results: Sequence[Result]) -> Figure | None:
-    """The distribution of the imbalance of uplinks over switches and intervals; None without samples."""
-    return _by_case(results, "imbalance of uplinks, (max - min) / mean", _imbalance, over_time=False)
-
-
-def queue_cdf_figure(results: Sequence[Result]) -> Figure | None:
-    """The distribution of queue lengths over ports and samples; None without samples."""
-    return _by_case(results, "queue (KiB)", _lengths, over_time=False)
 
 
 def flow_throughput_figure(result: Result) -> Figure | None:
@@ -85,6 +70,25 @@ def _imbalance(series: Series, topology: Topology) -> list[float]:
 
 def _lengths(series: Series, _topology: Topology) -> list[float]:
     return [length / _KIB for length in queue_lengths(series)]
+
+
+_SAMPLED: tuple[tuple[str, str, _Values, bool], ...] = (
+    ("Throughput: what switches send to hosts", "throughput (Gb/s)", _rates, True),
+    (
+        "Imbalance of a switch's uplinks in an interval between samples",
+        "imbalance of uplinks, (max - min) / mean",
+        _imbalance,
+        False,
+    ),
+    ("Queues, over all ports that sent, and all samples", "queue (KiB)", _lengths, False),
+)
+"""Figures of samples: caption, title of the axis, values, and whether these are shown over time."""
+
+
+def sampled_figures(results: Sequence[Result]) -> Iterator[tuple[Figure | None, str]]:
+    """The figures of all runs over time, and of distributions, with their captions; None without samples."""
+    for caption, title, values, over_time in _SAMPLED:
+        yield _by_case(results, title, values, over_time=over_time), caption
 
 
 def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_time: bool) -> Figure | None:

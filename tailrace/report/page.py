@@ -139,12 +139,7 @@ def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
         "Slowdown: completion time over that of the flow alone in the network",
     )
     yield run_figures.order_figure(results), "First transmissions that arrived out of order"
-    yield network_figures.throughput_figure(fitting), "Throughput: what switches send to hosts"
-    yield (
-        network_figures.imbalance_figure(fitting),
-        "Imbalance of a switch's uplinks in an interval between samples",
-    )
-    yield network_figures.queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"
+    yield from network_figures.sampled_figures(fitting)
     for group in study.results.groups:
         result = group.results[0]
         of_seed = f", seed {result.summary.seed}" if len(group.results) > 1 else ""

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
-from tailrace.report.figures.figure import bars, completion
+from tailrace.report.figures.figure import bars, completion, distribution
 from tailrace.results.estimates import Group, comparison_groups
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, measured_rows
-from tailrace.results.statistics import cumulative, mean, percentile, tail_name, tail_percent
+from tailrace.results.statistics import mean, percentile, tail_name, tail_percent
 from tailrace.spec.units import format_bytes, time_unit
 from tailrace.tables.arrow import values_of
 
@@ -59,9 +59,8 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
                 else:
                     rows = _flows(group)
                     factors = [row.slowdown for row in rows if row.slowdown is not None]
-                    x, y = cumulative(factors, len(rows))
-                    if x:
-                        _steps(axis, [x[0], *x], [0.0, *y], number, group.label)
+                    if factors:
+                        distribution(axis, factors, len(rows), number, label=group.label, linewidth=1.6)
             axis.set_title(case)
             if len(edges) > 1:
                 plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
@@ -192,8 +191,3 @@ def _cases_and_labels(results: Sequence[Result]) -> tuple[list[str], list[str]]:
     """The cases and the labels of the results, in the order of their first appearance."""
     cases = list(dict.fromkeys(result.case for result in results))
     return cases, list(dict.fromkeys(result.label for result in results))
-
-
-def _steps(axis: Axes, x: Sequence[float], y: Sequence[float], number: int, label: str) -> None:
-    colour, dashes = plot.colour(number), plot.line(number)
-    axis.step(x, y, where="post", label=label, color=colour, linestyle=dashes, linewidth=1.6)

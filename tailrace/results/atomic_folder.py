@@ -14,7 +14,7 @@ from pathlib import Path
 from tailrace.results.result import RUN_FILES, SUMMARY
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
-from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind, write_file
+from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of the disk; an OSError with such a number may have no file name."""
@@ -86,18 +86,6 @@ def refuse_links(root: Path, folders: Iterable[Path]) -> None:
             path = root / part
             if path != root and path.is_symlink():
                 raise SpecError(f"{path}: a link, expected a folder; results are not written through links")
-
-
-def replace_file(path: Path, content: str | bytes) -> None:
-    """Writes a file into a folder of results; a link in its place is replaced, and never followed.
-
-    Raises:
-        OSError: the file cannot be written; filename is the path.
-    """
-    # otherwise the creator of a link could choose which file is overwritten
-    if path.is_symlink():
-        path.unlink()
-    write_file(path, content)
 
 
 def _prefix(out: Path) -> str:

@@ -16,7 +16,7 @@ when it started in the run, even if it had waited for other flows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -128,25 +128,12 @@ class FairSharing:
         self._delays = delays
         self._delays_from: dict[str, dict[str, int]] = {}
         self._capacity = self._capacities()
-        # for each kind of part, the part that a flow from src to dst crosses; None if it crosses none
-        self._kinds: Sequence[Callable[[str, str], Part | None]] = (
-            lambda src, _dst: ("source", src),
-            lambda _src, dst: ("destination", dst),
-            lambda src, dst: self._across("out of leaf", self._leaf, src, dst, 0),
-            lambda src, dst: self._across("into leaf", self._leaf, src, dst, 1),
-            lambda src, dst: self._across("out of group", self._group, src, dst, 0),
-            lambda src, dst: self._across("into group", self._group, src, dst, 1),
-        )
 
     def of(self, rows: Iterable[FlowRow]) -> Fair | UnsetType:
         """The mean times of the finished flows; unset if no flow finished, or if there are too many flows."""
         done = [row for row in rows if row.fct_ns is not None]
         fluids = [
-            Fluid(
-                row.start_ns,
-                8 * wire_bytes(row.bytes, self._mtu_bytes)[0],
-                tuple(part for kind in self._kinds if (part := kind(row.src, row.dst)) is not None),
-            )
+            Fluid(row.start_ns, 8 * wire_bytes(row.bytes, self._mtu_bytes)[0], self._parts(row.src, row.dst))
             for row in done
         ]
         ends = ends_ns(fluids, self._capacity)
@@ -173,18 +160,14 @@ class FairSharing:
                             capacities[part] = capacities.get(part, 0) + link.rate_bps
         return capacities
 
-    def _across(self, kind: str, area_of: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
-        """The part out of the source's area (`end` 0) or into the destination's area (1); None if both areas
-        are the same. An area is a leaf or a group.
-        """
-        ends = area_of(src), area_of(dst)
-        return None if ends[0] == ends[1] else (kind, ends[end])
-
-    def _leaf(self, host: str) -> str:
-        return self._topology.host(host).switch
-
-    def _group(self, host: str) -> str:
-        return self._group_of(self._leaf(host))
+    def _parts(self, src: str, dst: str) -> tuple[Part, ...]:
+        """The parts that a flow from one host to another crosses; it leaves no area in which both are."""
+        parts: list[Part] = [("source", src), ("destination", dst)]
+        leaves = [self._topology.host(host).switch for host in (src, dst)]
+        for kind, (near, far) in (("leaf", leaves), ("group", map(self._group_of, leaves))):
+            if near != far:
+                parts += [(f"out of {kind}", near), (f"into {kind}", far)]
+        return tuple(parts)
 
     def _group_of(self, switch: str) -> str:
         """A switch's pod or group; a switch without a group, such as a core switch, is a group by itself."""

@@ -70,11 +70,12 @@ def degree(percent: int) -> Compute:
     """A percentile over the flows of each flow's largest out-of-order degree, the distance in packets between
     an arriving PSN and the expected one.
     """
-    return lambda result: float(percentile(degrees, percent)) if (degrees := _degrees(result)) else None
 
+    def compute(result: Result) -> float | None:
+        degrees = [row.ood_max for row in counted_rows(result)]
+        return float(percentile(degrees, percent)) if degrees else None
 
-def _degrees(result: Result) -> list[int]:
-    return [row.ood_max for row in counted_rows(result)]
+    return compute
 
 
 def largest_degree(result: Result) -> float | None:

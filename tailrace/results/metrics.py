@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, structs
@@ -101,6 +102,10 @@ def _flows(
     return Metric(name, title, unit, what, source, better, by_class=True, compute=compute)
 
 
+_of_pfc, _of_rlb = (partial(_run, source=source, better="less") for source in (_PFC, _RLB))
+_of_gaps, _of_hf2t = (partial(_run, source=source) for source in (_GAPS, _HF2T))
+
+
 def _distribution(name: str, title: str, unit: str, what: str, column: str, source: str) -> Iterator[Metric]:
     """Mean, median, p95, p99 and maximum of a column over the flows."""
     statistics = (
@@ -174,70 +179,44 @@ _BUILT_IN: tuple[Metric, ...] = (
         )
         for percent in (95, 99)
     ),
-    _run("pauses", "PFC pauses", "", "PFC frames that pause.", pfc("pauses"), _PFC, "less"),
-    _run(
+    _of_pfc("pauses", "PFC pauses", "", "PFC frames that pause.", pfc("pauses")),
+    _of_pfc(
         "pauses_per_packet",
         "PFC pauses per packet",
         "%",
         "PFC frames that pause, over data packets delivered.",
         pfc("pauses", "packets.delivered"),
-        _PFC,
-        "less",
     ),
-    _run(
+    _of_pfc(
         "pause_share",
         "time paused",
         "%",
         "Mean over the ports of switches of the share of the run for which PFC paused them.",
         pfc("pause_share"),
-        _PFC,
-        "less",
     ),
-    _run(
+    _of_pfc(
         "ports_paused",
         "ports paused at a time",
         "",
         "Mean number of ports of switches that PFC pauses at a time.",
         ports_paused,
-        _PFC,
-        "less",
     ),
-    _run(
-        "pause_mean",
-        "mean pause",
-        "us",
-        "Mean time for which PFC paused a port.",
-        pfc("mean_pause_ns"),
-        _PFC,
-        "less",
-    ),
+    _of_pfc("pause_mean", "mean pause", "us", "Mean time for which PFC paused a port.", pfc("mean_pause_ns")),
     _run("warnings", "PFC warnings", "", "PFC warnings of switches.", summary("rlb.warnings_sent"), _RLB),
-    _run(
-        "recirculations",
-        "recirculations",
-        "",
-        "Recirculations.",
-        summary("recirculations.total"),
-        _RLB,
-        "less",
-    ),
-    _run(
+    _of_rlb("recirculations", "recirculations", "", "Recirculations.", summary("recirculations.total")),
+    _of_rlb(
         "recirculations_per_packet",
         "recirculations per packet",
         "%",
         "Recirculations over data packets delivered.",
         summary("recirculations.mean"),
-        _RLB,
-        "less",
     ),
-    _run(
+    _of_rlb(
         "recirculations_max",
         "most recirculations of a packet",
         "",
         "Most recirculations of a single packet at one switch.",
         summary("recirculations.most"),
-        _RLB,
-        "less",
     ),
     _run("cnps", "CNPs", "", "CNPs that senders received.", summary("dcqcn.cnps_received"), "DCQCN", "less"),
     _run(
@@ -248,60 +227,46 @@ _BUILT_IN: tuple[Metric, ...] = (
         summary(f"flowlets.{FLOWLETS_AT_LEAVES}"),
         "HF2T Table 2",
     ),
-    _run("stretched", "gaps stretched", "", "Gaps that NICs stretched.", summary("hf2t.stretched"), _HF2T),
-    _run(
+    _of_hf2t("stretched", "gaps stretched", "", "Gaps that NICs stretched.", summary("hf2t.stretched")),
+    _of_hf2t(
         "natural",
         "natural gaps",
         "",
         "Gaps longer than the flowlet threshold, which NICs did not stretch.",
         summary("hf2t.natural"),
-        _HF2T,
     ),
-    _run(
-        "stretch",
-        "mean stretch of a gap",
-        "us",
-        "Mean time by which a gap was stretched.",
-        mean_stretch,
-        _HF2T,
+    _of_hf2t(
+        "stretch", "mean stretch of a gap", "us", "Mean time by which a gap was stretched.", mean_stretch
     ),
-    _run(
+    _of_hf2t(
         "trainings",
         "trainings",
         "",
         "Number of times that NICs learnt T, the threshold of gaps.",
         summary("hf2t.trainings"),
-        _HF2T,
     ),
-    _run(
-        "gaps",
-        "gaps",
-        "",
-        "Gaps between packets of a flow.",
-        if_any("gaps.count", summary("gaps.count")),
-        _GAPS,
+    _of_gaps(
+        "gaps", "gaps", "", "Gaps between packets of a flow.", if_any("gaps.count", summary("gaps.count"))
     ),
-    _run("gap_p50", "median gap", "us", "Median of the gaps.", gap_quantile(5000), _GAPS),
-    _run("gap_p99", "p99 gap", "us", "99th percentile of the gaps.", gap_quantile(9900), _GAPS),
-    _run("gap_p999", "p99.9 gap", "us", "99.9th percentile of the gaps.", gap_quantile(9990), _GAPS),
+    _of_gaps("gap_p50", "median gap", "us", "Median of the gaps.", gap_quantile(5000)),
+    _of_gaps("gap_p99", "p99 gap", "us", "99th percentile of the gaps.", gap_quantile(9900)),
+    _of_gaps("gap_p999", "p99.9 gap", "us", "99.9th percentile of the gaps.", gap_quantile(9990)),
     *(
-        _run(
+        _of_gaps(
             f"gaps_{rtts}rtt",
             f"gaps ≥ {'' if rtts == 1 else f'{rtts} '}RTT",
             "%",
             f"Gaps of at least {rtts} base RTT, over all gaps.",
             summary(f"gaps.at_least_{rtts}_rtt", "gaps.count"),
-            _GAPS,
         )
         for rtts in RTTS  # the multiples of the base RTT with which gaps are compared
     ),
-    _run(
+    _of_gaps(
         "rtt",
         "base RTT",
         "us",
         "Round-trip time of a full frame on the longest path of the idle network.",
         if_any("gaps.count", summary("gaps.rtt_ns")),
-        _GAPS,
     ),
     _run(
         "failures",
@@ -395,14 +360,12 @@ _BUILT_IN: tuple[Metric, ...] = (
         _CONGA,
         "less",
     ),
-    _run(
+    _of_pfc(
         "paused_share",
         "ports paused",
         "%",
         "Samples in which PFC paused the port, over all samples of all ports (exact: pause_share).",
         summary("sampled.paused_share"),
-        _PFC,
-        "less",
     ),
     _run(
         "fct_fair",
@@ -504,11 +467,6 @@ def register(
         return compute
 
     return add
-
-
-def remove(name: str) -> None:
-    """Removes a metric of a plug-in; for tests."""
-    METRICS.pop(name, None)
 
 
 def metric(name: str) -> Metric:

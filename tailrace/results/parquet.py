@@ -23,7 +23,7 @@ from arro3.io import read_parquet as read_arrow
 from arro3.io import write_parquet as write_arrow
 
 from tailrace.spec.errors import FileError, SpecError
-from tailrace.spec.files import read_bytes
+from tailrace.spec.files import bytes_of
 from tailrace.spec.limits import refuse_above
 from tailrace.tables.arrow import TEXT, Columns
 
@@ -92,10 +92,7 @@ def read_parquet(
         FileError: the file cannot be read, is not such a table, or has other columns, more than `most_rows`
             rows, or more than MOST_BYTES.
     """
-    try:
-        content = read_bytes(path)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
+    content = bytes_of(path)
     if not _is_intact(content):
         raise FileError(path, "", f"no table of {what}, or a damaged one")
     try:

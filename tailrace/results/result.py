@@ -31,7 +31,7 @@ from tailrace.results.summary import FORMAT, Summary
 from tailrace.sim.pfc import waiting_line
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes, without_bom
+from tailrace.spec.files import bytes_of, without_bom
 from tailrace.spec.units import format_time
 
 if TYPE_CHECKING:
@@ -165,7 +165,11 @@ def read_summary(path: Path) -> Summary:
         FileError: the file cannot be read, is not a summary, or has another format.
     """
     summary = read_struct(path, Summary, "no summary of a run")
-    refuse_other_format(path, "format", read_struct(path, Formatted).format)
+    number = read_struct(path, Formatted).format
+    if number != FORMAT:  # its numbers have another meaning
+        raise FileError(
+            path, "format", f"expected {FORMAT}, found {number}: run it again with this version of Tailrace"
+        )
     return summary
 
 
@@ -173,14 +177,6 @@ class Formatted(msgspec.Struct):
     """The format of a summary; 0 for the first versions, which did not write it."""
 
     format: int = 0
-
-
-def refuse_other_format(path: Path, key: str, number: int) -> None:
-    """Raises FileError if a summary has another format, in which its numbers have another meaning."""
-    if number != FORMAT:
-        raise FileError(
-            path, key, f"expected {FORMAT}, found {number}: run it again with this version of Tailrace"
-        )
 
 
 def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:
@@ -191,8 +187,6 @@ def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace 
             with `otherwise`.
     """
     try:
-        return msgspec.json.decode(without_bom(read_bytes(path)), type=shape)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
+        return msgspec.json.decode(without_bom(bytes_of(path)), type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, "", f"{otherwise}: {error}") from error

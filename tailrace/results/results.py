@@ -33,7 +33,7 @@ from tailrace.results.summary import Summary
 from tailrace.results.table import make_table
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.tables.arrow import INTEGER, NUMBER, TEXT
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, Columns
 from tailrace.tables.arrow import make_table as make_arrow_table
 from tailrace.tables.markdown import markdown
 
@@ -152,20 +152,24 @@ class Results:
             if run.result is not None
             for row in sorted(run.result.rows, key=lambda row: row.id)
         ]
-        axes = {key: _column_type(values) for key, values in self.axes.items()}
-        values: dict[str, list[Any]] = {key: [settings[key] for settings, _ in rows] for key in axes}
-        return make_arrow_table(flow_values([row for _, row in rows]) | values, axes | SCHEMA)
+        return self._table([settings for settings, _ in rows], flow_values([row for _, row in rows]), SCHEMA)
 
     @property
     def metrics(self) -> Table:
         """One row per run that did not fail: the value on each axis, and every metric that any run has."""
         rows = [(run.settings, measure(run.result)) for run in self.runs if run.result is not None]
-        axes = {key: _column_type(values) for key, values in self.axes.items()}
-        names = dict.fromkeys(name for _, metrics in rows for name in metrics if name not in axes)
-        columns = axes | dict.fromkeys(names, NUMBER)
-        values: dict[str, list[Any]] = {key: [settings[key] for settings, _ in rows] for key in axes}
-        values |= {name: [metrics.get(name) for _, metrics in rows] for name in names}
-        return make_arrow_table(values, columns)
+        names = dict.fromkeys(name for _, metrics in rows for name in metrics if name not in self.axes)
+        values = {name: [metrics.get(name) for _, metrics in rows] for name in names}
+        return self._table([settings for settings, _ in rows], values, dict.fromkeys(names, NUMBER))
+
+    def _table(
+        self, settings: Sequence[Mapping[str, Setting]], values: dict[str, list[Any]], columns: Columns
+    ) -> Table:
+        """A table of these columns, after the axes, of which each row has the settings."""
+        axes = {key: _column_type(each) for key, each in self.axes.items()}
+        return make_arrow_table(
+            values | {key: [row[key] for row in settings] for key in axes}, {**axes, **columns}
+        )
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:

@@ -12,6 +12,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tailrace.spec.errors import FileError
+
 YOUNG_S = 10.0
 """Files younger than this may not be complete or locked yet: a process may be writing them."""
 
@@ -49,6 +51,14 @@ def write_file(path: Path, content: str | bytes) -> None:
     except OSError as error:
         # errors of a full disk have no filename, others have the name of the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """The same as write_file, for a path that a user has given: raises FileError."""
+    try:
+        write_file(path, content)
+    except (OSError, ValueError) as error:
+        raise FileError(path, "", getattr(error, "strerror", None) or str(error)) from error
 
 
 def _write(path: Path, data: bytes) -> None:

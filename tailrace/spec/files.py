@@ -68,29 +68,25 @@ def without_bom(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
-def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """The UTF-8 text of a regular file, with unchanged line ends, without a byte order mark.
-
-    Raises:
-        OSError: see read_bytes.
-        UnicodeDecodeError: the content is not UTF-8; `reason` is text for the user.
-    """
+def bytes_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The same as read_bytes, but raises FileError."""
     try:
-        return without_bom(read_bytes(path, most)).decode()
-    except UnicodeDecodeError as error:
-        if not error.reason.startswith("not UTF-8"):
-            error.reason = "not UTF-8 text"
-        raise
+        return read_bytes(path, most)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
 
 
 def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """The same as read_text, but raises FileError for all errors."""
+    """The UTF-8 text of a regular file, with unchanged line ends, without a byte order mark.
+
+    Raises:
+        FileError: the file cannot be read (see read_bytes), or is not UTF-8.
+    """
     try:
-        return read_text(path, most)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
+        return without_bom(bytes_of(path, most)).decode()
     except UnicodeDecodeError as error:
-        raise FileError(path, "", error.reason) from error
+        problem = error.reason if error.reason.startswith("not UTF-8") else "not UTF-8 text"
+        raise FileError(path, "", problem) from error
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -29,11 +29,6 @@ def share_one_heap() -> None:
         limit(_M_ARENA_MAX, 1)
 
 
-def can_trim() -> bool:
-    """Whether `trim` does anything here."""
-    return _function("malloc_trim") is not None
-
-
 def trim() -> None:
     """Returns free memory to the system; takes some milliseconds, in which other threads may run."""
     malloc_trim = _function("malloc_trim")

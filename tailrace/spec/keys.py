@@ -33,7 +33,8 @@ import msgspec
 
 from tailrace.spec import suggest
 from tailrace.spec.errors import ChoiceError, ExpectedError, SpecError, UnitError
-from tailrace.spec.spec_string import Spec, shown
+from tailrace.spec.spec_string import MOST_SHOWN, Spec
+from tailrace.spec.text import shortened
 from tailrace.spec.units import (
     MOST_COUNT,
     format_bytes,
@@ -366,7 +367,8 @@ def _value(spec: Spec, key: Key) -> Any:
     try:
         return key.parse(spec.options[key.name])
     except ChoiceError as error:
-        raise SpecError(f"{spec.title}: {key.name}={shown(spec.options[key.name])}: {error}") from None
+        value = shortened(spec.options[key.name], MOST_SHOWN)
+        raise SpecError(f"{spec.title}: {key.name}={value}: {error}") from None
     except ExpectedError as error:
         raise spec.error(key.name, str(error)) from None
 

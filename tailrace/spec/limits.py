@@ -24,12 +24,10 @@ def factor() -> int:
     text = os.environ.get(FACTOR, "").strip()
     if not text:
         return 1
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_FACTOR))):
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_FACTOR))
+    if not is_number or not 1 <= int(text) <= MOST_FACTOR:
         raise SpecError(f"{FACTOR}: expected a whole number from 1 to {MOST_FACTOR}, found {text[:40]!r}")
-    value = int(text)
-    if not 1 <= value <= MOST_FACTOR:
-        raise SpecError(f"{FACTOR}: expected a whole number from 1 to {MOST_FACTOR}, found {text!r}")
-    return value
+    return int(text)
 
 
 def refuse_above(title: str, what: str, amount: float, most: int) -> None:

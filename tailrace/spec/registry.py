@@ -124,10 +124,6 @@ class Registry(Generic[T]):
         if duplicate is not None:
             raise SpecError(f"{what} has two keys of the name {duplicate!r}")
 
-    def remove(self, name: str) -> None:
-        """Removes a name; for tests."""
-        self._entries.pop(name, None)
-
     def __iter__(self) -> Iterator[Registration[T]]:
         """All registrations, in order of names."""
         return iter([self._entries[name] for name in self.names])

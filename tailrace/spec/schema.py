@@ -24,8 +24,8 @@ from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import text_of
 from tailrace.spec.suggest import expected
+from tailrace.spec.text import shortened
 
-T = TypeVar("T")
 _MOST_SHOWN = 120
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -73,11 +73,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = text_of(path, MOST_BYTES)
     try:
         return tomli.loads(text.replace("\r\n", "\n"))
-    except tomli.TOMLDecodeError as error:
-        raise FileError(path, "", f"not TOML: {error}") from error
     except RecursionError as error:
         raise FileError(path, "", "nested too deeply") from error
-    except ValueError as error:  # a number with more digits than Python converts
+    except ValueError as error:  # invalid TOML, or a number with more digits than Python converts
         raise FileError(path, "", f"not TOML: {error}") from error
 
 
@@ -154,7 +152,7 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
         return problem
     if error.__cause__ is not None and _is_record(_option(hint, value)):  # raised by __post_init__
         return KeyProblemError(key, str(error.__cause__))
-    return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")
+    return KeyProblemError(key, f"expected {_expected(hint)}, found {shortened(repr(value), _MOST_SHOWN)}")
 
 
 def _check_known(key: str, value: Any, hint: Any) -> None:
@@ -281,9 +279,3 @@ def _description(hint: Any) -> str:
         return _description(get_args(hint)[0])
     several = get_origin(hint) is Union or type(hint).__name__ == "UnionType"
     return next(filter(None, map(_description, get_args(hint))), "") if several else ""
-
-
-def _shown(value: object) -> str:
-    """A value for a message, shortened."""
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

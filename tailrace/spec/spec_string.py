@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tailrace.spec.errors import SpecError
+from tailrace.spec.text import shortened
 
 MOST_CHARACTERS = 1 << 16
 """The longest spec."""
@@ -55,7 +56,7 @@ class Spec:
 
     def _problem(self, key: str, problem: str) -> SpecError:
         value = self.options.get(key)
-        suffix = "" if value is None else f", found {shown(value)!r}"
+        suffix = "" if value is None else f", found {shortened(value, MOST_SHOWN)!r}"
         return SpecError(f"{self.title}: {key} {problem}{suffix}")
 
     def refuse(self, keys: Sequence[str], needed: str) -> None:
@@ -106,8 +107,3 @@ def parse(text: str | Spec, what: str = "") -> Spec:
             raise SpecError(f"{spec.title}: key {key!r} is given twice")
         spec.options[key] = value
     return spec
-
-
-def shown(value: str) -> str:
-    """A value for a message, shortened."""
-    return value if len(value) <= MOST_SHOWN else f"{value[:MOST_SHOWN]}..."

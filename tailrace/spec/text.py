@@ -19,6 +19,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def shortened(text: str, most: int) -> str:
+    """The text, cut after `most` characters."""
+    return text if len(text) <= most else text[:most] + ELLIPSIS
+
+
 def json_text(value: object, indent: int | None = None) -> str:
     """JSON with every unprintable character escaped, also those that JSON allows unescaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)

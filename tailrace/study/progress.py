@@ -7,6 +7,7 @@ of real time, and the remaining time at the present speed.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -56,7 +57,7 @@ class Display:
     def run(self, name: str) -> Iterator[Report]:
         """Shows the progress of one run; yields the callback that reports the progress."""
         if self._quiet:
-            yield _nothing
+            yield lambda _progress: None
         elif self._console.is_terminal:
             yield from self._bar(name)
         else:
@@ -69,7 +70,8 @@ class Display:
         `what`: the kind of items, a plural noun.
         """
         if self._quiet or not self._console.is_terminal:
-            yield self._count_in_lines(what, total)
+            numbers = itertools.count(1)
+            yield lambda name: self.say(f"{next(numbers)} of {total} {what}: {name}")
             return
         # imported late: only terminals need bars
         from rich import progress as bar
@@ -82,17 +84,6 @@ class Display:
         with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
             task = bars.add_task(what, total=total, last="")
             yield lambda name: bars.update(task, advance=1, last=printable(name))
-
-    def _count_in_lines(self, what: str, total: int) -> Callable[[str], None]:
-        """The callback of `count` without a bar: each call shows a line of text."""
-        done = 0
-
-        def one_more(name: str) -> None:
-            nonlocal done
-            done += 1
-            self.say(f"{done} of {total} {what}: {name}")
-
-        return one_more
 
     def _bar(self, name: str) -> Iterator[Report]:
         from rich import progress as bar
@@ -186,7 +177,3 @@ def _short(number: float) -> str:
         if number >= factor:
             return f"{number / factor:.1f}{unit}"
     return f"{number:.0f}"
-
-
-def _nothing(_progress: Progress) -> None:
-    """Ignores progress."""

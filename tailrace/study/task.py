@@ -28,7 +28,7 @@ from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.sim.errors import RunError
-from tailrace.sim.outcome import Backend, Progress, Report
+from tailrace.sim.outcome import Backend, Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import Error, SpecError, plugins
 from tailrace.spec.errors import FileError
@@ -125,11 +125,7 @@ def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
     return programs.load(resolve(scheme, topology).program).sha256
 
 
-def _nothing(_progress: Progress) -> None:
-    """Ignores progress."""
-
-
-def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
+def run_task(task: Task, report: Report = lambda _progress: None, pcap_dir: Path | None = None) -> Result:
     """Run a task to its end in this process. Writes no files except captures in `pcap_dir`, if given.
 
     Raises:

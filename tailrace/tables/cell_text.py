@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.p4rt.values import ABSENT, Value, text_of
@@ -70,13 +69,11 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> ColumnTe
     cells = [_cell(column, row, unit) for row in listing.rows]
     if column.grouped:
         cells = [cell if cell != before else "" for cell, before in zip(cells, [None, *cells], strict=False)]
-    strong = tuple(_is_strong(column, row.get(listing.best)) for row in listing.rows)
+    # a row's field `Listing.best` has names of columns
+    strong = tuple(
+        isinstance(best := row.get(listing.best), tuple) and column.name in best for row in listing.rows
+    )
     return ColumnTexts(column, title, tuple(cells), right, strong)
-
-
-def _is_strong(column: Column, best: Value) -> bool:
-    """Whether a column is emphasised in a row whose field `Listing.best` is `best`: names of columns."""
-    return isinstance(best, tuple) and column.name in best
 
 
 def _cell(column: Column, row: Row, unit: Unit | None) -> str:
@@ -106,12 +103,8 @@ def _units(listing: Listing) -> dict[str, Unit]:
     times: dict[str, list[float]] = {}
     for column in listing.columns:
         if column.is_time:
-            times.setdefault(column.unit_of or column.name, []).extend(_times(listing, column))
+            values = [row.get(column.name) for row in listing.rows]
+            times.setdefault(column.unit_of or column.name, []).extend(
+                value for value in values if isinstance(value, (int, float)) and value
+            )
     return {name: time_unit(statistics.median(times_ns)) for name, times_ns in times.items() if times_ns}
-
-
-def _times(listing: Listing, column: Column) -> Iterator[float]:
-    for row in listing.rows:
-        value = row.get(column.name)
-        if isinstance(value, (int, float)) and value:
-            yield value

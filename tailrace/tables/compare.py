@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Any
+from functools import partial
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Any, TypeVar
 
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide, number_of, text_of
 from tailrace.spec.errors import Error, UnitError
 from tailrace.spec.units import parse_bytes, parse_rate_bps, parse_time_ns
+
+T = TypeVar("T")
 
 NONE = "none"
 _YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -52,7 +55,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     if op == "has":
         return _has(value, operands[0])
     if op == "in":
-        return _passes_any(value, operands)
+        return _any_fitting(operands, lambda operand: _within(value, operand))
     if value is None or operands[0].lower() == NONE:
         # only == and != compare an absent value, which equals `none` alone
         return (
@@ -61,32 +64,17 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     if isinstance(value, tuple):
         if op == "!=":
             return not passes(value, "==", operands)
-        return _any_part(value, lambda part: passes(part, op, operands))
+        return _any_fitting(value, lambda part: passes(part, op, operands))
     left, right = _pair(value, operands[0], ordered=op not in {"==", "!="})
     return _OPERATORS[op](left, right)
 
 
-def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
-    """Whether any part passes; raises MisfitError if the operand has the type of no part."""
-    fits = not parts
-    for part in parts:
+def _any_fitting(items: tuple[T, ...], test: Callable[[T], bool]) -> bool:
+    """Whether any part of a value, or any operand, passes; raises MisfitError if the types of none match."""
+    fits = not items
+    for item in items:
         try:
-            if test(part):
-                return True
-            fits = True
-        except MisfitError:
-            continue
-    if not fits:
-        raise MisfitError("fits no part")
-    return False
-
-
-def _passes_any(value: Value, operands: tuple[str, ...]) -> bool:
-    """`in`: whether one of the operands contains the value; raises MisfitError if none has its type."""
-    fits = False
-    for operand in operands:
-        try:
-            if _within(value, operand):
+            if test(item):
                 return True
             fits = True
         except MisfitError:
@@ -97,13 +85,14 @@ def _passes_any(value: Value, operands: tuple[str, ...]) -> bool:
 
 
 def _within(value: Value, operand: str) -> bool:
+    """`in`: whether the operand contains the value."""
     if value is None:
         return operand.lower() == NONE
     if isinstance(value, tuple):
-        return _any_part(value, lambda part: _within(part, operand))
+        return _any_fitting(value, lambda part: _within(part, operand))
     if isinstance(value, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)) and _RANGE not in operand:
         outer = _network(value.version, operand)
-        return bool(_as_network(value).subnet_of(outer))
+        return bool(ip_network(value).subnet_of(outer))
     low, dots, high = operand.partition(_RANGE)
     if not dots:
         left, right = _pair(value, operand, ordered=False)
@@ -118,7 +107,7 @@ def _has(value: Value, operand: str) -> bool:
     if value is None:
         return True
     if isinstance(value, tuple):
-        return _any_part(value, lambda part: _has(part, operand))
+        return _any_fitting(value, lambda part: _has(part, operand))
     if isinstance(value, (IPv4Network, IPv6Network)):
         return bool(_network(value.version, operand).subnet_of(value))  # both have the same version
     if isinstance(value, Masked):
@@ -127,12 +116,6 @@ def _has(value: Value, operand: str) -> bool:
         return value.covers(number_of(_pair(value.low, operand, ordered=False)[1]))
     left, right = _pair(value, operand, ordered=False)
     return bool(left == right)
-
-
-def _as_network(value: Any) -> Any:
-    if isinstance(value, IPv4Address):
-        return IPv4Network(value)
-    return IPv6Network(value) if isinstance(value, IPv6Address) else value
 
 
 def _network(version: int, operand: str) -> Any:
@@ -176,13 +159,9 @@ def _port_pair(value: SwitchPort, operand: str, *, ordered: bool) -> tuple[Any, 
 
 def parse_number(operand: str) -> int | float:
     """A number, also hexadecimal, with or without a unit of size, time or rate. Raises ValueError."""
-    for read in (_parse_int, float, parse_bytes, parse_time_ns, parse_rate_bps):
+    for read in (partial(int, base=0), float, parse_bytes, parse_time_ns, parse_rate_bps):
         try:
             return read(operand)
         except (UnitError, ValueError):
             continue
     raise ValueError(f"{operand!r} is not a number")
-
-
-def _parse_int(operand: str) -> int:
-    return int(operand, 0)

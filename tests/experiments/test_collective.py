@@ -101,7 +101,7 @@ def test_numbers_of_messages_of_128_hosts() -> None:
 
 def test_words() -> None:
     """Eight of the hosts, the ring by default, each flow a part of the vector, to the right neighbour."""
-    made = parse_workload("allreduce:size=8001,hosts=8").flows(FABRIC, random.Random(1))
+    made = parse_workload("allreduce:size=8001,hosts=8").traffic(FABRIC, random.Random(1)).flows
     assert len(made) == 8 * 14
     assert {flow.bytes for flow in made} == {1000, 1001}
     targets = {flow.src: flow.dst for flow in made}

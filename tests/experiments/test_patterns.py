@@ -23,7 +23,7 @@ WAITING = ("alltoall:window=3", "random:messages=6", "allreduce", "allreduce:alg
 
 
 def flows(words: str, seed: int = 1) -> list[FlowSpec]:
-    return parse_workload(words).flows(FABRIC, random.Random(seed))
+    return parse_workload(words).traffic(FABRIC, random.Random(seed)).flows
 
 
 @settings(max_examples=50)

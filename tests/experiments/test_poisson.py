@@ -39,7 +39,7 @@ def test_load_of_a_long_run(load: float, sizes: str) -> None:
     The bytes of a compound Poisson process with n expected flows have the variance n * E[size^2].
     """
     words = f"poisson:{sizes},load={load},duration={DURATION_NS}ns"
-    made = parse_workload(words).flows(FABRIC, random.Random(5))
+    made = parse_workload(words).traffic(FABRIC, random.Random(5)).flows
     square = mean_square(find_cdf("webserver")) if "cdf" in sizes else 20_000.0**2
     mean = find_cdf("webserver").mean_bytes if "cdf" in sizes else 20_000.0
     expected = load * RATE_BPS / 8 * DURATION_NS / 1e9
@@ -51,8 +51,10 @@ def test_load_of_a_long_run(load: float, sizes: str) -> None:
 
 def test_arrivals_of_one_host_are_poisson() -> None:
     """Counts in slots of one host: their mean and their variance are equal, as for no other such process."""
-    made = parse_workload(f"poisson:size=20KB,load=0.5,duration={DURATION_NS}ns").flows(
-        FABRIC, random.Random(2)
+    made = (
+        parse_workload(f"poisson:size=20KB,load=0.5,duration={DURATION_NS}ns")
+        .traffic(FABRIC, random.Random(2))
+        .flows
     )
     assert [flow.start_ns for flow in made] == sorted(flow.start_ns for flow in made)
     assert max(flow.start_ns for flow in made) < DURATION_NS
@@ -73,9 +75,11 @@ def test_faster_hosts_send_more() -> None:
     words = "poisson:size=1KB,load=0.5,duration=1ms"
     slow, fast = (
         len(
-            parse_workload(words).flows(
+            parse_workload(words)
+            .traffic(
                 parse_topology(f"leaf-spine:leaves=2,spines=1,hosts=2,rate={rate}Gbps"), random.Random(1)
             )
+            .flows
         )
         for rate in (10, 100)
     )

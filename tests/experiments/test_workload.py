@@ -23,7 +23,7 @@ FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")
 
 
 def flows(words: str, topology: Topology = FABRIC, seed: int = 1) -> list[FlowSpec]:
-    return parse_workload(words).flows(topology, random.Random(seed))
+    return parse_workload(words).traffic(topology, random.Random(seed)).flows
 
 
 def test_permutation_sends_and_receives_once() -> None:

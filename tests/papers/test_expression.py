@@ -8,7 +8,7 @@ import pytest
 from tailrace.papers.claims.expect import parse_expectation
 from tailrace.papers.claims.expression import (
     NotMeasuredError,
-    check_expression,
+    checked,
     evaluate,
     names_cases,
 )
@@ -37,7 +37,7 @@ VALUES = {
 )
 def test_values(text: str, case: str, value: float) -> None:
     """Arithmetic over metrics of this case, of a named one, and over lists."""
-    check_expression(text)
+    checked(text)
     assert evaluate(text, VALUES, case) == pytest.approx(value)
 
 
@@ -74,7 +74,7 @@ def test_values(text: str, case: str, value: float) -> None:
 def test_nothing_else_is_let_through(text: str) -> None:
     """Claims are arithmetic, not programs."""
     with pytest.raises(SpecError):
-        check_expression(text)
+        checked(text)
 
 
 @pytest.mark.parametrize(

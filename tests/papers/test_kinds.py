@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tailrace.papers.claims.claims import (
     UNEXPLAINED,
+    OfSeeds,
     Verdict,
     graded,
     headline,
@@ -34,7 +35,6 @@ from tailrace.papers.claims.kinds import (
     UNDECIDED,
     grade,
 )
-from tailrace.papers.claims.of_seeds import OfSeeds
 from tailrace.papers.model import Claim, names, read_paper
 from tailrace.results.estimates import Estimate, SeedValues
 

@@ -121,4 +121,4 @@ def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
         )
         assert scheme_counters(outcome) == {"painted": {"paint_used": 5}}
     finally:
-        SCHEMES.remove("painted")
+        del SCHEMES._entries["painted"]

@@ -31,6 +31,7 @@ def coverage(args: Namespace) -> None:
     from tailrace.cli.explain.coverage_table import listing, unused_listing
     from tailrace.cli.output import show
     from tailrace.spec import SpecError
+    from tailrace.spec.atomic import write_output
     from tailrace.switch.trace.coverage import CoverageError, lcov, merged, read
 
     try:
@@ -38,18 +39,8 @@ def coverage(args: Namespace) -> None:
     except CoverageError as error:
         raise SpecError(str(error)) from None
     if args.lcov is not None:
-        _write(args.lcov, "".join(f"{line}\n" for line in lcov(coverage)))
+        write_output(args.lcov, "".join(f"{line}\n" for line in lcov(coverage)))
     show(unused_listing(coverage) if args.unused else listing(coverage), view_of(args))
-
-
-def _write(path: Path, text: str) -> None:
-    from tailrace.spec import SpecError
-    from tailrace.spec.atomic import write_file
-
-    try:
-        write_file(path, text)
-    except OSError as error:
-        raise SpecError(f"{path}: {error.strerror}") from None
 
 
 def _files(paths: list[Path]) -> list[Path]:

@@ -63,27 +63,13 @@ def unused_listing(programs: Sequence[Coverage]) -> Listing:
     """A row for each statement that no packet has executed, and each entry that none has hit."""
     rows: list[Row] = []
     for coverage in programs:
-        rows += [
-            {
-                "program": coverage.program,
-                "place": f"{use.file}:{use.line}" if use.file else "",
-                "kind": use.kind,
-                "name": use.name,
-                "what": use.what,
-            }
+        parts = [
+            (f"{use.file}:{use.line}" if use.file else "", use.kind, use.name, use.what)
             for use in coverage.uses
             if not use.count
         ]
-        rows += [
-            {
-                "program": coverage.program,
-                "place": "",
-                "kind": "entry",
-                "name": entry.table,
-                "what": entry.written,
-            }
-            for entry in coverage.entries
-            if not entry.hit
-        ]
+        parts += [("", "entry", entry.table, entry.written) for entry in coverage.entries if not entry.hit]
+        names = [column.name for column in _UNUSED]
+        rows += [dict(zip(names, (coverage.program, *part), strict=True)) for part in parts]
     nothing = "packets have executed everything" if programs else _NO_PROGRAMS
     return Listing("unused", _UNUSED, tuple(rows), nothing=nothing)

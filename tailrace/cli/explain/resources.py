@@ -15,14 +15,14 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
         "--over", metavar="PROGRAM", help="Program whose numbers are subtracted from those of the others."
     ),
     PLUGIN,
-    view_options("cli.explain.resources_table"),
+    view_options("cli.explain.counts"),
 )
 def resources(args: Namespace) -> None:
     """Count tables and registers of compiled programs, and the maximum work per packet.
 
     tailrace resources rlb_presto --over presto
     """
-    from tailrace.cli.explain.resources_table import listing
+    from tailrace.cli.explain.counts import listing
     from tailrace.cli.output import show
     from tailrace.spec.plugins import use
 

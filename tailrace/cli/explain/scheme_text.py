@@ -119,11 +119,5 @@ def _shown(key: Key, value: object) -> str:
 
 
 def _row(name: str, key: Key, default: str) -> Row:
-    return {
-        "scheme": name,
-        "key": key.name,
-        "values": key.values,
-        "default": default,
-        "meaning": key.help,
-        "paper": key.section,
-    }
+    cells = (name, key.name, key.values, default, key.help, key.section)
+    return dict(zip((column.name for column in COLUMNS), cells, strict=True))

@@ -14,7 +14,7 @@ from tailrace.cli.output import TABLES
 from tailrace.spec import SpecError
 from tailrace.spec.units import format_rate, format_time
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.topology import Topology
+from tailrace.topology import Host, Link, Topology
 
 
 def as_json(topology: Topology, parts: Sequence[str]) -> str:
@@ -74,27 +74,18 @@ def _switches(topology: Topology) -> Iterator[Row]:
 
 def _hosts(topology: Topology) -> Iterator[Row]:
     for host in topology.hosts:
-        yield {
-            "host": host.name,
-            "ip": host.ip,
-            "mac": host.mac,
-            "switch": host.switch,
-            "port": host.port,
-            "rate": format_rate(host.rate_bps),
-            "delay": format_time(host.delay_ns),
-        }
+        yield {"host": host.name, **_link_row(host, "ip", "mac", "switch", "port")}
 
 
 def _links(topology: Topology) -> Iterator[Row]:
     for link in topology.links:
-        yield {
-            "a": link.a,
-            "a_port": link.a_port,
-            "b": link.b,
-            "b_port": link.b_port,
-            "rate": format_rate(link.rate_bps),
-            "delay": format_time(link.delay_ns),
-        }
+        yield _link_row(link, "a", "a_port", "b", "b_port")
+
+
+def _link_row(link: Host | Link, *names: str) -> Row:
+    """The named fields of a link, or of a host with its link, and the link's rate and delay."""
+    row = {name: getattr(link, name) for name in names}
+    return row | {"rate": format_rate(link.rate_bps), "delay": format_time(link.delay_ns)}
 
 
 _MAKERS = {"switches": _switches, "hosts": _hosts, "links": _links}

@@ -22,17 +22,8 @@ def counters(args: Namespace) -> None:
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import InspectedNetwork, read_named
-    from tailrace.cli.inspect.show import show
+    from tailrace.cli.inspect.show import show_named
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
-    from tailrace.tables.listing import Listing, merge
 
-    read = partial(read_counters, zeros=args.all)
-
-    def read_all(network: InspectedNetwork) -> Listing:
-        nothing = "all counters are 0; --all shows them"
-        return merge(
-            "counters", COLUMNS, read_named(network, args.switches, "counter", read), nothing=nothing
-        )
-
-    show(args, read_all)
+    nothing = "all counters are 0; --all shows them"
+    show_named(args, "counter", COLUMNS, partial(read_counters, zeros=args.all), nothing)

@@ -43,10 +43,8 @@ class InspectedNetwork:
     """Switches that can be inspected; `run` is the content of the run file, if any, `run_path` its path."""
 
     nodes: Mapping[str, InspectedSwitch]
-    addresses: Mapping[str, SwitchAddress]
     topology: Topology | None
     run: RunFile | None
-    tls: Tls | None
     run_path: Path | None = None
 
     def select(self, patterns: Sequence[str]) -> list[InspectedSwitch]:
@@ -211,50 +209,36 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
         SpecError: no network runs, a file is invalid, or options contradict each other.
         ControllerError: a file cannot be read.
     """
-    files = (args.ca, args.cert, args.key)
-    tls = Tls(*files) if any(file is not None for file in files) else None
-    if not args.address:
-        return _from_run(args, p4info, tls)
-    if args.run is not None:
+    if args.address and args.run is not None:
         raise SpecError("--run and --address are two ways to name switches; give one")
+    run, run_path = None, None
+    if not args.address:
+        run, run_path = runfile.read(args.run), args.run or runfile.default_path()
     topology = None if args.topology is None else parse_topology(args.topology)
-    info = None if p4info is None else load_p4info(p4info)
-    addresses = _parse_addresses(args, topology)
-    nodes = {
-        name: InspectedSwitch(
-            name,
-            GrpcConnection(name, switch.address, switch.device_id, tls=tls, p4info=info),
-            *_neighbours(topology, name),
-        )
-        for name, switch in addresses.items()
-    }
-    return InspectedNetwork(nodes, addresses, topology, None, tls)
-
-
-def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> InspectedNetwork:
-    run, run_path = runfile.read(args.run), args.run or runfile.default_path()
-    if args.topology is not None:
-        topology = parse_topology(args.topology)
-    else:
+    if run is not None and topology is None:
         with _errors_name_run_file(run_path), plugins.expected(run.plugins):
             topology = parse_topology(run.topology)
     info = None if p4info is None else load_p4info(p4info)
-    addresses = {
-        name: SwitchAddress(switch.address, switch.device_id) for name, switch in run.switches.items()
-    }
+    if run is None:
+        addresses = _parse_addresses(args, topology)
+    else:
+        addresses = {
+            name: SwitchAddress(switch.address, switch.device_id) for name, switch in run.switches.items()
+        }
+        if not addresses:
+            raise SpecError(f"run file {run_path}: switches: expected at least one")
+    files = (args.ca, args.cert, args.key)
+    tls = Tls(*files) if any(file is not None for file in files) else None
     nodes = {
         name: InspectedSwitch(
             name,
             GrpcConnection(name, switch.address, switch.device_id, tls=tls, p4info=info),
             *_neighbours(topology, name),
-            run.tick_ns,
-            switch.program,
+            *(() if run is None else (run.tick_ns, run.switches[name].program)),
         )
-        for name, switch in run.switches.items()
+        for name, switch in addresses.items()
     }
-    if not nodes:
-        raise SpecError(f"run file {run_path}: switches: expected at least one")
-    return InspectedNetwork(nodes, addresses, topology, run, tls, run_path)
+    return InspectedNetwork(nodes, topology, run, run_path)
 
 
 @contextlib.contextmanager

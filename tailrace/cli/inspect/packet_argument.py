@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes
+from tailrace.spec.files import bytes_of
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
@@ -58,12 +58,10 @@ def read_packets(text: str) -> list[bytes]:
 
 def _of_file(path: Path) -> Iterator[bytes]:
     try:
-        for index, data in enumerate(packets_of(read_bytes(path))):
+        for index, data in enumerate(packets_of(bytes_of(path))):
             if index >= MOST_PACKETS:
                 raise FileError(path, "", f"more than {MOST_PACKETS} packets")
             yield data
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from None
     except CaptureError as error:
         raise FileError(path, "", str(error)) from None
 

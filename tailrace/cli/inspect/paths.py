@@ -151,13 +151,9 @@ def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[H
 
 def _hosts(topology: Topology, name: str | None) -> list[Host]:
     """The host with this name or address; all hosts for None."""
-    from tailrace.spec import SpecError
-    from tailrace.spec.suggest import expected
+    from tailrace.cli.inspect.packet_walk import check_host
 
-    if name is None:
-        return list(topology.hosts)
-    for host in topology.hosts:
-        if name in {host.name, host.ip}:
-            return [host]
-    names = [host.name for host in topology.hosts]
-    raise SpecError(f"no host {name!r}; {expected(name, names)}")
+    hosts = [host for host in topology.hosts if name in (None, host.name, host.ip)]
+    if name is not None and not hosts:
+        check_host(topology, name)
+    return hosts

@@ -21,17 +21,8 @@ def registers(args: Namespace) -> None:
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import InspectedNetwork, read_named
-    from tailrace.cli.inspect.show import show
+    from tailrace.cli.inspect.show import show_named
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
-    from tailrace.tables.listing import Listing, merge
 
-    read = partial(read_registers, zeros=args.all)
-
-    def read_all(network: InspectedNetwork) -> Listing:
-        nothing = "all registers are 0; --all shows them"
-        return merge(
-            "registers", COLUMNS, read_named(network, args.switches, "register", read), nothing=nothing
-        )
-
-    show(args, read_all)
+    nothing = "all registers are 0; --all shows them"
+    show_named(args, "register", COLUMNS, partial(read_registers, zeros=args.all), nothing)

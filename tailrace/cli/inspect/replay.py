@@ -56,24 +56,14 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
         SwitchError: the switch is gone.
     """
     from tailrace.p4rt.endpoint import run_at_once
+    from tailrace.spec.atomic import write_output
     from tailrace.switch.replay.document import as_json, document_of
 
     document = document_of(trace, needs, run_at_once(connection.client.config()))
-    _write_file(file, as_json(document))
+    write_output(file, as_json(document))
     reasons = _unsure(document)
     if reasons:
         say(f"{file}: BMv2 may treat the packet differently: {reasons}")
-
-
-def _write_file(file: Path, text: str) -> None:
-    from tailrace.spec.atomic import write_file
-    from tailrace.spec.errors import FileError
-
-    try:
-        write_file(file, text)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise FileError(file, "", reason or str(error)) from None
 
 
 def repeat(file: Path, target: ReplayTarget, export: Path | None, *, full: bool, json: bool) -> None:
@@ -151,10 +141,11 @@ def _compare(saved: SavedTrace, trace_outcome: TraceOutcome, *, reasons: bool) -
 
 def _export(saved: SavedTrace, file: Path) -> None:
     from tailrace.spec import SpecError
+    from tailrace.spec.atomic import write_output
     from tailrace.switch.replay import ptf, stf
 
     kinds = {".stf": stf.test_source, ".py": ptf.test_source}
     make = kinds.get(file.suffix)
     if make is None:
         raise SpecError(f"--export {file}: expected a name that ends in {' or '.join(kinds)}")
-    _write_file(file, make(saved))
+    write_output(file, make(saved))

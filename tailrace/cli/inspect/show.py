@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from types import FrameType
 
 from tailrace.cli.errors import DONE
-from tailrace.cli.inspect.network import InspectedNetwork, find
+from tailrace.cli.inspect.network import InspectedNetwork, NamedReader, find, read_named
 from tailrace.cli.options import View, view_of
 from tailrace.cli.output import (
     TABLES,
@@ -29,7 +29,7 @@ from tailrace.cli.output import (
 )
 from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
-from tailrace.tables.listing import Listing
+from tailrace.tables.listing import Column, Listing, merge
 from tailrace.tables.rates import RateColumns
 from tailrace.tables.row_filter import RowFilter
 from tailrace.tables.table import NOTE, Cells, Segment, TextTable, cells_of, styled
@@ -61,6 +61,19 @@ def show(args: Namespace, read: Reader) -> Listing:
     listing = filtered(read(network), where)
     show_once(listing, view)
     return listing
+
+
+def show_named(
+    args: Namespace, kind: str, columns: tuple[Column, ...], read: NamedReader, nothing: str = ""
+) -> None:
+    """Shows the objects of a kind (table, counter, register) that args.switches selects, see `read_named`;
+    `nothing`: as in Listing.
+    """
+
+    def read_all(network: InspectedNetwork) -> Listing:
+        return merge(f"{kind}s", columns, read_named(network, args.switches, kind, read), nothing=nothing)
+
+    show(args, read_all)
 
 
 def show_planned(args: Namespace, listing: Listing) -> None:

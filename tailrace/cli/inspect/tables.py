@@ -16,12 +16,7 @@ def tables(args: Namespace) -> None:
     tailrace tables leaf1 ipv4_routes --where 'dst has 10.0.1.2'
     tailrace tables --address s1=127.0.0.1:50051 --topology topology.json --where 'entry != default'
     """
-    from tailrace.cli.inspect.network import InspectedNetwork, read_named
-    from tailrace.cli.inspect.show import show
+    from tailrace.cli.inspect.show import show_named
     from tailrace.controller.inspect.tables import COLUMNS, read_tables
-    from tailrace.tables.listing import Listing, merge
 
-    def read(network: InspectedNetwork) -> Listing:
-        return merge("tables", COLUMNS, read_named(network, args.switches, "table", read_tables))
-
-    show(args, read)
+    show_named(args, "table", COLUMNS, read_tables)

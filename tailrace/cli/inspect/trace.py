@@ -125,13 +125,6 @@ def trace(args: Namespace) -> None:
         _through_network(network, args)
 
 
-def _controllers_id() -> int:
-    """The election id of the controller of `tailrace run`."""
-    from tailrace.controller.session import DEFAULT_ELECTION_ID
-
-    return DEFAULT_ELECTION_ID
-
-
 def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, election_id: int) -> list[Trace]:
     """Injects a frame into a switch, with this election id, and returns its traces."""
     from tailrace.cli.inspect.dry_runs import decoded
@@ -175,7 +168,9 @@ def _at_switch(network: InspectedNetwork, args: Namespace) -> None:
         if args.save is not None:
             traces_of = [[_save_trace(dry_runs, network, switch, port, frames, args.save)]]
         elif args.send:
-            election_id = args.election_id or _controllers_id()
+            from tailrace.controller.session import DEFAULT_ELECTION_ID
+
+            election_id = args.election_id or DEFAULT_ELECTION_ID
             traces_of = [_send(network, switch, port, frame, election_id) for frame in frames]
         else:
             traces_of = [dry_runs.traces(switch, port, frame, every=args.all) for frame in frames]

@@ -223,15 +223,10 @@ def _time_scale(value: float) -> float:
     return float(value)
 
 
-def _size(text: str) -> int:
+def _mtu(text: str) -> int:
     size_bytes = parse_bytes(text)
     if size_bytes < 1:
         raise SpecError("expected more than 0 bytes")
-    return size_bytes
-
-
-def _mtu(text: str) -> int:
-    size_bytes = _size(text)
     if size_bytes > MAX_MTU_BYTES:
         raise SpecError(f"expected at most {MAX_MTU_BYTES} bytes, found {text!r}")
     return size_bytes
@@ -308,16 +303,13 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
             if key in _PARSERS:
                 parsed[name] = _PARSERS[key](written)
         except SpecError as error:
-            raise KeyProblemError("variant" if _of_variant(settings, key) else key, str(error)) from error
+            # the scheme's spec contains the value of the key `variant`
+            of_variant = key == "scheme" and "variant" in settings
+            raise KeyProblemError("variant" if of_variant else key, str(error)) from error
         changes[name] = str(written) if isinstance(written, Spec) else written
     if base is None:
         return Experiment(parsed=ParsedSpecs(**parsed), **changes)
     return structs.replace(base, parsed=structs.replace(base.parsed, **parsed), **changes)
-
-
-def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
-    """Whether the value of `key` contains the value of the key `variant`."""
-    return key == "scheme" and "variant" in settings
 
 
 def _complete(settings: Mapping[str, Any], base: Experiment | None) -> dict[str, Any]:

@@ -13,8 +13,7 @@ import msgspec
 from msgspec import structs
 
 from tailrace.experiments.plan.experiment import Experiment
-from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes
+from tailrace.spec.files import bytes_of
 
 _DIGITS = 16
 """Hexadecimal digits of the hash of an experiment, and of that of the code."""
@@ -68,14 +67,7 @@ def files_of(experiment: Experiment) -> dict[str, str]:
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
     names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if "." in piece]
-    return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return read_bytes(path)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
+    return {name: hashlib.sha256(bytes_of(Path(name))).hexdigest() for name in names if Path(name).is_file()}
 
 
 def short_hash(text: bytes) -> str:

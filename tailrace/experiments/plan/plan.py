@@ -184,15 +184,10 @@ def _context(
         pause_bytes=None if pfc is None else pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
         lossless=pfc is not None,
-        held_bytes=None if pfc is None else _held_bytes(pfc, topology, mtu),
+        # the most bytes that any switch can have queued; wire_bytes(mtu, mtu)[0]: the size of a full frame
+        held_bytes=None if pfc is None else pfc.of(topology, wire_bytes(mtu, mtu)[0]).held_bytes(topology),
         steady=target != "bmv2",
     )
-
-
-def _held_bytes(pfc: Pfc, topology: Topology, mtu: int) -> int:
-    """The most bytes that any switch can have queued."""
-    # wire_bytes(bytes, mtu)[0]: the size of all frames of a flow of so many bytes; here of one full packet
-    return pfc.of(topology, wire_bytes(mtu, mtu)[0]).held_bytes(topology)
 
 
 def _thresholds(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from tailrace.spec import SpecError
+from tailrace.spec.text import shortened
 
 MOST_SEED = (1 << 63) - 1
 """The largest integer that every TOML and JSON reader supports."""
@@ -35,24 +36,20 @@ def parse_seeds(value: int | str | Sequence[int]) -> tuple[int, ...]:
         SpecError: there are no seeds, too many, or one is given twice.
     """
     pieces = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
+    problem = f"expected {EXPECTED}, found {shortened(repr(value), _MOST_SHOWN)}"
     seeds: list[int] = []
     for piece in pieces:
         match = _NUMBERS.fullmatch(str(piece).strip())
         first, last = (0, -1) if match is None else (int(match[1]), int(match[2] or match[1]))
         if not first <= last <= MOST_SEED or last - first >= MOST_SEEDS - len(seeds):
-            raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
+            raise SpecError(problem)
         seeds += range(first, last + 1)
     if not seeds:
-        raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
+        raise SpecError(problem)
     for seed in seeds:
         if seeds.count(seed) > 1:
             raise SpecError(f"{seed} is given twice")
     return tuple(seeds)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def seeds_text(seeds: Sequence[int]) -> str:

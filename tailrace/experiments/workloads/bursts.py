@@ -143,23 +143,14 @@ class Bursts:
         """Refuse bursts= without every=, other keys without bursts=, and keys that exclude each other."""
         if self.degree and self.every_ns is None:
             raise SpecError("key 'every' is missing")
-        given = {
-            "every": self.every_ns,
-            "from": self.near,
-            "burst": self.flows,
-            "bytes": self.size_bytes,
-            "spots": self.spots,
-            "long": self.long_bytes,
-            "trains": self.trains,
-        }
-        for key, value in given.items():
-            if not self.degree and value is not None:
-                raise SpecError(f"{key} may only be given together with bursts")
+        given = keys.write(self)
+        for key in () if self.degree else given:
+            raise SpecError(f"{key} may only be given together with bursts")
         for key in ("long", "trains"):
-            if self.spots is None and given[key] is not None:
+            if self.spots is None and key in given:
                 raise SpecError(f"{key} may only be given together with spots")
         for key in ("burst", "long"):
-            if self.trains is not None and given[key] is not None:
+            if self.trains is not None and key in given:
                 raise SpecError(f"{key} may not be given together with trains")
         if self.spots is not None and self.near == ANYWHERE:
             raise SpecError("from must be leaf if spots is given, found any")

@@ -29,7 +29,7 @@ from tailrace.experiments.workloads.bursts import BURST_BYTES, TRAINS, Spot, tra
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.interval import LOADED
 from tailrace.experiments.workloads.load import uplink_bps
-from tailrace.experiments.workloads.poisson import DURATION, LOAD, expected_flows, starts_ns
+from tailrace.experiments.workloads.poisson import DURATION, LOAD, arrivals, expected_flows
 from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import keys
@@ -92,14 +92,7 @@ class Paused:
             check_flows(random_flows)
             spot, until_ns = Spot(receiver, servers, near[n]), LOADED * self.duration_ns
             yield from trains(spot, self.trains, self.period_ns, self.burst_bytes, until_ns)
-        flows = [
-            (start_ns, number)
-            for number, host in enumerate(near[:n])
-            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
-        ]
-        if not flows:
-            raise PatternError("no flow starts within the duration; expected a longer one, or more load")
-        for start_ns, number in sorted(flows):
+        for start_ns, number in arrivals(near[:n], sizes.mean_bytes, share, self.duration_ns, rng):
             yield Transfer(near[number], far[number], sizes.draw(rng), start_ns, flow_class=MONITORED)
 
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -66,16 +66,26 @@ def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, durat
     return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * NS_BITS)
 
 
-def starts_ns(
-    host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
-) -> Iterator[int]:
-    """The start times, before `duration_ns`, of a host's flows, which use this share of its link's rate."""
-    # bytes * NS_BITS / (bits/s) is a time in ns
-    mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
-    time_ns = mean_gap_ns * exponential(rng)
-    while time_ns < duration_ns:
-        yield int(time_ns)
-        time_ns += mean_gap_ns * exponential(rng)
+def arrivals(
+    hosts: Sequence[Host], mean_bytes: float, share: float, duration_ns: int, rng: random.Random
+) -> list[tuple[int, int]]:
+    """The flows that hosts start before `duration_ns`, which use this share of their links' rates: the start
+    time in ns and the index of the host of each, in the order of time.
+
+    Raises:
+        PatternError: there is no flow.
+    """
+    starts = []
+    for index, host in enumerate(hosts):
+        # bytes * NS_BITS / (bits/s) is a time in ns
+        mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
+        time_ns = mean_gap_ns * exponential(rng)
+        while time_ns < duration_ns:
+            starts.append((int(time_ns), index))
+            time_ns += mean_gap_ns * exponential(rng)
+    if not starts:
+        raise PatternError("no flow starts within the duration; expected a longer one, or more load")
+    return sorted(starts)
 
 
 class Slots:
@@ -183,16 +193,8 @@ class Poisson:
         if self.of == FABRIC:
             share = host_load(topology, hosts, apart, self.load)
         check_flows(expected_flows(hosts, sizes.mean_bytes, share, self.loaded_ns))
-        arrivals = [
-            (start_ns, index)
-            for index, host in enumerate(hosts)
-            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.loaded_ns, rng)
-        ]
-        if not arrivals:
-            raise PatternError("no flow starts within the duration; expected a longer one, or more load")
-        arrivals.sort()
         slots = Slots(self.senders) if self.senders else None
-        for start_ns, index in arrivals:
+        for start_ns, index in arrivals(hosts, sizes.mean_bytes, share, self.loaded_ns, rng):
             sender = hosts[index]
             measured = self.measure is None or self.measure.has(start_ns)
             flow_class = NO_CLASS if measured else BACKGROUND

@@ -62,17 +62,6 @@ class SizeCdf:
         high, above = self.points[index]
         return low + (share - below) / (above - below) * (high - low)
 
-    def share(self, size_bytes: float) -> float:
-        """The share of flows that are no larger than this."""
-        if size_bytes < self._sizes[0]:
-            return 0.0
-        index = next((i for i, size in enumerate(self._sizes) if size > size_bytes), None)
-        if index is None:
-            return 1.0
-        low, below = self.points[index - 1]
-        high, above = self.points[index]
-        return below + (size_bytes - low) / (high - low) * (above - below)
-
     def draw(self, rng: random.Random) -> int:
         """A size by inverse transform: the quantile of a number from 0 to 1, rounded."""
         if len(self.points) == 1:

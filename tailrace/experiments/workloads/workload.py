@@ -57,10 +57,6 @@ class Workload:
     pattern: Pattern
     seed: int | None = None
 
-    def flows(self, topology: Topology, rng: random.Random) -> list[FlowSpec]:
-        """The flows of `traffic`, without their classes."""
-        return self.traffic(topology, rng).flows
-
     def traffic(self, topology: Topology, rng: random.Random) -> Traffic:
         """The flows, with ids from 1 in rising order, and their classes.
 

@@ -7,11 +7,13 @@ A case is one setting in which a figure compares schemes, such as one workload i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
-from tailrace.papers.claims.expression import NotMeasuredError, Values, evaluate, names_cases
+from tailrace.papers.claims.expression import NotMeasuredError, Values, evaluate, names_cases, subtracts
 from tailrace.papers.claims.kinds import (
     DIFFERS,
     FAIR,
@@ -26,9 +28,8 @@ from tailrace.papers.claims.kinds import (
     grade,
     worst,
 )
-from tailrace.papers.claims.of_seeds import OfSeeds
 from tailrace.papers.model import Claim
-from tailrace.results.estimates import Estimate
+from tailrace.results.estimates import Estimate, SeedValues, estimate
 from tailrace.results.units import UNITS
 
 _RATIO = "times"
@@ -169,3 +170,46 @@ def _kind_text(kind: str, verdicts: Counter[str]) -> str:
         if verdicts[verdict]
     ]
     return f"{count} {name}: {', '.join(parts)}"
+
+
+# ---- intervals over seeds ----
+# An interval is computed for the expression, not for its single metrics. All metrics in an expression are
+# from the same selection of seeds, so runs with the same traffic stay paired.
+
+
+Measures = Mapping[tuple[str, str], Mapping[str, SeedValues]]
+"""The values of each seed, by case and scheme's label, then by metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfSeeds:
+    """The measurements of all seeds; `seeds` is their number."""
+
+    measures: Measures
+    seeds: int
+
+    def estimate(self, text: str, case: str) -> Estimate:
+        """The value of an expression in a case, with its interval over seeds."""
+
+        def statistic(seeds: Any) -> Any:
+            chosen = {key: _Chosen(by_metric, seeds) for key, by_metric in self.measures.items()}
+            return evaluate(text, chosen, case)
+
+        estimated = estimate(statistic, self.seeds)
+        return estimated if subtracts(text) or estimated.value < 0 else estimated.not_negative()
+
+
+class _Chosen(Mapping[str, Any]):
+    """Metrics over a selection of seeds, computed on access."""
+
+    def __init__(self, measures: Mapping[str, SeedValues], seeds: Any) -> None:
+        self._measures, self._seeds = measures, seeds
+
+    def __getitem__(self, name: str) -> Any:
+        return self._measures[name].statistic(self._seeds)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __len__(self) -> int:
+        return len(self._measures)

@@ -35,7 +35,7 @@ _MOST_LEVELS = 200
 """Maximum depth of nested operations. It prevents a RecursionError, at which Python's limit is not fixed."""
 
 _Result = Any
-"""A number, or an array with a number for each selection of seeds (of_seeds.py); or a list of these."""
+"""A number, or an array with a number for each selection of seeds (claims.OfSeeds); or a list of these."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -71,11 +71,6 @@ class NotMeasuredError(SpecError):
     """An expression uses a metric, case or label that has no value, or its result is not a finite number."""
 
 
-def check_expression(text: str) -> None:
-    """Raises SpecError if the text is not a valid expression."""
-    _checked(text)
-
-
 def metrics_of(text: str) -> list[str]:
     """The names of the metrics in an expression."""
     return [_name(node.value) for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]
@@ -99,7 +94,7 @@ def evaluate(text: str, values: Values, case: str) -> Any:
         NotMeasuredError: a metric, case or label has no value, or the result is not a finite number.
         SpecError: the expression is invalid, or its value is a list.
     """
-    tree = _checked(text)
+    tree = checked(text)
     try:
         value = _Evaluation(values, case).of(tree)
     except ZeroDivisionError:
@@ -111,7 +106,8 @@ def evaluate(text: str, values: Values, case: str) -> Any:
     return value
 
 
-def _checked(text: str) -> ast.expr:
+def checked(text: str) -> ast.expr:
+    """The parsed expression. Raises SpecError if the text is not a valid expression."""
     tree = _parsed(text)
     level: list[ast.AST] = [tree]
     for _ in range(_MOST_LEVELS):

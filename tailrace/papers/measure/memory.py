@@ -132,16 +132,10 @@ def curves_of(panel: Panel) -> Iterator[Curve]:
     The label omits parameters with a single value.
     """
     for algorithm in panel.algorithms:
+        ranges = {"hosts": panel.hosts, "rate": panel.rate, "rtt": panel.rtt}
         for hosts, rate, rtt in itertools.product(panel.hosts, panel.rate, panel.rtt):
-            varied = [
-                f"{name}={value}"
-                for name, value, values in (
-                    ("hosts", hosts, panel.hosts),
-                    ("rate", rate, panel.rate),
-                    ("rtt", rtt, panel.rtt),
-                )
-                if len(values) > 1
-            ]
+            point = zip(ranges.items(), (hosts, rate, rtt), strict=True)
+            varied = [f"{name}={value}" for (name, values), value in point if len(values) > 1]
             rate_bps, rtt_ns = parse_rate_bps(rate), parse_time_ns(rtt)
             sizes = [float(memory_bytes(algorithm, hosts, flows, rate_bps, rtt_ns)) for flows in panel.flows]
             label = " ".join([algorithm, *varied])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -83,21 +83,19 @@ def completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[
         number = labels.index(group.label)
         rows = [row for result in group.results for row in measured_rows(result.rows)]
         times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
-        x, y = cumulative(times, len(rows))
-        axis.step(
-            [x[0], *x] if x else [],
-            [0.0, *y] if y else [],
-            where="post",
-            label=group.label,
-            color=plot.colour(number),
-            linestyle=plot.line(number),
-            linewidth=1.8,
-        )
+        distribution(axis, times, len(rows), number, label=group.label, linewidth=1.8)
     axis.set_title(f"Flow completion, {case}")
     axis.set_xlabel(f"flow completion time ({unit})")
     axis.set_ylabel("share of flows")
     axis.set_ylim(0, 1.02)
     axis.set_xlim(left=0)
+
+
+def distribution(axis: Axes, values: Sequence[float], total: int, number: int, **style: Any) -> None:
+    """Draws the share of `total` values that are at most as large, for the scheme with the index `number`."""
+    x, y = cumulative(values, total)
+    colour, dashes = plot.colour(number), plot.line(number)
+    axis.step([*x[:1], *x], [0.0, *y] if x else [], where="post", color=colour, linestyle=dashes, **style)
 
 
 def bars(

@@ -13,8 +13,7 @@ from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import names, paper_of
 from tailrace.report.paper.page import CITATIONS, FUNCTIONS, NUMBERS, write_page
 from tailrace.report.render import templates
-from tailrace.spec.atomic import write_file
-from tailrace.spec.errors import FileError
+from tailrace.spec.atomic import write_output
 
 SUMMARY = "README.md"
 
@@ -59,12 +58,8 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
     for stem, of_paper in _by_paper(documents):
         write_page(of_paper, out, folder / f"{stem}.md")
     scale = documents[0].scale
-    text = summary_text([each for each in documents_in(folder, names()) if each.scale == scale])
-    page = folder / SUMMARY
-    try:
-        write_file(page, text)
-    except OSError as error:
-        raise FileError(page, "", error.strerror or str(error)) from error
+    shown = [each for each in documents_in(folder, names()) if each.scale == scale]
+    write_output(folder / SUMMARY, summary_text(shown))
 
 
 def documents_in(folder: Path, figures: Iterable[str]) -> list[Document]:

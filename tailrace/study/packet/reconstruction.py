@@ -68,22 +68,15 @@ def packet_history(run: FinishedRun, number: int, psn: int, reporting: Reporting
         raise RunError(f"{run.folder}: packet {psn} of flow {number} was not sent before the run ended")
     arrivals: dict[str, list[Arrival]] = {}
     hosts = {host.name for host in run.plan.topology.hosts}
-    for transit in _received(of_flow[psn]):
-        if transit.wire.target.node in hosts:
-            continue
-        assert transit.ended_ps is not None
-        arrivals.setdefault(transit.wire.target.node, []).append((transit.ended_ps, transit.wire.target.port))
+    for transit in (transit for transmission in of_flow[psn] for transit in transmission.transits):
+        target = transit.wire.target
+        if transit.fate is Fate.RECEIVED and target.node not in hosts:
+            assert transit.ended_ps is not None
+            arrivals.setdefault(target.node, []).append((transit.ended_ps, target.port))
     builder = _HistoryBuilder(run, flow, psn, transits, of_flow)
     with reporting("up to its end") as report:
         observed = track_packets(run, arrivals, flow, builder.sending_ps, report)
     return builder.history(observed)
-
-
-def _received(sent: Sequence[WirePath]) -> list[WireTransit]:
-    """The wire transits of a packet that ended with its reception."""
-    return [
-        transit for transmission in sent for transit in transmission.transits if transit.fate is Fate.RECEIVED
-    ]
 
 
 class _HistoryBuilder:
