@@ -39,11 +39,6 @@ def test_the_good_program_is_accepted() -> None:
     assert "test.p4" == read_bmv2_json(json.dumps(good()).encode()).name
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"null", b'{"pipelines": 3}', b"\xff\xfe"])
-def test_no_program(text: bytes) -> None:
-    refused(text)
-
-
 @pytest.mark.parametrize(
     ("names", "said"),
     [

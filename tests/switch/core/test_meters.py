@@ -108,16 +108,6 @@ def test_colours_and_counts_equal_a_model(
         assert [tuple(beside), tuple(counts)] == switch.colours_cells(0, 0, 2)
 
 
-def test_an_excess_burst_is_filled_by_what_the_committed_one_has_no_room_for() -> None:
-    """RFC 2697: one token a second, which first goes into the bucket of what is committed."""
-    with V1ModelSwitch(metered("packets")) as switch:
-        switch.meter_set(0, 1, MeterRates(cir=1, cburst=2, pir=1, pburst=2, eburst=3))
-        seen = [colour_of(switch, 20, 0) for _ in range(6)]
-        assert [GREEN] * 2 + [YELLOW] * 3 + [RED] == seen
-        later = 3 * 10**9  # three tokens: two committed, one in excess
-        assert [GREEN, GREEN, YELLOW, RED] == [colour_of(switch, 20, later) for _ in range(4)]
-
-
 @given(cir=NUMBERS, cburst=NUMBERS, frames=FRAMES)
 @settings(max_examples=60)
 def test_two_colours_are_two_rates_that_are_equal(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic manager in virtual time: rates, delays, depths, priorities, re-entry, PFC."""
+"""The traffic manager in virtual time: rates, delays, depths, priorities, re-entry; PFC is in test_pfc_frames.py and test_pfc_buffer.py."""
 
 from __future__ import annotations
 
@@ -196,75 +196,6 @@ def test_pfc_charges_what_is_left_of_truncated_packets() -> None:
         assert 0 == switch.port_stats(1).pfc_sent
         switch.inject(1, frame(2, size=1000), 0)
         assert 1 == switch.port_stats(1).pfc_sent
-
-
-def pfc_quanta(data: bytes, priority: int) -> int | None:
-    """The pause time a PFC frame asks for; None when it is silent about this priority."""
-    assert data[12:16] == b"\x88\x08\x01\x01"
-    if not data[17] >> priority & 1:
-        return None
-    return int.from_bytes(data[18 + 2 * priority : 20 + 2 * priority], "big")
-
-
-PFC = PfcConfig(priorities=(3,), xoff_bytes=1000, xon_bytes=500, headroom_bytes=300)
-
-
-def pfc_switch() -> V1ModelSwitch:
-    config = SwitchConfig(port_rate_bps=8_000_000, priority_queues=8, queue_depth_packets=0, pfc=PFC)
-    return V1ModelSwitch(program(), config)
-
-
-def test_pfc_pauses_the_sender_above_xoff_and_resumes_it_at_xon() -> None:
-    """IEEE 802.1Qbb: bytes buffered from one port and priority decide (RLB §II-A)."""
-    with pfc_switch() as switch:
-        for _ in range(12):  # one on the wire, 11 buffered: 1100 B
-            switch.inject(1, frame(2, 3), 0)
-        assert 1 == switch.port_stats(1).pfc_sent
-        switch.run(10**9)
-        pauses = [(o.time_ns, pfc_quanta(o.data, 3)) for o in switch.outputs() if o.port == 1]
-        assert [0xFFFF, 0] == [q for _, q in pauses]
-        # the sixth of the eleven leaves at 600 us, then 500 B are left
-        assert 600_000 <= pauses[1][0] <= 600_000 + 60_000
-
-
-def test_pfc_drops_only_beyond_the_headroom() -> None:
-    with pfc_switch() as switch:
-        for _ in range(20):
-            switch.inject(1, frame(2, 3), 0)
-        assert 20 - 1 - 13 == switch.drops()["pfc_headroom"]
-
-
-def test_other_priorities_are_lossy_and_never_pause() -> None:
-    with pfc_switch() as switch:
-        for _ in range(50):
-            switch.inject(1, frame(2, 4), 0)
-        assert 0 == switch.port_stats(1).pfc_sent
-        assert {} == switch.drops()
-
-
-def test_a_pause_received_stops_one_priority_for_its_time() -> None:
-    """A pause quantum is 512 bit times: 10 of them last 640 us at 8 Mbit/s."""
-    pause = bytes.fromhex("0180c2000001 020000000000 8808 0101 0008 0000 0000 0000 000a") + bytes(34)
-    with pfc_switch() as switch:
-        switch.inject(2, pause, 0)
-        switch.inject(1, frame(2, 3), 0)
-        switch.inject(1, frame(2, 4), 0)
-        switch.run(10**9)
-        sent = [(o.data[1] >> 4 & 7, o.time_ns) for o in switch.outputs() if o.port == 2]
-        assert [(4, 100_000), (3, 740_000)] == sent
-        assert 1 == switch.port_stats(2).pfc_received
-
-
-def test_a_resume_ends_a_pause_early() -> None:
-    pause = bytes.fromhex("0180c2000001 020000000000 8808 0101 0008 0000 0000 0000 ffff") + bytes(34)
-    resume = bytes.fromhex("0180c2000001 020000000000 8808 0101 0008 0000 0000 0000 0000") + bytes(34)
-    with pfc_switch() as switch:
-        switch.inject(2, pause, 0)
-        switch.inject(1, frame(2, 3), 0)
-        switch.run(50_000)
-        switch.inject(2, resume, 60_000)
-        switch.run(10**9)
-        assert [160_000] == [o.time_ns for o in switch.outputs() if o.port == 2]
 
 
 @functools.cache

@@ -342,25 +342,6 @@ def test_the_option(tmp_path: Path) -> None:
     assert counts["ports"] == {}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ["--dp-grpc-server-addr", "here"],
-            "--dp-grpc-server-addr: expected HOST:PORT or unix:PATH, found 'here'",
-        ),
-        (["--dp-grpc-server-addr", ""], "expected HOST:PORT"),
-        (["--dp-grpc-server-addr", "here:99999"], "expected HOST:PORT"),
-    ],
-)
-def test_an_address_that_is_none(words: list[str], said: str) -> None:
-    done = subprocess.run(
-        [*COMMAND, "--no-p4", *words], capture_output=True, text=True, timeout=LONG_S, check=False
-    )
-    assert done.returncode == 2
-    assert said in done.stderr and len(done.stderr.splitlines()) == 1
-
-
 def test_a_program_and_its_p4info_of_the_command_line() -> None:
     """P4Runtime serves them without a push; P4Info of another program ends the start in a line."""
     program, place = str(BUILD / "basic_l3.json"), f"127.0.0.1:{free_port()}"

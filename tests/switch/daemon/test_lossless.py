@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,9 +26,7 @@ from tailrace.switch.daemon.lossless import (
 from tailrace.switch.daemon.options import OptionError
 from tailrace.switch.p4runtime.statistics import write_statistics
 from tests.eventually import LONG_S, eventually
-
-PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
-COMMAND = [sys.executable, "-c", "from tailrace.switch.daemon.cli import main; raise SystemExit(main())"]
+from tests.switch.daemon.test_cli import COMMAND, PROGRAM
 
 
 def test_memory_for_packets() -> None:

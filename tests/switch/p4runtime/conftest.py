@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from queue import Empty, Queue
 from typing import TypeVar
@@ -16,7 +17,7 @@ from typing import TypeVar
 import grpc
 import pytest
 import tomli
-from finsy.proto import p4i, p4r, p4r_grpc
+from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
@@ -235,9 +236,19 @@ class Rig:
         self.election_id = election_id
         return session
 
+    def announced(self, election_id: int, expected: Code = Code.OK, *, role: str | None = None) -> Session:
+        """A client that has announced itself, and the answer that it gets."""
+        session = self.session()
+        session.arbitrate(election_id, role=role)
+        assert session.status() == expected
+        return session
+
     def push(self, name: str, action: int = 3, cookie: int | None = None, build: Path = BUILD) -> p4i.P4Info:
         """Sets the pipeline of a test program, or of another folder's."""
-        request = self.config_request(name, action, cookie, build)
+        return self.set_pipeline(self.config_request(name, action, cookie, build))
+
+    def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> p4i.P4Info:
+        """Sends the request, from whose P4Info names are from now on."""
         self.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
         self.names = Names(request.config.p4info)
         return request.config.p4info
@@ -292,30 +303,36 @@ class Rig:
         self.switch.close()
 
 
+def wildcard(kind: str) -> p4r.Entity:
+    """A request for all that there is of a kind of entity, by its name in `p4r.Entity`, or of a part of it: `a.b`."""
+    entity = p4r.Entity()
+    attrgetter(kind)(entity).SetInParent()
+    return entity
+
+
 def everything_of(*kinds: str) -> list[p4r.Entity]:
-    """A request for all that there is of each kind of entity, by the names of `p4r.Entity`."""
-    requests = [p4r.Entity() for _ in kinds]
-    for request, kind in zip(requests, kinds, strict=True):
-        getattr(request, kind).SetInParent()
-    return requests
+    """Such a request for each kind."""
+    return [wildcard(kind) for kind in kinds]
+
+
+def status_of(error: grpc.RpcError) -> rpc_status.Status | None:
+    """The status in the trailers of a failed call."""
+    assert isinstance(error, grpc.Call)
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            return rpc_status.Status.FromString(value if isinstance(value, bytes) else value.encode())
+    return None
 
 
 def details_of(error: grpc.RpcError) -> list[p4r.Error]:
     """The p4.v1.Error of each element of a batch, from the trailers of a failed call."""
-    from finsy.proto import rpc_status
-
     assert isinstance(error, grpc.Call)
     assert error.code() == grpc.StatusCode.UNKNOWN, (error.code(), error.details())
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            status = rpc_status.Status.FromString(value if isinstance(value, bytes) else value.encode())
-            details = []
-            for packed in status.details:
-                detail = p4r.Error()
-                assert packed.Unpack(detail)
-                details.append(detail)
-            return details
-    raise AssertionError("the error has no details")
+    status = status_of(error)
+    assert status is not None, "the error has no details"
+    details = [p4r.Error() for _ in status.details]
+    assert all(packed.Unpack(detail) for packed, detail in zip(status.details, details, strict=True))
+    return details
 
 
 def code_of(call, *arguments) -> tuple[Code, str]:
@@ -324,6 +341,15 @@ def code_of(call, *arguments) -> tuple[Code, str]:
         call(*arguments, timeout=60)
     assert isinstance(caught.value, grpc.Call)
     return Code(caught.value.code().value[0]), caught.value.details() or ""
+
+
+def refusal(rig: Rig, *updates: p4r.Update, atomicity: int = 0, role: str = "") -> tuple[Code, str]:
+    """Code and message, which is one line, of the first update of a Write that is refused."""
+    with pytest.raises(grpc.RpcError) as caught:
+        rig.stub.Write(rig.write_request(*updates, atomicity=atomicity, role=role), timeout=TIMEOUT_S)
+    detail = next(error for error in details_of(caught.value) if error.canonical_code)
+    assert "\n" not in detail.message
+    return Code(detail.canonical_code), detail.message
 
 
 RigMaker = Callable[..., Rig]
@@ -353,7 +379,7 @@ def bmv2_compat(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
-    """Makes rigs that are closed after the test."""
+    """Makes rigs that are closed after the test; one for which `pushed` names a program has a primary as well."""
     rigs: list[Rig] = []
 
     def make(
@@ -361,6 +387,8 @@ def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
         *,
         settings: DeviceSettings | None = None,
         ports: DevicePorts | None = None,
+        pushed: str | None = None,
+        build: Path = BUILD,
     ) -> Rig:
         loaded = None if program is None else load_program((BUILD / f"{program}.json").read_bytes())
         chosen = settings or DeviceSettings(device_id=1)
@@ -368,6 +396,9 @@ def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
             chosen = replace(chosen, bmv2_compat=True)
         rig = Rig(loaded, chosen, ports or DevicePorts())
         rigs.append(rig)
+        if pushed is not None:
+            rig.primary()
+            rig.push(pushed, build=build)
         return rig
 
     yield make
@@ -378,7 +409,4 @@ def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
 @pytest.fixture
 def rig(make_rig: RigMaker) -> Rig:
     """A server whose primary has pushed the program `p4rt_all`."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all")
-    return rig
+    return make_rig(pushed="p4rt_all")

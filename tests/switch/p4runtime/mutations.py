@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from finsy.proto import p4i, p4r
 from google.protobuf.message import DecodeError
@@ -28,6 +29,30 @@ def mutation(change: Mutation) -> Mutation:
     """Registers a mutation by its name."""
     MUTATIONS[change.__name__] = change
     return change
+
+
+def mutation_of(
+    pick: Callable[[random.Random, p4r.Update], Any],
+) -> Callable[[Callable[[random.Random, p4r.Update, Drawer, Any], None]], Mutation]:
+    """Registers a mutation of a part of updates; without one, or without anything in it, an update stays as it is."""
+
+    def register(change: Callable[[random.Random, p4r.Update, Drawer, Any], None]) -> Mutation:
+        def changed(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
+            picked = pick(rng, update)
+            if not picked:
+                return False
+            change(rng, update, drawer, picked)
+            return True
+
+        changed.__name__ = change.__name__
+        return mutation(changed)
+
+    return register
+
+
+def part(kind: str) -> Callable[[random.Random, p4r.Update], Any]:
+    """The entity of an update, if it is of this kind."""
+    return lambda _, update: getattr(update.entity, kind) if update.entity.HasField(kind) else None
 
 
 def actions_of(update: p4r.Update) -> list[p4r.Action]:
@@ -79,48 +104,31 @@ def replicas_of(update: p4r.Update) -> list[p4r.Replica]:
 # ---- those of SwitchV ----
 
 
-@mutation
-def invalid_table_id(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    if not update.entity.HasField("table_entry"):
-        return False
-    update.entity.table_entry.table_id = absurd_id(rng, update)
-    return True
+@mutation_of(part("table_entry"))
+def invalid_table_id(rng: random.Random, update: p4r.Update, drawer: Drawer, entry: p4r.TableEntry) -> None:
+    entry.table_id = absurd_id(rng, update)
 
 
-@mutation
-def invalid_action_id(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    action = any_action(rng, update)
-    if action is None:
-        return False
+@mutation_of(any_action)
+def invalid_action_id(rng: random.Random, update: p4r.Update, drawer: Drawer, action: p4r.Action) -> None:
     action.action_id = rng.choice((0, absurd_id(rng, update), rng.choice(list(drawer.oracle.facts.actions))))
-    return True
 
 
-@mutation
-def invalid_match_field_id(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    match = any_match(rng, update)
-    if match is None:
-        return False
+@mutation_of(any_match)
+def invalid_match_field_id(
+    rng: random.Random, update: p4r.Update, drawer: Drawer, match: p4r.FieldMatch
+) -> None:
     match.field_id = rng.choice((0, match.field_id + 1, 2**32 - 1))
-    return True
 
 
-@mutation
-def missing_match_field(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    matches = update.entity.table_entry.match
-    if not matches:
-        return False
+@mutation_of(lambda _, update: update.entity.table_entry.match)
+def missing_match_field(rng: random.Random, update: p4r.Update, drawer: Drawer, matches: Any) -> None:
     del matches[rng.randrange(len(matches))]
-    return True
 
 
-@mutation
-def duplicate_match_field(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    matches = update.entity.table_entry.match
-    if not matches:
-        return False
+@mutation_of(lambda _, update: update.entity.table_entry.match)
+def duplicate_match_field(rng: random.Random, update: p4r.Update, drawer: Drawer, matches: Any) -> None:
     matches.add().CopyFrom(rng.choice(list(matches)))
-    return True
 
 
 @mutation
@@ -142,13 +150,11 @@ def invalid_table_implementation(rng: random.Random, update: p4r.Update, drawer:
     return True
 
 
-@mutation
-def invalid_selector_weight(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    members = weighted(update)
-    if not members:
-        return False
+@mutation_of(lambda _, update: weighted(update))
+def invalid_selector_weight(
+    rng: random.Random, update: p4r.Update, drawer: Drawer, members: list[Any]
+) -> None:
     rng.choice(members).weight = rng.choice((0, -1, 2**31 - 1, -(2**31), 16385))
-    return True
 
 
 @mutation
@@ -209,17 +215,13 @@ def invalid_reference(rng: random.Random, update: p4r.Update, drawer: Drawer) ->
 # ---- keys, values, priorities ----
 
 
-@mutation
-def wrong_match_kind(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    match = any_match(rng, update)
-    if match is None:
-        return False
+@mutation_of(any_match)
+def wrong_match_kind(rng: random.Random, update: p4r.Update, drawer: Drawer, match: p4r.FieldMatch) -> None:
     kind = rng.choice(("exact", "ternary", "lpm", "range", "optional", None))
     if kind is None:
         match.ClearField(match.WhichOneof("field_match_type") or "exact")
     else:
         getattr(match, kind).SetInParent()
-    return True
 
 
 @mutation
@@ -278,12 +280,9 @@ def dont_care_match(rng: random.Random, update: p4r.Update, drawer: Drawer) -> b
     return True
 
 
-@mutation
-def wrong_priority(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    if not update.entity.HasField("table_entry"):
-        return False
-    update.entity.table_entry.priority = rng.choice((0, 1, -1, -(2**31)))
-    return True
+@mutation_of(part("table_entry"))
+def wrong_priority(rng: random.Random, update: p4r.Update, drawer: Drawer, entry: p4r.TableEntry) -> None:
+    entry.priority = rng.choice((0, 1, -1, -(2**31)))
 
 
 # ---- actions ----
@@ -324,24 +323,17 @@ def no_action(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
 # ---- entries ----
 
 
-@mutation
-def default_entry(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
+@mutation_of(part("table_entry"))
+def default_entry(rng: random.Random, update: p4r.Update, drawer: Drawer, entry: p4r.TableEntry) -> None:
     """An entry as a default entry, and the other way round."""
-    if not update.entity.HasField("table_entry"):
-        return False
-    entry = update.entity.table_entry
     entry.is_default_action = not entry.is_default_action
     if entry.is_default_action and rng.randrange(2):
         del entry.match[:]
         entry.priority = 0
-    return True
 
 
-@mutation
-def unwritable_field(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    if not update.entity.HasField("table_entry"):
-        return False
-    entry = update.entity.table_entry
+@mutation_of(part("table_entry"))
+def unwritable_field(rng: random.Random, update: p4r.Update, drawer: Drawer, entry: p4r.TableEntry) -> None:
     kind = rng.randrange(7)
     if kind == 0:
         entry.is_const = True
@@ -358,18 +350,16 @@ def unwritable_field(rng: random.Random, update: p4r.Update, drawer: Drawer) -> 
         entry.meter_config.cir = rng.choice((0, 1, -1, 2**63 - 1))
     else:
         entry.metadata = bytes(rng.choice((4096, 4097)))
-    return True
 
 
 # ---- profiles and replication ----
 
 
-@mutation
-def wrong_group(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
+@mutation_of(part("action_profile_group"))
+def wrong_group(
+    rng: random.Random, update: p4r.Update, drawer: Drawer, group: p4r.ActionProfileGroup
+) -> None:
     """Its size, its number, its profile, a member twice."""
-    if not update.entity.HasField("action_profile_group"):
-        return False
-    group = update.entity.action_profile_group
     kind = rng.randrange(4)
     if kind == 0:
         group.max_size = rng.choice((-1, 0, 1, 2**31 - 1))
@@ -379,15 +369,13 @@ def wrong_group(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
         group.action_profile_id = rng.choice((0, group.action_profile_id + 1))
     elif group.members:
         group.members.add().CopyFrom(group.members[0])
-    return True
 
 
-@mutation
-def wrong_member(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
+@mutation_of(part("action_profile_member"))
+def wrong_member(
+    rng: random.Random, update: p4r.Update, drawer: Drawer, member: p4r.ActionProfileMember
+) -> None:
     """Its number, its profile; one that is in use goes."""
-    if not update.entity.HasField("action_profile_member"):
-        return False
-    member = update.entity.action_profile_member
     kind = rng.randrange(3)
     if kind == 0:
         member.member_id = 0
@@ -395,7 +383,6 @@ def wrong_member(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool
         member.action_profile_id = rng.choice((0, member.action_profile_id + 1))
     else:
         update.type = DELETE
-    return True
 
 
 @mutation
@@ -491,13 +478,9 @@ def wrong_direct_owner(rng: random.Random, update: p4r.Update, drawer: Drawer) -
     return False
 
 
-@mutation
-def wrong_value_set(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    members = update.entity.value_set_entry.members
-    if not members:
-        return False
+@mutation_of(lambda _, update: update.entity.value_set_entry.members)
+def wrong_value_set(rng: random.Random, update: p4r.Update, drawer: Drawer, members: Any) -> None:
     members.add().CopyFrom(members[0])
-    return True
 
 
 # ---- whole updates ----

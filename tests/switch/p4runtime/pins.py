@@ -7,6 +7,8 @@ import grpc
 import pytest
 from finsy.proto import p4i, p4r
 
+from tests.switch.p4runtime.conftest import refusal
+
 ENTRY, ACTION = "@entry_restriction", "@action_restriction"
 
 
@@ -30,8 +32,7 @@ def push(rig, annotations: dict[str, str | list[str]], action: int = 3, program:
     """Sets the pipeline with annotations."""
     request = rig.config_request(program, action)
     annotate(request.config.p4info, annotations)
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(request.config.p4info)
+    rig.set_pipeline(request)
 
 
 def refused(rig, annotations: dict[str, str | list[str]], action: int = 3) -> str:
@@ -47,8 +48,4 @@ def refused(rig, annotations: dict[str, str | list[str]], action: int = 3) -> st
 
 def message_of(rig, *updates: p4r.Update, **more) -> str:
     """What is said of the first update of a Write that is refused."""
-    from tests.switch.p4runtime.conftest import details_of
-
-    with pytest.raises(grpc.RpcError) as caught:
-        rig.stub.Write(rig.write_request(*updates, **more), timeout=60)
-    return next(error.message for error in details_of(caught.value) if error.canonical_code)
+    return refusal(rig, *updates, **more)[1]

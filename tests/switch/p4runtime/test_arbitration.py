@@ -12,6 +12,7 @@ from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.options import OptionError
 from tailrace.switch.p4runtime import arbitration, service
 from tailrace.switch.p4runtime.device import DeviceSettings
+from tests.switch.p4runtime.conftest import code_of
 
 
 def test_highest_id_ever_seen_is_primary_and_nobody_is_promoted(make_rig):
@@ -110,9 +111,7 @@ def test_stream_limit(make_rig, monkeypatch):
     extra.arbitrate(1)
     assert extra.ended()[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
     sessions[5].close()
-    again = rig.session()
-    again.arbitrate(1)
-    assert again.status() == Code.ALREADY_EXISTS
+    rig.announced(1, Code.ALREADY_EXISTS)
 
 
 def test_roles_have_their_own_primaries(make_rig):
@@ -126,13 +125,9 @@ def test_roles_have_their_own_primaries(make_rig):
     assert (message.status.code, message.role.name) == (Code.OK, "monitor")
     rig.election_id = 3
     assert rig.write(role="monitor") == []
-    with pytest.raises(grpc.RpcError) as error:
-        rig.stub.Write(rig.write_request(role="nobody"))
-    assert error.value.code() == grpc.StatusCode.NOT_FOUND
+    assert code_of(rig.stub.Write, rig.write_request(role="nobody"))[0] == Code.NOT_FOUND
     rig.election_id = 2
-    with pytest.raises(grpc.RpcError) as error:
-        rig.stub.Write(rig.write_request(role="monitor"))
-    assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert code_of(rig.stub.Write, rig.write_request(role="monitor"))[0] == Code.PERMISSION_DENIED
 
 
 def test_role_config_without_a_scheme_is_refused(make_rig):
@@ -163,9 +158,7 @@ def test_unknown_device_is_not_found_and_zero_is_a_device(make_rig):
     with pytest.raises(grpc.RpcError) as error:
         list(rig.stub.Read(p4r.ReadRequest(device_id=2)))
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    zero = make_rig(settings=DeviceSettings(device_id=0))
-    zero.primary()
-    zero.push("p4rt_all")
+    zero = make_rig(settings=DeviceSettings(device_id=0), pushed="p4rt_all")
     assert zero.write() == []
 
 
@@ -208,9 +201,5 @@ def test_compatible_write_without_stream(make_rig):
     rig.election_id = None
     rig.push("p4rt_all")
     assert rig.write() == []
-    session = rig.session()
-    session.arbitrate(1)
-    assert session.status() == Code.OK
-    with pytest.raises(grpc.RpcError) as error:
-        rig.stub.Write(rig.write_request())
-    assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    rig.announced(1)
+    assert code_of(rig.stub.Write, rig.write_request())[0] == Code.PERMISSION_DENIED

@@ -20,6 +20,7 @@ from tailrace.switch.p4runtime.streams import QUEUED_BYTES, QUEUED_MESSAGES, Cli
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.states import new_state
 from tests.switch.p4runtime.test_stateful_batches import program
+from tests.switch.p4runtime.test_tables import mac
 
 MS = 1_000_000
 
@@ -62,9 +63,7 @@ def test_a_role_is_kept_while_it_has_a_stream() -> None:
 def test_a_long_role_ends_the_stream(make_rig: RigMaker) -> None:
     """With both lengths, in one short line; one of the greatest length is fine."""
     rig = make_rig()
-    session = rig.session()
-    session.arbitrate(1, role="é" * (MAX_ROLE_BYTES // 2))
-    assert session.status() == Code.OK
+    session = rig.announced(1, role="é" * (MAX_ROLE_BYTES // 2))
     for role in ("x" * (MAX_ROLE_BYTES + 1), "x" * 300_000):
         session = rig.session()
         session.arbitrate(1, role=role)
@@ -231,15 +230,9 @@ def test_pushes_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_read_that_nobody_takes_ends(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while its place is free again."""
     monkeypatch.setattr(service, "STALLED_S", 0.2)
-    entries = []
-    for number in range(3000):
-        update = p4r.Update(type=p4r.Update.INSERT)
-        entry = update.entity.table_entry
-        entry.table_id = rig.names.id("tables", "mac")
-        entry.match.add(field_id=1).exact.value = (number + 1).to_bytes(2, "big").lstrip(b"\0")
-        entry.action.action.CopyFrom(rig.names.action("forward", 3))
-        entry.metadata = bytes(4000)
-        entries.append(update)
+    entries = [mac(rig, number) for number in range(1, 3001)]
+    for update in entries:
+        update.entity.table_entry.metadata = bytes(4000)
     assert set(rig.write(*entries)) == {Code.OK}
     request = p4r.ReadRequest(device_id=1)
     request.entities.add().table_entry.SetInParent()
@@ -254,19 +247,11 @@ def test_a_read_that_nobody_takes_ends(rig: Rig, monkeypatch: pytest.MonkeyPatch
 
 def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
     """Entries beyond the limit are refused with the figures; what is deleted makes room."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20))
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20), pushed="p4rt_all")
     start = rig.in_server(lambda: rig.device.memory.used)
-    batch = []
-    for number in range(1000):
-        update = p4r.Update(type=p4r.Update.INSERT)
-        entry = update.entity.table_entry
-        entry.table_id = rig.names.id("tables", "mac")
-        entry.match.add(field_id=1).exact.value = (number + 1).to_bytes(2, "big").lstrip(b"\0")
-        entry.action.action.CopyFrom(rig.names.action("forward", 3))
-        entry.metadata = b"m" * (number % 100)
-        batch.append(update)
+    batch = [mac(rig, number) for number in range(1, 1001)]
+    for number, update in enumerate(batch):
+        update.entity.table_entry.metadata = b"m" * (number % 100)
     codes = rig.write(*batch)
     assert 300 < codes.count(Code.OK) < 1000 and codes[-1] == Code.RESOURCE_EXHAUSTED
     assert rig.in_server(lambda: rig.device.memory.used) <= 1 << 20

@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime import states
-from tests.switch.p4runtime.conftest import BUILD
+from tests.switch.p4runtime.conftest import BUILD, wildcard
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 WEIGHT = 16384
@@ -98,12 +98,6 @@ def test_copies_of_members_are_work(state: ForwardingState) -> None:
     assert [work // few for work in works] == [0, 2, 1, 1, 1, 0, 1]
 
 
-def test_others_have_their_turn_between(state: ForwardingState) -> None:
-    """No slice of a batch holds more than one such update."""
-    slices = list(state.write([one_shot(INSERT, number) for number in range(10)], []))
-    assert len(slices) == 10
-
-
 def test_to_carry_them_over_is_work(state: ForwardingState) -> None:
     """RECONCILE_AND_COMMIT makes them all anew."""
     assert not any(states.written(state, [one_shot(INSERT, number) for number in range(3)]))
@@ -128,10 +122,8 @@ def test_a_batch_of_all_or_none_has_a_budget(state: ForwardingState, way: str) -
         "members": [group(INSERT, 1), *(member(MODIFY, number) for number in range(2, 20))],
         "order": [group(MODIFY, 1)] * 20,
     }[way]
-    asked = p4r.Entity()
-    asked.table_entry.SetInParent()
-    members = p4r.Entity()
-    members.action_profile_member.SetInParent()
+    asked = wildcard("table_entry")
+    members = wildcard("action_profile_member")
     entities = states.answered(state, [asked, members])[0]
     memory = state.context.memory._used
     results = states.written(state, batch, whole=True)

@@ -13,7 +13,7 @@ from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities import match
 from tailrace.switch.p4runtime.entities.bytestring import encode
-from tests.switch.p4runtime.conftest import Names, details_of
+from tests.switch.p4runtime.conftest import details_of, wildcard
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -45,8 +45,7 @@ def test_indirect_counters(rig):
     assert (got.counter_entry.data.packet_count, got.counter_entry.data.byte_count) == (6, 60)
     assert len(rig.read(counter(rig, None))) == 8
     assert rig.write(modify(counter(rig, None, 9)), modify(counter(rig, 2))) == [OK, OK]
-    everything = p4r.Entity()
-    everything.counter_entry.SetInParent()
+    everything = wildcard("counter_entry")
     assert [e.counter_entry.data.packet_count for e in rig.read(everything)] == [9] * 8
 
 
@@ -56,8 +55,7 @@ def test_indirect_meters(rig):
     cell.meter_entry.meter_id = rig.names.id("meters", "by_class")
     cell.meter_entry.index.index = 2
     cell.meter_entry.config.pir = 8
-    everything = p4r.Entity()
-    everything.meter_entry.SetInParent()
+    everything = wildcard("meter_entry")
     assert rig.write(modify(cell)) == [OK]
     assert [e.meter_entry.HasField("config") for e in rig.read(everything)] == [False, False, True, False]
     assert rig.read(cell) == [cell]
@@ -90,8 +88,7 @@ def test_registers(rig):
     assert rig.write(modify(register(rig, "words", None, b"\x09"))) == [OK]
     assert [e.register_entry.data.bitstring for e in rig.read(register(rig, "words", None))] == [b"\x09"] * 16
     assert rig.write(modify(register(rig, "words", None, b"\0"))) == [OK]
-    everything = p4r.Entity()
-    everything.register_entry.SetInParent()
+    everything = wildcard("register_entry")
     assert len(rig.read(everything)) == 18
     rig.receive(1, bytes.fromhex("00000000000500000a0000019999") + bytes(46))
     (got,) = rig.read(register(rig, "wide", 0))
@@ -140,8 +137,7 @@ def test_ranges_in_value_sets(make_rig):
     request = rig.config_request("value_sets")
     for key in request.config.p4info.value_sets[1].match:
         key.match_type = p4i.MatchField.RANGE
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = Names(request.config.p4info)
+    rig.set_pipeline(request)
     ranges = [(0x1001, 0x2FFE, 3, 9), (0x8000, 0x8000, 1, 254), (0xFFFF, 0xFFFF, 255, 255)]
     assert rig.write(modify(tunnels(rig, *ranges))) == [OK]
     assert rig.read(tunnels(rig)) == [tunnels(rig, *ranges)]
@@ -191,9 +187,7 @@ def flood(rig, number: int) -> list[int]:
 
 def test_multicast_groups(make_rig):
     """Row 29: ids, unique (port, instance), port 0, both encodings, limits; copies are made."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, multicast_groups=2))
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, multicast_groups=2), pushed="p4rt_all")
     first = group(1, (0, 1), (3, 1), (3, 2))
     assert rig.write(
         modify(first, INSERT), modify(first, INSERT), modify(group(0), INSERT), modify(group(1 << 16), INSERT),
@@ -204,8 +198,7 @@ def test_multicast_groups(make_rig):
         Code.RESOURCE_EXHAUSTED,
     ]  # fmt: skip
     assert rig.read(group(1)) == [first]
-    everything = p4r.Entity()
-    everything.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    everything = wildcard("packet_replication_engine_entry.multicast_group_entry")
     assert len(rig.read(everything)) == 2
     assert flood(rig, 1) == [0, 3, 3]
     old = p4r.Entity()
@@ -251,8 +244,7 @@ def test_clone_sessions(rig):
         modify(session(32768, 6), INSERT), modify(session(6, 6, cos=8), INSERT),
         modify(session(6, 6, length=-1), INSERT), modify(session(9, 6)),
     ) == [OK, Code.ALREADY_EXISTS, INVALID, INVALID, INVALID, INVALID, Code.NOT_FOUND]  # fmt: skip
-    everything = p4r.Entity()
-    everything.packet_replication_engine_entry.clone_session_entry.SetInParent()
+    everything = wildcard("packet_replication_engine_entry.clone_session_entry")
     assert rig.read(everything) == [session(5, 6, length=20, cos=3)]
     assert rig.write(modify(session(5, 6, length=20))) == [OK]
     update = p4r.Update(type=INSERT)
@@ -276,8 +268,7 @@ def test_externs_that_are_not_there(make_rig):
     request = rig.config_request("packet_io")
     request.config.p4info.externs.add(extern_type_id=0x81, extern_type_name="Other")
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    everything = p4r.Entity()
-    everything.extern_entry.SetInParent()
+    everything = wildcard("extern_entry")
     assert rig.read(everything) == []
     for type_id, code in ((0x80, Code.NOT_FOUND), (0x81, Code.UNIMPLEMENTED)):
         update = p4r.Update(type=p4r.Update.MODIFY)

@@ -14,8 +14,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
-from tests.switch.p4runtime.conftest import BUILD, Rig, RigMaker
-from tests.switch.p4runtime.test_meters import message_of
+from tests.switch.p4runtime.conftest import BUILD, Rig, RigMaker, refusal
 from tests.switch.p4runtime.test_profiles import hop, member, ports_used
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -47,10 +46,7 @@ def build(folder: Path, *, annotated: bool = False, more: dict[str, object] | No
 
 @pytest.fixture
 def grouped(make_rig: RigMaker, tmp_path: Path) -> Rig:
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all", build=build(tmp_path))
-    return rig
+    return make_rig(pushed="p4rt_all", build=build(tmp_path))
 
 
 def with_group_action(update: p4r.Update, action: p4r.Action | bytes, tag: bytes = TAG) -> p4r.Update:
@@ -77,9 +73,7 @@ def destinations(rig: Rig) -> list[tuple[int, int]]:
 
 
 def entries(rig: Rig) -> list[p4r.Entity]:
-    request = p4r.Entity()
-    request.table_entry.table_id = rig.names.id("tables", "hop")
-    return rig.read(request)
+    return rig.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=rig.names.id("tables", "hop"))))
 
 
 def test_it_runs_before_the_action_of_every_member(grouped: Rig) -> None:
@@ -107,9 +101,7 @@ def test_the_member_is_chosen_by_what_the_packet_was(make_rig: RigMaker, tmp_pat
     """A group_action that writes what the selector looks at changes no flow's member."""
     source, shots = {"type": "field", "value": ["ipv4", "src"]}, ((1, 3, 0), (3, 1, 0))
     write = {"op": "assign", "parameters": [source, {"type": "hexstr", "value": "0x01020304"}]}
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all", build=build(tmp_path, more=write))
+    rig = make_rig(pushed="p4rt_all", build=build(tmp_path, more=write))
     assert rig.write(hop(rig, one_shot=shots)) == [OK]
     before = ports_used(rig)
     assert rig.write(rewriting(rig, kind=MODIFY, shots=shots)) == [OK]
@@ -120,9 +112,7 @@ def test_the_member_is_chosen_by_what_the_packet_was(make_rig: RigMaker, tmp_pat
 
 def test_exit_ends_the_pipeline_before_the_member(make_rig: RigMaker, tmp_path: Path) -> None:
     """As between any two actions."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all", build=build(tmp_path, more={"op": "exit", "parameters": []}))
+    rig = make_rig(pushed="p4rt_all", build=build(tmp_path, more={"op": "exit", "parameters": []}))
     assert rig.write(rewriting(rig)) == [OK]
     assert [(7, 0x0A0B)] == destinations(rig)
 
@@ -162,9 +152,7 @@ def test_a_field_that_comes_in_parts_is_one_message(grouped: Rig) -> None:
 
 def test_an_annotation_says_it_as_well(make_rig: RigMaker, tmp_path: Path) -> None:
     """p4c does not know the scope yet: it hands the annotation of the action on."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all", build=build(tmp_path, annotated=True))
+    rig = make_rig(pushed="p4rt_all", build=build(tmp_path, annotated=True))
     assert rig.write(rewriting(rig)) == [OK]
     assert [0x0A0B] == [dst for _, dst in destinations(rig)]
 
@@ -172,7 +160,7 @@ def test_an_annotation_says_it_as_well(make_rig: RigMaker, tmp_path: Path) -> No
 def test_scopes(grouped: Rig, rig: Rig) -> None:
     """PERMISSION_DENIED for an action of another scope, and for this one anywhere else."""
     other = with_group_action(hop(grouped, one_shot=((1, 1, 0),)), grouped.names.action("send", 2))
-    code, said = message_of(grouped, other)
+    code, said = refusal(grouped, other)
     assert code == DENIED and "AllIngress.send" in said and "as group_action" in said and "scope is 0" in said
     inside = hop(grouped, one_shot=((1, 1, 0),))
     (item,) = inside.entity.table_entry.action.action_profile_action_set.action_profile_actions
@@ -180,9 +168,9 @@ def test_scopes(grouped: Rig, rig: Rig) -> None:
     alone = member(grouped, 1)
     alone.entity.action_profile_member.action.CopyFrom(item.action)
     for update in (inside, alone):
-        code, said = message_of(grouped, update)
+        code, said = refusal(grouped, update)
         assert code == DENIED and "AllIngress.rewrite" in said and "in entries" in said
-    assert message_of(rig, rewriting(rig))[0] == DENIED, "P4Info as p4c writes it has no such action"
+    assert refusal(rig, rewriting(rig))[0] == DENIED, "P4Info as p4c writes it has no such action"
     assert not entries(grouped) and not entries(rig)
 
 
@@ -199,7 +187,7 @@ def test_what_is_no_action_of_the_table(
     grouped: Rig, octets: bytes, tag: bytes, expected: Code, said: str
 ) -> None:
     """Nothing is ignored, of whatever kind the field is."""
-    code, text = message_of(grouped, with_group_action(hop(grouped, one_shot=((1, 1, 0),)), octets, tag))
+    code, text = refusal(grouped, with_group_action(hop(grouped, one_shot=((1, 1, 0),)), octets, tag))
     assert code == expected and said in text
     assert not entries(grouped)
 

@@ -95,9 +95,7 @@ CALLS = (
 @pytest.mark.parametrize("call", CALLS)
 def test_no_frame_of_a_call_is_left_in_a_cycle(make_rig: RigMaker, call: Callable[[Rig], None]) -> None:
     """Where it would keep the request: of 30 MB, for as long as nobody searches (daemon/cli.py seldom does)."""
-    rig = make_rig("p4rt_all")
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig("p4rt_all", pushed="p4rt_all")
     call(rig)
     gc.collect()
     gc.disable()

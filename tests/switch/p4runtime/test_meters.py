@@ -17,7 +17,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
-from tests.switch.p4runtime.conftest import BUILD, Rig, RigMaker, details_of
+from tests.switch.p4runtime.conftest import BUILD, Rig, RigMaker, details_of, refusal
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK, INVALID = Code.OK, Code.INVALID_ARGUMENT
@@ -47,9 +47,7 @@ def of(types: dict[str, int], folder: Path, *, open_default: bool = False) -> Pa
 @pytest.fixture
 def metered(make_rig: RigMaker) -> Rig:
     """A server with the program as it is, flow 5 forwarded."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("meters")
+    rig = make_rig(pushed="meters")
     assert rig.write(flow(rig, 5)) == [OK]
     return rig
 
@@ -133,15 +131,6 @@ def of_entry(rig: Rig, entry: p4r.TableEntry) -> tuple[int, ...]:
     return numbers(answer.direct_meter_entry.counter_data)
 
 
-def message_of(rig: Rig, update: p4r.Update) -> tuple[Code, str]:
-    """The error of a single update, which is one line."""
-    with pytest.raises(grpc.RpcError) as caught:
-        rig.stub.Write(rig.write_request(update))
-    (detail,) = details_of(caught.value)
-    assert "\n" not in detail.message
-    return Code(detail.canonical_code), detail.message
-
-
 # ---- what is counted by colour ----
 
 
@@ -220,11 +209,11 @@ def test_counts_cannot_be_set_to_anything_else(metered: Rig) -> None:
         (flow(metered, 5, MODIFY, meter_config=ENDLESS, meter_counter_data=wrong), "MeterIngress.flows"),
         (flow(metered, 6, meter_counter_data=wrong), "MeterIngress.flows"),
     ):
-        code, said = message_of(metered, update)
+        code, said = refusal(metered, update)
         assert code == INVALID
         assert name in said and "yellow.packet_count is 7" in said and "only be set to 0" in said
     negative = p4r.MeterCounterData(red=p4r.CounterData(byte_count=-1))
-    assert INVALID == message_of(metered, modify(direct(entry, counter_data=negative)))[0]
+    assert INVALID == refusal(metered, modify(direct(entry, counter_data=negative)))[0]
     assert (60, 1, 0, 0, 0, 0) == by_flow(metered) == of_entry(metered, entry)
     assert metered.read(direct(entry)) == [direct(entry)]
 
@@ -237,7 +226,7 @@ def test_a_table_without_a_direct_meter_has_no_counts(rig: Rig) -> None:
     asked = p4r.TableEntry(table_id=entry.table_id, meter_counter_data=p4r.MeterCounterData())
     assert rig.read(p4r.Entity(table_entry=asked)) == [p4r.Entity(table_entry=entry)]
     entry.meter_counter_data.SetInParent()
-    code, said = message_of(rig, modify(p4r.Entity(table_entry=entry)))
+    code, said = refusal(rig, modify(p4r.Entity(table_entry=entry)))
     assert code == INVALID and "has no direct meter" in said
 
 
@@ -340,9 +329,9 @@ def test_rates_that_a_type_does_not_have(
         default(rig, meter_config=rates),
     ):
         if update.entity.table_entry.is_default_action:
-            assert message_of(rig, update)[0] == Code.PERMISSION_DENIED
+            assert refusal(rig, update)[0] == Code.PERMISSION_DENIED
             continue
-        code, text = message_of(rig, update)
+        code, text = refusal(rig, update)
         assert code == INVALID and said in text
 
 
@@ -351,9 +340,7 @@ def test_one_rate_of_two_colours_marks_alike_in_all_types(
     make_rig: RigMaker, tmp_path: Path, kind: int
 ) -> None:
     """Specification 9.4: what such a meter takes the others take, and mark as it does."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("meters", build=of({"port_meter": kind}, tmp_path))
+    rig = make_rig(pushed="meters", build=of({"port_meter": kind}, tmp_path))
     config = p4r.MeterConfig(cir=100, cburst=150, pir=100, pburst=150)
     assert rig.write(flow(rig, 5), modify(cell(rig, "port_meter", 1, config=config))) == [OK, OK]
     assert [GREEN, GREEN, RED] == [seen[1] for seen in (colours(rig) for _ in range(3)) if seen]
@@ -367,9 +354,7 @@ def test_one_rate_of_two_colours_marks_alike_in_all_types(
 @pytest.fixture
 def missing(make_rig: RigMaker, tmp_path: Path) -> Rig:
     """A server with a table in which nothing is, whose default action forwards."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("meters", build=of({}, tmp_path, open_default=True))
+    rig = make_rig(pushed="meters", build=of({}, tmp_path, open_default=True))
     assert rig.write(default(rig, rig.names.action("metered", 4))) == [OK]
     return rig
 
@@ -419,7 +404,7 @@ def test_a_reset_default_entry_has_neither_rates_nor_counts(missing: Rig, tmp_pa
 def test_a_constant_default_entry(metered: Rig) -> None:
     """Its action cannot change, nor what a TableEntry says of it; its meter can, by itself, and drops as told."""
     entry = default(metered).entity.table_entry
-    code, said = message_of(metered, default(metered, meter_config=ENDLESS))
+    code, said = refusal(metered, default(metered, meter_config=ENDLESS))
     assert code == Code.PERMISSION_DENIED and "constant" in said
     assert metered.write(modify(direct(entry, config=ENDLESS))) == [OK]
     assert colours(metered, 9) is None
@@ -439,9 +424,7 @@ def test_misses_of_indirect_tables_are_not_counted(make_rig: RigMaker, tmp_path:
     mark.direct_resource_ids.append(hits.preamble.id)
     (tmp_path / "p4rt_all.json").write_text(json.dumps(program))
     (tmp_path / "p4rt_all.p4info.txtpb").write_text(text_format.MessageToString(info))
-    rig = make_rig()
-    rig.primary()
-    rig.push("p4rt_all", build=tmp_path)
+    rig = make_rig(pushed="p4rt_all", build=tmp_path)
     entry = p4r.TableEntry(table_id=mark.preamble.id, is_default_action=True)
     written = p4r.Entity(
         direct_counter_entry=p4r.DirectCounterEntry(table_entry=entry, data=p4r.CounterData())
@@ -449,7 +432,7 @@ def test_misses_of_indirect_tables_are_not_counted(make_rig: RigMaker, tmp_path:
     reset = p4r.Entity(table_entry=entry)
     reset.table_entry.counter_data.packet_count = 1
     for entity in (written, reset):
-        code, said = message_of(rig, modify(entity))
+        code, said = refusal(rig, modify(entity))
         assert code == Code.UNIMPLEMENTED and "AllIngress.mark" in said and "a miss runs no action" in said
     with pytest.raises(grpc.RpcError) as caught:
         rig.read(written)

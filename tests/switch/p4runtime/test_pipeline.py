@@ -11,6 +11,8 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.p4runtime.device_config import program_json
+from tests.switch.p4runtime.conftest import code_of, wildcard
+from tests.switch.p4runtime.test_tables import default, mac, read
 
 VERIFY, SAVE, COMMIT_NEW, COMMIT, RECONCILE = 1, 2, 3, 4, 5
 
@@ -25,27 +27,14 @@ def wrapped(data: bytes) -> bytes:
     return b"\x08\x01" + b"\x12\x06\x0a\x04\x0a\x00\x12\x00" + b"\x1a" + varint + bytes([size]) + data
 
 
-def entry(rig, table: str, *, exact: bytes | None = None, action=None, kind=1) -> p4r.Update:
-    update = p4r.Update(type=kind)
-    update.entity.table_entry.table_id = rig.names.id("tables", table)
-    if exact is not None:
-        update.entity.table_entry.match.add(field_id=1).exact.value = exact
-    if action is not None:
-        update.entity.table_entry.action.action.CopyFrom(rig.names.action(*action))
-    return update
+def push_code(rig, request) -> Code:
+    """How a push is refused."""
+    return code_of(rig.stub.SetForwardingPipelineConfig, request)[0]
 
 
-def table_entries(rig, table: str) -> list[p4r.TableEntry]:
-    request = p4r.Entity()
-    request.table_entry.table_id = rig.names.id("tables", table)
-    return [entity.table_entry for entity in rig.read(request)]
-
-
-def code_of(rig, request) -> grpc.StatusCode:
-    with pytest.raises(grpc.RpcError) as error:
-        rig.stub.SetForwardingPipelineConfig(request)
-    assert "\n" not in error.value.details()
-    return error.value.code()
+def first_initial(rig, kind: int) -> p4r.Update:
+    """An update of the first entry that the program has of its own."""
+    return p4r.Update(type=kind, entity=p4r.Entity(table_entry=read(rig, "initial")[0]))
 
 
 def test_verify_changes_nothing(make_rig):
@@ -60,70 +49,62 @@ def test_verify_changes_nothing(make_rig):
     request.config.p4_device_config = request.config.p4_device_config.replace(
         b'"mark_to_drop"', b'"no_such_thing"'
     )
-    assert code_of(rig, request) == grpc.StatusCode.INVALID_ARGUMENT
+    assert push_code(rig, request) == Code.INVALID_ARGUMENT
 
 
 def test_commit_clears_and_reloads_initial_entries(rig):
     """Row 10: entries, registers and groups are gone; the program's own entries are back."""
     assert rig.write(
-        entry(rig, "mac", exact=b"\x05", action=("forward", 3)),
-        entry(rig, "initial", exact=b"\x35", kind=3),
+        mac(rig, 5, ("forward", 3)),
+        first_initial(rig, 3),
     ) == [Code.OK, Code.OK]
-    assert len(table_entries(rig, "initial")) == 1
+    assert len(read(rig, "initial")) == 1
     rig.push("p4rt_all", COMMIT_NEW)
-    assert table_entries(rig, "mac") == []
-    assert len(table_entries(rig, "initial")) == 2
-    assert len(table_entries(rig, "fixed")) == 2
+    assert read(rig, "mac") == []
+    assert len(read(rig, "initial")) == 2
+    assert len(read(rig, "fixed")) == 2
 
 
 def test_save_then_commit_replays_writes(rig):
     """Row 9: after VERIFY_AND_SAVE writes and reads mean the saved config, packets the old one until COMMIT."""
     frame = bytes.fromhex("0000000000050000000000019999") + bytes(46)
-    assert rig.write(entry(rig, "mac", exact=b"\x05", action=("forward", 3))) == [Code.OK]
+    assert rig.write(mac(rig, 5, ("forward", 3))) == [Code.OK]
     rig.push("p4rt_all", SAVE)
-    assert table_entries(rig, "mac") == []
-    assert rig.write(entry(rig, "mac", exact=b"\x05", action=("forward", 4))) == [Code.OK]
+    assert read(rig, "mac") == []
+    assert rig.write(mac(rig, 5, ("forward", 4))) == [Code.OK]
     assert [port for port, _ in rig.receive(1, frame)] == [3]
     commit = rig.config_request("p4rt_all", COMMIT)
-    assert code_of(rig, commit) == grpc.StatusCode.INVALID_ARGUMENT
+    assert push_code(rig, commit) == Code.INVALID_ARGUMENT
     commit.ClearField("config")
     rig.stub.SetForwardingPipelineConfig(commit)
     assert [port for port, _ in rig.receive(1, frame)] == [4]
-    assert len(table_entries(rig, "mac")) == 1
-    assert code_of(rig, commit) == grpc.StatusCode.NOT_FOUND
+    assert len(read(rig, "mac")) == 1
+    assert push_code(rig, commit) == Code.NOT_FOUND
 
 
 def test_reconcile_keeps_state(rig):
     """Row 9: RECONCILE_AND_COMMIT keeps entries, their counters, registers and the absence of initial entries."""
-    insert = entry(rig, "mac", exact=b"\x05", action=("forward", 3))
+    insert = mac(rig, 5, ("forward", 3))
     insert.entity.table_entry.counter_data.packet_count = 7
     register = p4r.Update(type=2)
     register.entity.register_entry.register_id = rig.names.id("registers", "words")
     register.entity.register_entry.index.index = 3
     register.entity.register_entry.data.bitstring = b"\x2a"
-    default = entry(rig, "config", action=("set_tos", 9), kind=2)
-    default.entity.table_entry.is_default_action = True
-    assert rig.write(insert, register, default, entry(rig, "initial", exact=b"\x35", kind=3)) == [Code.OK] * 4
+    changed = default(rig, "config", ("set_tos", 9))
+    assert rig.write(insert, register, changed, first_initial(rig, 3)) == [Code.OK] * 4
     rig.push("p4rt_all", RECONCILE, cookie=77)
-    request = p4r.Entity()
-    request.table_entry.table_id = rig.names.id("tables", "mac")
-    request.table_entry.counter_data.SetInParent()
-    (got,) = rig.read(request)
-    assert got.table_entry == insert.entity.table_entry
-    assert len(table_entries(rig, "initial")) == 1
+    assert read(rig, "mac", counter_data=True) == [insert.entity.table_entry]
+    assert len(read(rig, "initial")) == 1
     assert rig.read(register.entity) == [register.entity]
-    request = p4r.Entity()
-    request.table_entry.table_id = rig.names.id("tables", "config")
-    request.table_entry.is_default_action = True
-    assert rig.read(request) == [default.entity]
+    assert read(rig, "config", is_default_action=True) == [changed.entity.table_entry]
 
 
 def test_reconcile_refuses_what_it_cannot_keep(rig):
     """Row 9: INVALID_ARGUMENT, and nothing has changed."""
-    update = entry(rig, "mac", exact=b"\x05", action=("forward", 3))
+    update = mac(rig, 5, ("forward", 3))
     assert rig.write(update) == [Code.OK]
-    assert code_of(rig, rig.config_request("basic_l3", RECONCILE)) == grpc.StatusCode.INVALID_ARGUMENT
-    assert table_entries(rig, "mac") == [update.entity.table_entry]
+    assert push_code(rig, rig.config_request("basic_l3", RECONCILE)) == Code.INVALID_ARGUMENT
+    assert read(rig, "mac") == [update.entity.table_entry]
 
 
 def test_get_pipeline(make_rig):
@@ -163,26 +144,25 @@ def test_bad_device_config(data):
 
 
 @pytest.mark.parametrize("data", [b"{}", b"{", b"[1]", b'{"program": 3}', wrapped(b"{]"), b"{\xff}"])
-def test_bad_program(make_rig, data):
+def test_bad_program(rig, data):
     """A program that is no BMv2 JSON is INVALID_ARGUMENT in one line, and the old pipeline stays."""
-    rig = make_rig()
-    rig.primary()
+    asked = p4r.GetForwardingPipelineConfigRequest(device_id=1)
+    before = rig.stub.GetForwardingPipelineConfig(asked)
     request = rig.config_request("p4rt_all")
     request.config.p4_device_config = data
-    assert code_of(rig, request) == grpc.StatusCode.INVALID_ARGUMENT
+    assert push_code(rig, request) == Code.INVALID_ARGUMENT
+    assert rig.stub.GetForwardingPipelineConfig(asked) == before
 
 
 def test_missing_pieces(make_rig):
-    """Row 9: no action, no config, no P4Info."""
+    """Row 9: no action, an unknown one, no config."""
     rig = make_rig()
     rig.primary()
-    assert code_of(rig, rig.config_request("p4rt_all", 0)) == grpc.StatusCode.INVALID_ARGUMENT
-    assert code_of(rig, rig.config_request("p4rt_all", 9)) == grpc.StatusCode.INVALID_ARGUMENT
+    assert push_code(rig, rig.config_request("p4rt_all", 0)) == Code.INVALID_ARGUMENT
+    assert push_code(rig, rig.config_request("p4rt_all", 9)) == Code.INVALID_ARGUMENT
     request = rig.config_request("p4rt_all")
-    request.config.ClearField("p4info")
-    assert code_of(rig, request) == grpc.StatusCode.INVALID_ARGUMENT
     request.ClearField("config")
-    assert code_of(rig, request) == grpc.StatusCode.INVALID_ARGUMENT
+    assert push_code(rig, request) == Code.INVALID_ARGUMENT
 
 
 def _widen_field(info):
@@ -258,8 +238,7 @@ def test_p4info_that_does_not_match_is_named(make_rig, damage):
 def test_another_program_can_follow(rig):
     """Row 10: a push of another program replaces everything."""
     rig.push("basic_l3")
-    request = p4r.Entity()
-    request.table_entry.SetInParent()
+    request = wildcard("table_entry")
     assert json.loads(rig.config_request("basic_l3").config.p4_device_config)
     assert all(
         e.table_entry.table_id in {t.preamble.id for t in rig.names.info.tables} for e in rig.read(request)

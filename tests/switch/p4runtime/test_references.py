@@ -25,13 +25,6 @@ TO_GROUP = {"actions/flood/group": "@refers_to(builtin : : multicast_group_table
 NET = b"\x0a\0\0\0"
 
 
-@pytest.fixture
-def rig(make_rig):
-    rig = make_rig()
-    rig.primary()
-    return rig
-
-
 def rewrite(rig, dst: int, prefix: int = 8, kind: int = INSERT) -> p4r.Update:
     """A route whose action refers to an entry of mac."""
     return route(rig, NET, prefix, ("rewrite", 1, dst), kind)
@@ -263,8 +256,7 @@ def test_strings(rig):
         find(info, path).type_name.name = name
         find(info, path).bitwidth = 0
     annotate(info, {"actions/set_lpm/value": '@refers_to("exact_match" , "exact8")'})
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(info)
+    rig.set_pipeline(request)
     entry = p4r.Update(type=p4r.Update.INSERT)
     entry.entity.table_entry.table_id = rig.names.id("tables", "lpm_match")
     action = entry.entity.table_entry.action.action
@@ -405,8 +397,7 @@ def test_a_structured_annotation(rig):
     )
     for key, value in (("field", "dst"), ("table", "AllIngress.mac")):
         annotation.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(request.config.p4info)
+    rig.set_pipeline(request)
     assert rig.write(rewrite(rig, 5), mac(rig, 5), rewrite(rig, 5)) == [INVALID, OK, OK]
 
 

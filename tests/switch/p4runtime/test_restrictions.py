@@ -32,13 +32,6 @@ ACL = """@entry_restriction("
   ")"""
 
 
-@pytest.fixture
-def rig(make_rig):
-    rig = make_rig()
-    rig.primary()
-    return rig
-
-
 def test_entries_that_satisfy_and_that_violate(rig):
     push(rig, {"tables/acl": ACL})
     tcp, ports = b"\x06", (b"\x01", b"\x02")
@@ -155,8 +148,7 @@ def test_structured_annotations_and_several(rig):
     annotate(
         request.config.p4info, {"tables/mac": ['@entry_restriction("dst != 2")', "@entry_restrictions(1)"]}
     )
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(request.config.p4info)
+    rig.set_pipeline(request)
     assert rig.write(mac(rig, 1), mac(rig, 2), mac(rig, 3)) == [INVALID, INVALID, OK]
 
 
@@ -214,8 +206,7 @@ def test_strings_are_empty_or_not(rig):
             "actions/set_optional": f'{ACTION}("value != 0")',
         },
     )
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(info)
+    rig.set_pipeline(request)
     # "0" has the number 0, and is not empty
     for key, value, code in (
         (b"0", b"0", OK),

@@ -9,6 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime.device import DeviceSettings
+from tests.switch.p4runtime.conftest import wildcard
 from tests.switch.p4runtime.pins import message_of, push, refused
 from tests.switch.p4runtime.test_profiles import hop, member
 from tests.switch.p4runtime.test_streams import idle_entry
@@ -20,33 +21,19 @@ SDN, OTHER = '@p4runtime_role("sdn")', '@p4runtime_role("other")'
 PROGRAM: dict[str, str | list[str]] = {"tables/mac": SDN, "tables/hop": SDN, "tables/route": OTHER}
 
 
-def client(rig, role: str):
-    """The primary of another role."""
-    session = rig.session()
-    session.arbitrate(1, role=role)
-    assert session.status() == OK
-    return session
-
-
 @pytest.fixture
 def rig(make_rig):
     """A pipeline in which mac and hop are sdn's and route is other's; with the primary of sdn."""
     rig = make_rig()
     rig.primary()
     push(rig, PROGRAM)
-    client(rig, "sdn")
+    rig.announced(1, role="sdn")
     return rig
 
 
 def read(rig, request: p4r.Entity, role: str) -> list[p4r.Entity]:
     call = rig.stub.Read(p4r.ReadRequest(device_id=1, entities=[request], role=role), timeout=60)
     return [entity for response in call for entity in response.entities]
-
-
-def all_of(name: str) -> p4r.Entity:
-    entity = p4r.Entity()
-    getattr(entity, name).SetInParent()
-    return entity
 
 
 def default_counter(rig) -> p4r.Update:
@@ -63,7 +50,7 @@ def test_a_role_writes_what_it_has(rig):
     denied = [route(rig, b"\x0a\0\0\0", 8), member(rig, 1, profile="marks")]
     assert rig.write(*denied, role="sdn") == [DENIED] * 2
     assert rig.write(*denied) == [OK] * 2
-    client(rig, "other")
+    rig.announced(1, role="other")
     assert rig.write(route(rig, b"\x0b\0\0\0", 8), mac(rig, 2), role="other") == [OK, DENIED]
     assert rig.write(route(rig, b"\x0c\0\0\0", 8), mac(rig, 2), role="other", atomicity=1) == [
         Code.ABORTED,
@@ -86,8 +73,8 @@ def test_what_p4info_cannot_annotate_is_everyones(rig):
     cell.entity.counter_entry.index.index = 0
     cell.entity.counter_entry.data.packet_count = 5
     assert rig.write(group, cell, role="sdn") == [OK, OK]
-    assert len(read(rig, all_of("packet_replication_engine_entry"), "sdn")) == 1
-    assert len(read(rig, all_of("counter_entry"), "sdn")) == 8
+    assert len(read(rig, wildcard("packet_replication_engine_entry"), "sdn")) == 1
+    assert len(read(rig, wildcard("counter_entry"), "sdn")) == 8
 
 
 def test_a_role_reads_what_it_has(rig):
@@ -95,13 +82,13 @@ def test_a_role_reads_what_it_has(rig):
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), member(rig, 1)) == [OK] * 3
     ids = {name: rig.names.id("tables", name) for name in ("mac", "route")}
     for role, table_ids in (("sdn", {ids["mac"]}), ("other", {ids["route"]}), ("nobody", set())):
-        entities = read(rig, all_of("table_entry"), role)
+        entities = read(rig, wildcard("table_entry"), role)
         assert {entity.table_entry.table_id for entity in entities} == table_ids
-        assert len(read(rig, all_of("action_profile_member"), role)) == (role == "sdn")
-        counters = read(rig, all_of("direct_counter_entry"), role)
+        assert len(read(rig, wildcard("action_profile_member"), role)) == (role == "sdn")
+        counters = read(rig, wildcard("direct_counter_entry"), role)
         counted = {entity.direct_counter_entry.table_entry.table_id for entity in counters}
         assert counted == table_ids & {ids["mac"]}
-    assert len({entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "")}) > 2
+    assert len({entity.table_entry.table_id for entity in read(rig, wildcard("table_entry"), "")}) > 2
     pattern = p4r.Entity(table_entry=p4r.TableEntry(table_id=ids["mac"]))
     assert len(read(rig, pattern, "sdn")) == 1
     with pytest.raises(grpc.RpcError) as caught:
@@ -113,18 +100,18 @@ def test_without_annotations_every_role_has_everything(make_rig):
     rig = make_rig()
     rig.primary()
     push(rig, {})
-    client(rig, "sdn")
+    rig.announced(1, role="sdn")
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), role="sdn") == [OK, OK]
-    assert len(read(rig, all_of("table_entry"), "anybody")) >= 2
+    assert len(read(rig, wildcard("table_entry"), "anybody")) >= 2
 
 
 def test_simple_switch_knows_no_roles(make_rig):
     rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     rig.primary()
     push(rig, PROGRAM)
-    sdn, other = client(rig, "sdn"), client(rig, "other")
+    sdn, other = rig.announced(1, role="sdn"), rig.announced(1, role="other")
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), role="sdn") == [OK, OK]
-    table_ids = {entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "other")}
+    table_ids = {entity.table_entry.table_id for entity in read(rig, wildcard("table_entry"), "other")}
     assert {rig.names.id("tables", name) for name in ("mac", "route")} <= table_ids
     assert rig.write(idle_entry(rig, 100 * MS)) == [OK]
     rig.advance(200 * MS)
@@ -136,7 +123,7 @@ def test_idle_timeouts_are_told_to_whom_the_table_belongs(make_rig):
     rig = make_rig()
     root = rig.primary()
     push(rig, PROGRAM)
-    sdn, other = client(rig, "sdn"), client(rig, "other")
+    sdn, other = rig.announced(1, role="sdn"), rig.announced(1, role="other")
     assert rig.write(idle_entry(rig, 100 * MS)) == [OK]
     rig.advance(200 * MS)
     for session in (root, sdn):
@@ -156,7 +143,7 @@ def test_packets_go_to_the_role_of_their_header(make_rig):
         },
         program="packet_io",
     )
-    sdn, other = client(rig, "sdn"), client(rig, "other")
+    sdn, other = rig.announced(1, role="sdn"), rig.announced(1, role="other")
     rig.receive(3, bytes.fromhex("00000000000500000000000188B5") + b"data")
     for session in (root, sdn):
         assert session.next().HasField("packet")
@@ -176,13 +163,13 @@ def test_digests_go_to_the_role_of_the_digest(make_rig):
     rig = make_rig()
     rig.primary()
     push(rig, {"digests/learn_t": SDN})
-    client(rig, "sdn")
-    other = client(rig, "other")
+    rig.announced(1, role="sdn")
+    other = rig.announced(1, role="other")
     update = p4r.Update(type=p4r.Update.INSERT)
     update.entity.digest_entry.digest_id = rig.names.id("digests", "learn_t")
     assert rig.write(update, role="other") == [DENIED]
     assert rig.write(update, role="sdn") == [OK]
-    assert len(read(rig, all_of("digest_entry"), "other")) == 0
+    assert len(read(rig, wildcard("digest_entry"), "other")) == 0
     message = p4r.StreamMessageRequest()
     message.digest_ack.digest_id = update.entity.digest_entry.digest_id
     other.send(message)

@@ -30,7 +30,7 @@ from tailrace.switch.p4runtime.requests import MAX_ELEMENTS, MAX_PART, parsed_ba
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.long import times
 from tests.switch.p4runtime import states
-from tests.switch.p4runtime.conftest import BUILD, TIMEOUT_S
+from tests.switch.p4runtime.conftest import BUILD, TIMEOUT_S, wildcard
 from tests.switch.p4runtime.test_stateful_batches import id_of
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -109,12 +109,6 @@ def entry(number: int, kind: int = INSERT, port: int = 1) -> p4r.Update:
     message.action.action.action_id = id_of("actions", "forward")
     message.action.action.params.add(param_id=1, value=bytes([port]))
     return update
-
-
-def wildcard(name: str) -> p4r.Entity:
-    entity = p4r.Entity()
-    getattr(entity, name).SetInParent()
-    return entity
 
 
 ARRAYS = ("counter_entry", "register_entry", "meter_entry")

@@ -65,9 +65,7 @@ def test_all_cells_of_an_array_are_written_in_slices(rig: Rig, atomic: bool) -> 
 
 def test_strictly_an_array_is_written_at_once(make_rig: RigMaker) -> None:
     """With --strict there is no between either."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True))
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True), pushed="p4rt_all")
     assert not torn(rig, atomicity=0, longest_s=0)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from finsy.proto import p4r, rpc_status
+from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
 from tailrace.switch.p4runtime.device import DeviceSettings
-from tests.switch.p4runtime.conftest import Rig, RigMaker, code_of, details_of, everything_of
+from tests.switch.p4runtime.conftest import Rig, RigMaker, code_of, details_of, everything_of, status_of
 from tests.switch.p4runtime.test_externs import group, modify
 from tests.switch.p4runtime.test_profiles import group as members_of
 from tests.switch.p4runtime.test_profiles import hop, member
@@ -25,14 +25,6 @@ _Set = p4r.SetForwardingPipelineConfigRequest
 
 
 # ---- 10, 12.3, 13.3: how errors are told ----
-
-
-def status_of(error: grpc.RpcError) -> rpc_status.Status | None:
-    assert isinstance(error, grpc.Call)
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            return rpc_status.Status.FromString(value if isinstance(value, bytes) else value.encode())
-    return None
 
 
 def test_the_status_of_a_batch(rig: Rig) -> None:
@@ -72,9 +64,7 @@ def test_details_of_a_very_large_batch(rig: Rig, monkeypatch: pytest.MonkeyPatch
 def test_strictly_all_details_are_told(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --strict however large they are; a client that takes less fails by itself."""
     monkeypatch.setattr(service, "MAX_DETAILS", 1000)
-    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True))
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True), pushed="p4rt_all")
     with pytest.raises(grpc.RpcError) as caught:
         rig.stub.Write(rig.write_request(*(mac(rig, number, kind=DELETE) for number in range(1, 100))))
     assert [detail.canonical_code for detail in details_of(caught.value)] == [Code.NOT_FOUND] * 99
@@ -163,9 +153,7 @@ def test_several_kinds_in_one_read(rig: Rig) -> None:
 
 def test_defaults_of_many_tables_are_one_step(make_rig: RigMaker) -> None:
     """DATAPLANE_ATOMIC: all of the batch, or nothing where one update is wrong."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("match_kinds")
+    rig = make_rig(pushed="match_kinds")
     wrong = defaults(rig, 4)
     wrong[3].entity.table_entry.action.action.params[0].value = b"\x01\0"
     assert rig.write(*defaults(rig, 3), atomicity=2) == [OK] * 6

@@ -21,7 +21,7 @@ from tests.switch.p4runtime.test_profiles import group as members_of
 from tests.switch.p4runtime.test_profiles import member
 from tests.switch.p4runtime.test_streams import barrier, idle_entry, packet_out
 from tests.switch.p4runtime.test_tables import mac
-from tests.switch.p4runtime.test_translation import TO_CPU, ports_as, translate
+from tests.switch.p4runtime.test_translation import translate
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 OK, INVALID = Code.OK, Code.INVALID_ARGUMENT
@@ -182,8 +182,8 @@ def test_registers_of_every_type(make_rig: RigMaker, kind: str, good: str, bad: 
         words.type_spec.header.name = "t"
         for name in ("a", "b"):
             info.type_info.headers["t"].members.add(name=name, type_spec=half.bitstring)
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    entity = register(rig_with(rig, info), "words", 3)
+    rig.set_pipeline(request)
+    entity = register(rig, "words", 3)
     text_format.Parse(good, entity.register_entry.data)
     assert rig.write(modify(entity)) == [OK]
     assert rig.read(register(rig, "words", 3)) == [entity]
@@ -193,11 +193,6 @@ def test_registers_of_every_type(make_rig: RigMaker, kind: str, good: str, bad: 
         assert rig.write(modify(entity)) == [Code.OUT_OF_RANGE]
     entity.register_entry.data.bool = True
     assert rig.write(modify(entity)) == [INVALID]
-
-
-def rig_with(rig: Rig, info: p4i.P4Info) -> Rig:
-    rig.names = type(rig.names)(info)
-    return rig
 
 
 @pytest.mark.parametrize("kind", ["varbit", "error", "enum", "header_union", "header_stack"])
@@ -244,9 +239,7 @@ def test_a_packet_out_through_the_tables(rig: Rig) -> None:
 
 def test_backups_get_no_packets_nor_notifications(rig: Rig) -> None:
     """The primary alone does."""
-    backup = rig.session()
-    backup.arbitrate(0)
-    assert backup.status() == Code.ALREADY_EXISTS
+    backup = rig.announced(0, Code.ALREADY_EXISTS)
     assert rig.write(mac(rig, 5, ("forward", 510)), idle_entry(rig, 10, 6)) == [OK, OK]
     rig.receive(1, bytes.fromhex("0000000000050000000000019999") + bytes(46))
     rig.advance(10**9)
@@ -271,9 +264,8 @@ def test_metadata_that_is_missing_or_given_twice(rig: Rig, twice: bool) -> None:
 
 def test_metadata_that_is_given_twice_when_compatible(make_rig: RigMaker) -> None:
     """The last value counts."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
-    stream = rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True), pushed="p4rt_all")
+    stream = rig.sessions[0]
     message = packet_out(b"\x01", b"\0", bytes(60))
     message.packet.metadata.add(metadata_id=1, value=b"\x02")
     stream.send(message)
@@ -378,16 +370,6 @@ def test_ports_of_replicas_are_strings_where_those_of_packets_are(rig: Rig) -> N
     assert rig.write(modify(named)) == [INVALID]  # no UTF-8
     replicas[1].port = b"900"
     assert rig.write(modify(named)) == [OK]  # a string as any other: ports have nine bits
-
-
-def test_ports_of_packets_have_their_own_type(make_rig: RigMaker) -> None:
-    """Controllers' ports of 32 bits, the program's of 9: packet-in and packet-out."""
-    rig = make_rig()
-    stream = rig.primary()
-    ports_as(rig, 32)
-    rig.receive(300, TO_CPU)
-    packet = stream.next().packet
-    assert packet.metadata[0].value == b"\x01\x2c"
 
 
 def test_match_kinds_of_other_architectures(rig: Rig) -> None:

@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime.context import DevicePorts
-from tests.switch.p4runtime.conftest import Rig, RigMaker, details_of
+from tests.switch.p4runtime.conftest import Rig, RigMaker, details_of, refusal, wildcard
 from tests.switch.p4runtime.test_externs import (
     counter,
     flood,
@@ -32,14 +32,6 @@ INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 OK, INVALID, DENIED = Code.OK, Code.INVALID_ARGUMENT, Code.PERMISSION_DENIED
 MS = 1_000_000
 FRAME = bytes.fromhex("0000000000050000000000019999") + bytes(46)
-
-
-def refused(rig: Rig, update: p4r.Update) -> tuple[Code, str]:
-    """What becomes of one update that is refused."""
-    with pytest.raises(grpc.RpcError) as caught:
-        rig.stub.Write(rig.write_request(update), timeout=60)
-    (detail,) = details_of(caught.value)
-    return Code(detail.canonical_code), detail.message
 
 
 def read_code(rig: Rig, request: p4r.Entity) -> Code:
@@ -83,9 +75,7 @@ def test_an_index_of_zero_is_not_an_unset_one(rig: Rig) -> None:
 
 def test_widths_that_do_not_fill_their_bytes(make_rig: RigMaker) -> None:
     """A field of 3 bits: 7 is in it, 8 is not, however many zeros come before."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("match_kinds")
+    rig = make_rig(pushed="match_kinds")
 
     def entry(value: bytes) -> p4r.Update:
         update = p4r.Update(type=INSERT)
@@ -125,7 +115,7 @@ def test_clients_do_not_make_entries_constant(rig: Rig, kind: int) -> None:
     assert rig.write(mac(rig, 2)) == [OK]
     update = mac(rig, 1 if kind == INSERT else 2, ("forward", 5), kind)
     update.entity.table_entry.is_const = True
-    code, said = refused(rig, update)
+    code, said = refusal(rig, update)
     assert code == INVALID and "is_const" in said
     assert read(rig, "mac") == [mac(rig, 2).entity.table_entry]
 
@@ -158,7 +148,7 @@ def test_actions_that_there_are_not(rig: Rig) -> None:
     ):  # fmt: skip
         action.action_id = 77
     for update in updates:
-        code, said = refused(rig, update)
+        code, said = refusal(rig, update)
         assert code == INVALID and "no action with id 77" in said
 
 
@@ -167,18 +157,6 @@ def test_the_default_action_of_a_constant_table_can_change(rig: Rig) -> None:
     assert rig.write(default(rig, "fixed", ("set_tos", 1)), default(rig, "acl", ("send", 1))) == [OK, DENIED]
     (entry,) = read(rig, "fixed", is_default_action=True)
     assert entry.action.action == rig.names.action("set_tos", 1)
-
-
-def test_entries_of_the_program(rig: Rig) -> None:
-    """They read with key, action and priority; what is equal to a constant one, too, is refused."""
-    entries = read(rig, "fixed")
-    assert [len(entry.match) for entry in entries] == [2, 1]
-    assert [entry.action.action for entry in entries] == [rig.names.action("set_tos", n) for n in (4, 8)]
-    assert entries[0].priority > entries[1].priority > 0
-    same = p4r.Update(type=MODIFY)
-    same.entity.table_entry.CopyFrom(entries[0])
-    same.entity.table_entry.is_const = False
-    assert rig.write(same) == [DENIED]
 
 
 def test_initial_entries_are_as_any_other(rig: Rig) -> None:
@@ -195,9 +173,7 @@ def test_initial_entries_are_as_any_other(rig: Rig) -> None:
 
 def test_what_the_programs_json_does_not_tell(make_rig: RigMaker) -> None:
     """Of entries that are not all constant: which are, and what priorities are stated; their order it tells."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("const_entries")
+    rig = make_rig(pushed="const_entries")
     entries = read(rig, "prioritised")
     assert [entry.is_const for entry in entries] == [False] * 4
     assert [entry.action.action.params[0].value for entry in entries] == [b"\4", b"\2", b"\1", b"\3"]
@@ -300,9 +276,7 @@ def test_an_empty_group_does_nothing(rig: Rig) -> None:
 
 def test_a_group_whose_ports_are_all_down_is_empty(make_rig: RigMaker) -> None:
     """Members that watch nothing stay; of one-shots likewise."""
-    rig = make_rig(ports=DevicePorts(frozenset({1, 2, 3})))
-    rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(ports=DevicePorts(frozenset({1, 2, 3})), pushed="p4rt_all")
     assert rig.write(hop(rig, one_shot=[(1, 1, 1), (2, 1, 2)])) == [OK]
     for port in (1, 2):
         rig.in_server(lambda: rig.device.port_changed(port, up=False))  # noqa: B023 - it is called at once
@@ -328,7 +302,7 @@ def test_sizes_of_groups(rig: Rig) -> None:
     for update, max_size in zip(sized, (5, 2, 4), strict=True):
         update.entity.action_profile_group.max_size = max_size
     assert rig.write(member(rig, 1), member(rig, 2), *sized) == [OK, OK, INVALID, Code.RESOURCE_EXHAUSTED, OK]
-    code, said = refused(rig, sized[0])
+    code, said = refusal(rig, sized[0])
     assert code == INVALID and "max_size 5" in said and "..4" in said
     shots = [hop(rig, one_shot=[(1, weight, 0), (2, 2, 0)]) for weight in (3, 2)]
     changed(rig, lambda info: setattr(selector(info), "max_group_size", 4))
@@ -398,7 +372,7 @@ def test_what_can_only_be_modified(rig: Rig, kind: int) -> None:
         direct_meter,
     ]
     for entity in entities:
-        code, said = refused(rig, modify(entity, kind))
+        code, said = refusal(rig, modify(entity, kind))
         assert code == INVALID and "only be modified" in said
     assert rig.write(*map(modify, entities)) == [OK] * len(entities)
 
@@ -416,8 +390,7 @@ def test_indexes_of_meters(rig: Rig) -> None:
 
 def test_registers_begin_with_zero(rig: Rig) -> None:
     """All cells of all of them."""
-    everything = p4r.Entity()
-    everything.register_entry.SetInParent()
+    everything = wildcard("register_entry")
     assert [entity.register_entry.data.bitstring for entity in rig.read(everything)] == [b"\0"] * 18
 
 
@@ -457,9 +430,7 @@ def test_what_clone_sessions_hold(rig: Rig) -> None:
 
 def test_a_value_set_decides_where_the_parser_goes(make_rig: RigMaker) -> None:
     """Packets of its members alone take the transition; an emptied set takes none."""
-    rig = make_rig()
-    rig.primary()
-    rig.push("value_sets")
+    rig = make_rig(pushed="value_sets")
     vset = rig.names.info.value_sets[0]
     kinds = p4i.MatchField.MatchType
     assert [kinds.Name(field.match_type) for field in vset.match] == ["EXACT"]
@@ -527,8 +498,8 @@ def test_errors_name_what_was_sent_and_what_is_allowed(rig: Rig) -> None:
         (modify(multicast(4, (512, 1)), INSERT), ("multicast group 4", "512", "511")),
         (modify(session(6, 6, cos=8), INSERT), ("clone session 6", "class_of_service 8", "7")),
     ):
-        code, said = refused(rig, update)
+        code, said = refusal(rig, update)
         assert code in (INVALID, Code.OUT_OF_RANGE, Code.RESOURCE_EXHAUSTED)
         assert all(part in said for part in parts), said
     assert rig.write(member(rig, 1)) == [OK]
-    assert all(part in refused(rig, heavy)[1] for part in ("AllIngress.hops", "weight -4", "positive"))
+    assert all(part in refusal(rig, heavy)[1] for part in ("AllIngress.hops", "weight -4", "positive"))

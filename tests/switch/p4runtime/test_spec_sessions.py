@@ -42,9 +42,7 @@ def test_when_the_primary_has_gone_nobody_writes(make_rig: RigMaker) -> None:
     rig = make_rig()
     primary = rig.primary(5)
     rig.push("p4rt_all")
-    backup = rig.session()
-    backup.arbitrate(3)
-    assert backup.status() == Code.ALREADY_EXISTS
+    backup = rig.announced(3, Code.ALREADY_EXISTS)
     primary.close()
     assert backup.status() == Code.NOT_FOUND
     assert [write_code(rig, election_id) for election_id in (5, 3)] == [DENIED, DENIED]
@@ -76,9 +74,7 @@ def test_a_later_election_id_that_is_taken_ends_the_stream(make_rig: RigMaker) -
     rig = make_rig()
     rig.primary(5)
     rig.push("p4rt_all")
-    other = rig.session()
-    other.arbitrate(4)
-    assert other.status() == Code.ALREADY_EXISTS
+    other = rig.announced(4, Code.ALREADY_EXISTS)
     other.arbitrate(5)
     code, said = other.ended()
     assert code == grpc.StatusCode.INVALID_ARGUMENT and "5" in said
@@ -148,18 +144,14 @@ def test_a_write_under_way_is_finished_when_its_primary_goes(
     if atomicity:  # no more cells than can be taken back
         batch = [*batch[:25], *(update for update in batch[25:] if update.entity.HasField("table_entry"))]
     if role:
-        primary = rig.session()
-        primary.arbitrate(5, role=role)
-        assert primary.status() == OK
+        primary = rig.announced(5, role=role)
     codes: list[Code] = []
     thread = writing(rig, batch, codes, atomicity, role)
     primary.close()
     while rig.in_server(lambda: len(rig.server.service.streams)) > bool(role):
         time.sleep(0.001)
     assert thread.is_alive() and not codes
-    new = rig.session()
-    new.arbitrate(6, role=role or None)
-    assert new.status() == OK
+    rig.announced(6, role=role or None)
     assert len(read(rig, "mac")) == 300
     thread.join()
     assert codes == [OK] * len(batch)
@@ -176,9 +168,7 @@ def test_a_write_under_way_is_finished_when_its_client_goes(make_rig: RigMaker) 
     call.cancel()
     primary.close()
     assert 0 < entries_now(rig) < 300
-    new = rig.session()
-    new.arbitrate(6)
-    assert new.status() == OK
+    rig.announced(6)
     assert len(read(rig, "mac")) == 300
     rig.election_id = 6
     assert rig.write(mac(rig, 301)) == [OK]
@@ -225,16 +215,12 @@ def test_compatibly_a_write_needs_no_stream_and_is_finished_before_there_is_a_pr
     batch = long_write(rig)
     codes: list[Code] = []
     thread = writing(rig, batch, codes)
-    primary = rig.session()
-    primary.arbitrate(6)
-    assert primary.status() == OK
+    primary = rig.announced(6)
     assert len(read(rig, "mac")) == 300
     thread.join()
     rig.election_id = 6
     thread = writing(rig, long_write(rig), codes)
-    backup = rig.session()
-    backup.arbitrate(4)
-    assert backup.status() == Code.ALREADY_EXISTS
+    backup = rig.announced(4, Code.ALREADY_EXISTS)
     primary.close()
     assert backup.status() == OK
     assert thread.is_alive()
@@ -250,9 +236,7 @@ def test_a_takeover_does_not_wait_for_ever(make_rig: RigMaker, monkeypatch: pyte
     batch = long_write(rig)
     codes: list[Code] = []
     thread = writing(rig, batch, codes)
-    new = rig.session()
-    new.arbitrate(6)
-    assert new.status() == OK
+    rig.announced(6)
     thread.join()
     done = codes.count(OK)
     assert 0 < done < len(codes) == len(batch)
@@ -266,9 +250,7 @@ def test_who_would_take_over_and_goes_holds_up_nobody(make_rig: RigMaker) -> Non
     batch = long_write(rig)
     codes: list[Code] = []
     thread = writing(rig, batch, codes)
-    backup = rig.session()
-    backup.arbitrate(4)
-    assert backup.status() == Code.ALREADY_EXISTS
+    rig.announced(4, Code.ALREADY_EXISTS)
     other_role = rig.session()
     other_role.arbitrate(9, role="other")
     assert other_role.status() == OK
@@ -278,8 +260,6 @@ def test_who_would_take_over_and_goes_holds_up_nobody(make_rig: RigMaker) -> Non
     gone.close()
     thread.join()
     assert codes == [OK] * len(batch)
-    new = rig.session()
-    new.arbitrate(7)
-    assert new.status() == OK
+    rig.announced(7)
     rig.election_id = 7
     assert write_code(rig, 7) == OK

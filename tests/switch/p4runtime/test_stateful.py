@@ -12,7 +12,10 @@ from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import load_program
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import DeviceSettings
-from tests.switch.p4runtime.conftest import BUILD, Rig
+from tests.switch.p4runtime.conftest import BUILD, Rig, wildcard
+from tests.switch.p4runtime.test_externs import group, modify, register, session
+from tests.switch.p4runtime.test_profiles import member
+from tests.switch.p4runtime.test_tables import mac, read, route
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 kinds = st.sampled_from([INSERT, INSERT, MODIFY, DELETE])
@@ -62,32 +65,17 @@ class ServerStateMachine(RuleBasedStateMachine):
 
     @rule(kind=kinds, address=addresses, port=ports)
     def write_mac(self, kind: int, address: int, port: int) -> None:
-        update = p4r.Update(type=kind)
-        entry = update.entity.table_entry
-        entry.table_id = self.rig.names.id("tables", "mac")
-        entry.match.add(field_id=1).exact.value = short(address)
-        entry.action.action.CopyFrom(self.rig.names.action("forward", port))
-        self.keep(self.mac, address, port, kind, update)
+        self.keep(self.mac, address, port, kind, mac(self.rig, address, ("forward", port), kind))
 
     @rule(kind=kinds, network=st.integers(0, 3), prefix=st.integers(8, 12), port=ports)
     def write_route(self, kind: int, network: int, prefix: int, port: int) -> None:
         value = network << 30 >> (32 - prefix) << (32 - prefix)
-        update = p4r.Update(type=kind)
-        entry = update.entity.table_entry
-        entry.table_id = self.rig.names.id("tables", "route")
-        match = entry.match.add(field_id=1)
-        match.lpm.value, match.lpm.prefix_len = short(value), prefix
-        entry.action.action.CopyFrom(self.rig.names.action("send", port))
+        update = route(self.rig, short(value), prefix, ("send", port), kind)
         self.keep(self.routes, (value, prefix), port, kind, update)
 
     @rule(kind=kinds, number=st.integers(1, 4), port=ports)
     def write_member(self, kind: int, number: int, port: int) -> None:
-        update = p4r.Update(type=kind)
-        entry = update.entity.action_profile_member
-        entry.action_profile_id = self.rig.names.id("action_profiles", "hops")
-        entry.member_id = number
-        entry.action.CopyFrom(self.rig.names.action("send", port))
-        self.keep(self.members, number, port, kind, update)
+        self.keep(self.members, number, port, kind, member(self.rig, number, port, kind))
 
     @rule(
         kind=kinds,
@@ -95,29 +83,15 @@ class ServerStateMachine(RuleBasedStateMachine):
         replicas=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=4),
     )
     def write_group(self, kind: int, number: int, replicas: set[tuple[int, int]]) -> None:
-        update = p4r.Update(type=kind)
-        entry = update.entity.packet_replication_engine_entry.multicast_group_entry
-        entry.multicast_group_id = number
-        for port, instance in sorted(replicas):
-            entry.replicas.add(instance=instance).port = short(port)
-        self.keep(self.groups, number, replicas, kind, update)
+        self.keep(self.groups, number, replicas, kind, modify(group(number, *sorted(replicas)), kind))
 
     @rule(kind=kinds, number=st.integers(1, 3), port=st.integers(1, 9))
     def write_session(self, kind: int, number: int, port: int) -> None:
-        update = p4r.Update(type=kind)
-        entry = update.entity.packet_replication_engine_entry.clone_session_entry
-        entry.session_id = number
-        entry.replicas.add(instance=1).port = short(port)
-        self.keep(self.sessions, number, port, kind, update)
+        self.keep(self.sessions, number, port, kind, modify(session(number, port), kind))
 
     @rule(index=st.integers(0, 15), value=st.integers(0, 2**32 - 1))
     def write_register(self, index: int, value: int) -> None:
-        update = p4r.Update(type=MODIFY)
-        entry = update.entity.register_entry
-        entry.register_id = self.rig.names.id("registers", "words")
-        entry.index.index = index
-        entry.data.bitstring = short(value)
-        assert [Code.OK] == self.rig.write(update)
+        assert [Code.OK] == self.rig.write(modify(register(self.rig, "words", index, short(value))))
         self.words[index] = value
 
     @rule(batch=st.lists(st.tuples(kinds, addresses, ports), min_size=2, max_size=6))
@@ -125,12 +99,7 @@ class ServerStateMachine(RuleBasedStateMachine):
         """ROLLBACK_ON_ERROR: all or nothing."""
         updates, model, failed = [], dict(self.mac), False
         for kind, address, port in batch:
-            update = p4r.Update(type=kind)
-            entry = update.entity.table_entry
-            entry.table_id = self.rig.names.id("tables", "mac")
-            entry.match.add(field_id=1).exact.value = short(address)
-            entry.action.action.CopyFrom(self.rig.names.action("forward", port))
-            updates.append(update)
+            updates.append(mac(self.rig, address, ("forward", port), kind))
             if not failed:
                 failed = self.expect(kind, address in model) != Code.OK
                 if kind == DELETE:
@@ -151,9 +120,7 @@ class ServerStateMachine(RuleBasedStateMachine):
         self.words = dict.fromkeys(range(16), 0)
 
     def table(self, name: str) -> list[p4r.TableEntry]:
-        request = p4r.Entity()
-        request.table_entry.table_id = self.rig.names.id("tables", name)
-        return [e.table_entry for e in self.rig.read(request)]
+        return read(self.rig, name)
 
     @invariant()
     def tables_read_as_written(self) -> None:
@@ -178,18 +145,15 @@ class ServerStateMachine(RuleBasedStateMachine):
     def the_rest_reads_as_written(self) -> None:
         if not hasattr(self, "mac"):
             return
-        words, members, groups, sessions = (p4r.Entity() for _ in range(4))
-        words.register_entry.register_id = self.rig.names.id("registers", "words")
-        members.action_profile_member.action_profile_id = self.rig.names.id("action_profiles", "hops")
-        groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
-        sessions.packet_replication_engine_entry.clone_session_entry.SetInParent()
-        got = [e.register_entry for e in self.rig.read(words)]
+        groups = wildcard("packet_replication_engine_entry.multicast_group_entry")
+        sessions = wildcard("packet_replication_engine_entry.clone_session_entry")
+        got = [e.register_entry for e in self.rig.read(register(self.rig, "words", None))]
         assert self.words == {e.index.index: int.from_bytes(e.data.bitstring, "big") for e in got}
         assert self.members == {
             e.action_profile_member.member_id: int.from_bytes(
                 e.action_profile_member.action.params[0].value, "big"
             )
-            for e in self.rig.read(members)
+            for e in self.rig.read(wildcard("action_profile_member"))
         }
         entries = [e.packet_replication_engine_entry.multicast_group_entry for e in self.rig.read(groups)]
         assert self.groups == {

@@ -12,7 +12,8 @@ from tailrace.switch.core import lib as runtime
 from tailrace.switch.core.lib import C
 from tailrace.switch.daemon.ports import IoLoop
 from tailrace.switch.p4runtime.device import DeviceSettings
-from tests.switch.p4runtime.conftest import CPU_PORT
+from tests.switch.p4runtime.conftest import CPU_PORT, code_of, wildcard
+from tests.switch.p4runtime.test_tables import mac
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -42,8 +43,7 @@ def test_digest_configuration(rig):
     assert rig.write(
         digest(rig, MODIFY), digest(rig, INSERT, size=2), digest(rig, INSERT), digest(rig, MODIFY, size=-1),
     ) == [Code.NOT_FOUND, OK, Code.ALREADY_EXISTS, Code.INVALID_ARGUMENT]  # fmt: skip
-    everything = p4r.Entity()
-    everything.digest_entry.SetInParent()
+    everything = wildcard("digest_entry")
     assert rig.read(everything) == [digest(rig, INSERT, size=2).entity]
     assert rig.write(digest(rig, DELETE), digest(rig, DELETE)) == [OK, Code.NOT_FOUND]
     assert rig.read(everything) == []
@@ -132,13 +132,10 @@ def test_digest_without_buffering(rig):
 
 
 def idle_entry(rig, timeout_ns: int, dst: int = 5, kind: int = INSERT) -> p4r.Update:
-    update = p4r.Update(type=kind)
+    update = mac(rig, dst, ("forward", 3), kind)
     entry = update.entity.table_entry
-    entry.table_id = rig.names.id("tables", "mac")
-    entry.match.add(field_id=1).exact.value = dst.to_bytes(2, "big").lstrip(b"\0") or b"\0"
     entry.idle_timeout_ns = timeout_ns
     entry.metadata, entry.controller_metadata = b"m", 4
-    entry.action.action.CopyFrom(rig.names.action("forward", 3))
     return update
 
 
@@ -236,9 +233,7 @@ def test_bad_packet_out_is_reported(rig, port, extra, code):
 
 def test_packet_out_of_a_backup_and_other_messages(rig):
     """Row 33: PERMISSION_DENIED for a backup; unknown stream messages are reported too."""
-    backup = rig.session()
-    backup.arbitrate(0)
-    assert backup.status() == Code.ALREADY_EXISTS
+    backup = rig.announced(0, Code.ALREADY_EXISTS)
     backup.send(packet_out(b"\x01", b"\0", bytes(60)))
     assert backup.next().error.canonical_code == Code.PERMISSION_DENIED
     other = p4r.StreamMessageRequest()
@@ -291,9 +286,8 @@ def test_packet_out_without_memory(rig, monkeypatch):
 
 def test_missing_packet_out_metadata_is_zero_when_compatible(make_rig):
     """Row 33, B: with the flag, left-out metadata is zero."""
-    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
-    stream = rig.primary()
-    rig.push("p4rt_all")
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True), pushed="p4rt_all")
+    stream = rig.sessions[0]
     stream.send(packet_out(b"\x04", None, bytes(60)))
     barrier(stream)
     assert rig.in_server(rig.plane.take) == [(4, bytes(60))]
@@ -309,9 +303,7 @@ def test_capabilities(make_rig):
 
 def test_capabilities_of_an_unknown_device(make_rig):
     """Specification 17: NOT_FOUND."""
-    with pytest.raises(grpc.RpcError) as caught:
-        make_rig().stub.Capabilities(p4r.CapabilitiesRequest(device_id=2))
-    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+    assert code_of(make_rig().stub.Capabilities, p4r.CapabilitiesRequest(device_id=2))[0] == Code.NOT_FOUND
 
 
 def test_large_messages(rig):

@@ -100,8 +100,6 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
     rig = make_rig(ports=DevicePorts())
     rig.primary()
     ports_as(rig, None, "p4rt_all")
-    info = rig.config_request("p4rt_all").config.p4info
-    rig.names = type(rig.names)(info)
     multicast, clone = p4r.Update(type=INSERT), p4r.Update(type=INSERT)
     entry = multicast.entity.packet_replication_engine_entry.multicast_group_entry
     entry.multicast_group_id = 1

@@ -12,7 +12,7 @@ from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import state as state_module
 from tailrace.switch.p4runtime.context import finish
 from tailrace.switch.p4runtime.state import ForwardingState, Result
-from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig
+from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, everything_of
 from tests.switch.p4runtime.test_tables import mac, read, route
 from tests.switch.p4runtime.test_transactions import everything, populate
 
@@ -32,10 +32,7 @@ def state_of(rig: Rig) -> ForwardingState:
 
 def all_deleted(rig: Rig) -> list[p4r.Update]:
     """The updates that delete all that can be deleted."""
-    requests = [p4r.Entity() for _ in KINDS]
-    for request, kind in zip(requests, KINDS, strict=True):
-        getattr(request, kind).SetInParent()
-    entities = [entity for entity in rig.read(*requests) if not entity.table_entry.is_const]
+    entities = [entity for entity in rig.read(*everything_of(*KINDS)) if not entity.table_entry.is_const]
     return [p4r.Update(type=DELETE, entity=entity) for entity in entities]
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from finsy.proto import p4i, p4r, p4t
+from finsy.proto import p4i, p4r
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, key_plan
-from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
-from tailrace.switch.p4runtime.pins.strings import MAX_BITS, MAX_NAME, SdnStrings, StringQuota
+from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, key_plan
+from tailrace.switch.p4runtime.entities.translation import Translations
+from tailrace.switch.p4runtime.pins.strings import MAX_BITS, MAX_NAME, SdnStrings
+from tests.switch.p4runtime.test_tables import read
 
 FRAME = bytes.fromhex("0000000000050000000000019999") + b"data"
 TO_CPU = bytes.fromhex("00000000000500000000000188B5") + b"data"
@@ -42,7 +43,7 @@ def ports_as(rig, bits: int | None, program: str = "packet_io"):
     for header in info.controller_packet_metadata:
         header.metadata[0].type_name.name = "PortId_t"
         header.metadata[0].bitwidth = bits or 0
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
+    rig.set_pipeline(request)
 
 
 def send(rig, port: bytes) -> p4r.StreamMessageRequest:
@@ -99,8 +100,7 @@ def string_keys(rig, action: int = 3) -> None:
     action = next(a for a in info.actions if a.preamble.id == table.action_refs[0].id)
     action.params[0].type_name.name = "value_t"
     action.params[0].bitwidth = 0
-    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    rig.names = type(rig.names)(info)
+    rig.set_pipeline(request)
 
 
 @pytest.fixture
@@ -133,11 +133,9 @@ def test_string_keys_and_parameters(strings):
     for name in names:
         assert rig.write(string_entry(rig, 1, name, b"red")) == [Code.OK]
         assert rig.write(string_entry(rig, 1, name, b"red")) == [Code.ALREADY_EXISTS]
-    wanted = p4r.Entity()
-    wanted.table_entry.table_id = rig.names.id("tables", "optional_match")
-    read = [entity.table_entry for entity in rig.read(wanted)]
-    assert sorted(entry.match[0].optional.value for entry in read) == sorted(names)
-    assert {entry.action.action.params[0].value for entry in read} == {b"red"}
+    entries = read(rig, "optional_match")
+    assert sorted(entry.match[0].optional.value for entry in entries) == sorted(names)
+    assert {entry.action.action.params[0].value for entry in entries} == {b"red"}
     assert rig.write(string_entry(rig, 2, b"7", b"green")) == [Code.OK]
     assert rig.write(string_entry(rig, 3, b"Ethernet9", b"red")) == [Code.NOT_FOUND]
 
@@ -273,10 +271,8 @@ def test_strings_keep_their_numbers_when_a_pipeline_is_reconciled(strings):
         assert rig.write(string_entry(rig, 1, name, b"red")) == [Code.OK]
     assert rig.write(string_entry(rig, 3, b"first", b"red")) == [Code.OK]
     string_keys(rig, action=5)
-    wanted = p4r.Entity()
-    wanted.table_entry.table_id = rig.names.id("tables", "optional_match")
-    read = [entity.table_entry.match[0].optional.value for entity in rig.read(wanted)]
-    assert sorted(read) == [b"second", b"third"]
+    values = [entry.match[0].optional.value for entry in read(rig, "optional_match")]
+    assert sorted(values) == [b"second", b"third"]
     names = rig.device._live.state.schema.types.sdn("name_t", 24).names
     assert [names.to_wire(name, "x") for name in (b"first", b"second", b"third")] == [1, 2, 3]
 
@@ -325,17 +321,6 @@ def test_the_longest_string():
         SdnStrings("t", 9).to_wire(b"x" * (MAX_NAME + 1), "x")
 
 
-def test_all_types_share_the_room_for_strings():
-    room = StringQuota(remaining=3)
-    first, second = SdnStrings("a", 9, room), SdnStrings("b", 9, room)
-    assert [first.to_wire(b"x", "x"), first.to_wire(b"y", "x"), second.to_wire(b"x", "x")] == [1, 2, 1]
-    for names in (first, second):
-        with pytest.raises(P4RtError) as caught:
-            names.to_wire(b"z", "x")
-        assert caught.value.code == Code.RESOURCE_EXHAUSTED
-        assert names.to_wire(b"x", "x") == 1
-
-
 def test_strings_do_not_stand_for_very_wide_numbers():
     """Decimal numbers of thousands of digits take Python long, or it refuses them."""
     widest = types("t", None).sdn("t", MAX_BITS)
@@ -350,11 +335,6 @@ def test_one_type_has_one_width_in_the_program():
     assert translations.sdn("t", 9) is not None
     with pytest.raises(P4RtError, match="has 9 and 10 bits"):
         translations.sdn("t", 10)
-
-
-@pytest.mark.parametrize(("sdn", "wire", "expected"), [(32, 9, 9), (7, 9, 7), (9, 9, 9)])
-def test_numbers_fit_both_sides(sdn, wire, expected):
-    assert types("t", sdn).sdn("t", wire) == Sdn(expected)
 
 
 @given(data=st.data(), bits=st.integers(1, 40), above=st.integers(0, 40))
@@ -399,17 +379,3 @@ def test_a_number_beyond_the_narrower_width_is_refused(bits, above, data):
     with pytest.raises(P4RtError) as caught:
         plan.pack([match])
     assert caught.value.code == Code.OUT_OF_RANGE
-
-
-def test_a_named_field_takes_the_empty_string():
-    plan = key_plan("t", [NamedField(1, "f", SdnStrings("t", 9), 0, MatchKind.EXACT)])
-    match = p4r.FieldMatch(field_id=1)
-    match.exact.SetInParent()
-    assert plan.pack([match]).key == b"\0\0"
-
-
-def test_types_that_are_not_translated():
-    info = p4t.P4TypeInfo()
-    info.new_types["t"].original_type.bitstring.bit.bitwidth = 9
-    assert Translations(info).sdn("t", 9) is None
-    assert Translations(info).sdn("", 9) is None

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 from finsy.proto import p4i, p4r
@@ -17,22 +16,14 @@ from tailrace.switch.replay import document
 from tailrace.switch.replay.document import TraceDocument
 from tailrace.switch.trace import events
 from tailrace.switch.trace.dry_run import DryRun, dry_runs
+from tests.switch.trace.test_dry_run import BUILT, PORTS, steps_of
 
-BUILT = Path("tests/programs/build")
-PORTS = range(1, 6)
 VALUES = (0, 1, 2, 3)
 NOW_NS = 5_000_000
 
 
 def octets(value: int) -> bytes:
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
-
-
-def steps_of(steps: tuple[events.Event, ...]) -> Iterator[events.Event]:
-    for step in steps:
-        yield step
-        if isinstance(step, events.CopyEvent):
-            yield from steps_of(step.steps)
 
 
 class Source:

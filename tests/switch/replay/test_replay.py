@@ -23,8 +23,8 @@ from tailrace.switch.replay.document import SavedTrace, TraceDocument, outcome
 from tailrace.switch.trace import Trace, events
 from tests.long import some
 from tests.switch.replay import stf_runner
-from tests.switch.replay.switches import BUILT, NOW_NS, PORTS, Source
-from tests.switch.trace.test_dry_run import NAMES, frames
+from tests.switch.replay.switches import NOW_NS, Source
+from tests.switch.trace.test_dry_run import BUILT, NAMES, PORTS, frames
 
 TRACES = 40
 """Packets of a program that are tried; every other one is saved."""

@@ -22,9 +22,9 @@ from tailrace.switch.replay.document import outcome
 from tailrace.switch.replay.switch_copy import SwitchCopy
 from tailrace.switch.trace import TraceError
 from tests.long import some
-from tests.switch.replay.switches import PORTS, Source
+from tests.switch.replay.switches import Source
 from tests.switch.replay.test_replay import STATEFUL
-from tests.switch.trace.test_dry_run import frames
+from tests.switch.trace.test_dry_run import PORTS, frames
 
 PACKETS = 40
 

@@ -38,10 +38,12 @@ IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 PATIENCE_S = 30.0
 LIBC = ctypes.CDLL(None, use_errno=True)
 HERE = Path(__file__).parent
+PAIR = {0: "p0", 1: "p1"}
+"""Interfaces by port: the stand-in sends what comes by one of them to the other one."""
 
 
 @pytest.fixture
-def wait() -> Callable[[Callable[[], bool], str], None]:
+def wait() -> Wait:
     """await_true, for the tests."""
     return await_true
 
@@ -175,6 +177,12 @@ class Net:
         await_true(lambda: self.ready(name), f"{name} up")
         return self.taps[-1]
 
+    def pair(self, *, mtu: int = 1500, offload: bool = False) -> tuple[Wire, Wire]:
+        """Pairs for the ports of PAIR; what their hosts, h0 and h1, see and send."""
+        for port, host in zip(PAIR.values(), ("h0", "h1"), strict=True):
+            self.veth(port, host, mtu=mtu)
+        return self.wire("h0", offload=offload), self.wire("h1")
+
     def space(self) -> Space:
         self.spaces.append(Space())
         return self.spaces[-1]
@@ -232,6 +240,10 @@ def library(library_path: Path) -> Any:
 def inside(library_path: Path, ffi: FFI) -> Any:
     """Its other functions."""
     return headers.bound(ctypes.CDLL(str(library_path)), ffi)
+
+
+Make = Callable[..., tuple[Any, Any]]
+Wait = Callable[[Callable[[], bool], str], None]
 
 
 class Core:

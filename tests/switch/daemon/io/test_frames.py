@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.switch.daemon.io.conftest import Net
+from tests.switch.daemon.io.conftest import PAIR
 
-Make = Callable[..., tuple[Any, Any]]
-Wait = Callable[[Callable[[], bool], str], None]
+if TYPE_CHECKING:
+    from tests.switch.daemon.io.conftest import Make, Net, Wait
 
 
 def ethernet(payload: bytes, type_: int = 0x88B5, to: bytes = b"\x02\0\0\0\0\x01") -> bytes:
@@ -24,10 +22,8 @@ def ethernet(payload: bytes, type_: int = 0x88B5, to: bytes = b"\x02\0\0\0\0\x01
 
 @pytest.mark.parametrize("length", [14, 15, 33, 59, 60, 64, 1500, 1514, 9014, 32768, 65535, 65549])
 def test_a_frame_of_any_length_crosses_veth_both_ways(net: Net, switch: Make, length: int) -> None:
-    net.veth("p0", "h0", mtu=65535)
-    net.veth("p1", "h1", mtu=65535)
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair(mtu=65535)
+    loop, _ = switch(PAIR)
     frame = ethernet(random.Random(length).randbytes(length - 14))
     h0.send(frame)
     assert h1.receive() == frame
@@ -60,10 +56,8 @@ def test_a_tap_interface_and_veth_exchange_frames(net: Net, switch: Make, length
 
 
 def test_a_burst_keeps_its_order_and_every_frame(net: Net, switch: Make) -> None:
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair()
+    switch(PAIR)
     frames = [ethernet(struct.pack("!I", i) + bytes(i % 1400)) for i in range(2000)]
     for frame in frames:
         h0.send(frame)
@@ -72,10 +66,8 @@ def test_a_burst_keeps_its_order_and_every_frame(net: Net, switch: Make) -> None
 
 def test_own_frames_are_not_received_again(net: Net, switch: Make) -> None:
     """What the switch sends on a port passes every packet socket of the host; it must not come in there."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair()
+    loop, _ = switch(PAIR)
     for i in range(100):
         h0.send(ethernet(struct.pack("!I", i)))
         h1.receive()
@@ -99,10 +91,8 @@ def test_loopback_carries_each_frame_once(net: Net, switch: Make) -> None:
 
 def test_frames_for_other_hosts_are_received(net: Net, switch: Make) -> None:
     """Promiscuous mode: a switch takes frames whatever their destination."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair()
+    switch(PAIR)
     for to in (b"\x02\xaa\xbb\xcc\xdd\xee", b"\xff" * 6, b"\x01\0\x5e\0\0\x01", b"\x01\x80\xc2\0\0\x01"):
         frame = ethernet(b"x" * 50, to=to)
         h0.send(frame)
@@ -124,7 +114,7 @@ def test_vlan_tags_stay_in_the_frame(net: Net, switch: Make, wait: Wait, tags: l
     net.veth("p1", "h1")
     h0 = net.wire("h0")
     h1 = net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"})
+    loop, _ = switch(PAIR)
     head = b"".join(struct.pack("!HH", tpid, tci) for tpid, tci in tags)
     addresses = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02"
     frame = addresses + head + struct.pack("!H", 0x88B5) + b"payload" * 8
@@ -137,10 +127,8 @@ def test_vlan_tags_stay_in_the_frame(net: Net, switch: Make, wait: Wait, tags: l
 
 def test_frames_wait_for_the_time_that_the_core_gives(net: Net, switch: Make) -> None:
     """A frame of the future is held: never early, in order, and none is lost."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"}, delay_ns=50_000_000)
+    h0, h1 = net.pair()
+    loop, _ = switch(PAIR, delay_ns=50_000_000)
     frames = [ethernet(struct.pack("!I", i) + bytes(60)) for i in range(300)]
     before = loop.now_ns()
     for frame in frames:
@@ -154,7 +142,7 @@ def test_frames_of_the_future_are_given_back_at_the_end(net: Net, switch: Make, 
     net.veth("p0", "h0")
     net.veth("p1", "h1")
     h0 = net.wire("h0")
-    loop, core = switch({0: "p0", 1: "p1"}, delay_ns=3_600_000_000_000)
+    loop, core = switch(PAIR, delay_ns=3_600_000_000_000)
     h0.send(ethernet(bytes(60)))
     wait(lambda: core.read("slots") == 1, "the frame is in the core")
     loop.close()

@@ -9,16 +9,16 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.switch.daemon.io.conftest import Net, Space
+from tests.switch.daemon.io.conftest import PAIR
 
-Make = Callable[..., tuple[Any, Any]]
+if TYPE_CHECKING:
+    from tests.switch.daemon.io.conftest import Make, Net, Space
+
 NEEDS_CSUM, GSO_TCP4, GSO_TCP6, GSO_UDP = 1, 1, 4, 5
 UDP_SEGMENT = 103
 TCP, UDP = 6, 17
@@ -87,20 +87,14 @@ def vnet(flags: int, gso: int, header: int, size: int, start: int, offset: int) 
     return struct.pack("=BBHHHH", flags, gso, header, size, start, offset)
 
 
-def pair(net: Net) -> tuple[Any, Any]:
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    return net.wire("h0", offload=True), net.wire("h1")
-
-
 @pytest.mark.parametrize("proto", [TCP, UDP])
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 1400])
 def test_a_checksum_left_to_hardware_is_completed(
     net: Net, switch: Make, version: int, proto: int, size: int
 ) -> None:
-    h0, h1 = pair(net)
-    loop, _ = switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair(offload=True)
+    loop, _ = switch(PAIR)
     payload = random.Random(size).randbytes(size)
     start = 14 + (20 if version == 4 else 40)
     h0.send(
@@ -113,8 +107,8 @@ def test_a_checksum_left_to_hardware_is_completed(
 
 def test_a_checksum_under_a_vlan_tag_is_completed(net: Net, switch: Make) -> None:
     """The kernel counts from the start of the frame without the tag that it took out."""
-    h0, _ = pair(net)
-    loop, _ = switch({0: "p0", 1: "p1"})
+    h0, _ = net.pair(offload=True)
+    loop, _ = switch(PAIR)
     inner = net.wire("h1")
     tags = struct.pack("!HHHH", 0x88A8, 5, 0x8100, 6)
     h0.send(vnet(NEEDS_CSUM, 0, 0, 0, 14 + 8 + 20, 6) + packet(4, UDP, b"tagged", partial=True, tags=tags))
@@ -131,8 +125,8 @@ def test_a_tcp_super_frame_is_cut(
     net: Net, switch: Make, version: int, size: int, step: int, tags: bytes
 ) -> None:
     """Each segment has its own lengths, numbers, checksums; CWR is on the first, FIN and PSH on the last."""
-    h0, h1 = pair(net)
-    loop, _ = switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair(offload=True)
+    loop, _ = switch(PAIR)
     payload = random.Random(size).randbytes(size)
     start = 14 + len(tags) + (20 if version == 4 else 40)
     kind = (GSO_TCP4 if version == 4 else GSO_TCP6) | 0x80
@@ -150,8 +144,8 @@ def test_a_tcp_super_frame_is_cut(
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_udp_super_frame_is_cut(net: Net, switch: Make, version: int) -> None:
-    h0, h1 = pair(net)
-    switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair(offload=True)
+    switch(PAIR)
     payload = random.Random(1).randbytes(9_999)
     start = 14 + (20 if version == 4 else 40)
     try:
@@ -166,8 +160,8 @@ def test_a_udp_super_frame_is_cut(net: Net, switch: Make, version: int) -> None:
 
 
 def test_an_extension_header_is_passed_over(net: Net, switch: Make) -> None:
-    h0, h1 = pair(net)
-    switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair(offload=True)
+    switch(PAIR)
     options = bytes([TCP, 0, 1, 4, 0, 0, 0, 0])
     payload = bytes(range(256)) * 8
     start = 14 + 40 + 8
@@ -206,7 +200,7 @@ def test_tcp_between_hosts_that_left_offloads_on(
 ) -> None:
     """SEMANTICS §1 row 19: with simple_switch this needs ethtool -K rx off tx off."""
     left, right = hosts(net)
-    loop, _ = switch({0: "p0", 1: "p1"})
+    loop, _ = switch(PAIR)
     data = random.Random(3).randbytes(4_000_000)
     address = "10.0.0.2" if family == socket.AF_INET else "fd00::2"
     with right.entered():
@@ -239,7 +233,7 @@ def test_tcp_between_hosts_that_left_offloads_on(
 
 def test_udp_between_hosts_that_left_offloads_on(net: Net, switch: Make) -> None:
     left, right = hosts(net)
-    loop, _ = switch({0: "p0", 1: "p1"})
+    loop, _ = switch(PAIR)
     with right.entered():
         server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with left.entered():

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tailrace.switch.daemon.ports import IoLoop, PortError, ffi
+from tests.switch.daemon.io.conftest import PAIR
 
 if TYPE_CHECKING:
-    from tests.switch.daemon.io.conftest import Net
+    from tests.switch.daemon.io.conftest import Make, Net, Wait
 
-Make = Callable[..., tuple[Any, Any]]
-Wait = Callable[[Callable[[], bool], str], None]
 HEAD = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x88\xb5"
 
 
@@ -75,10 +73,8 @@ def test_no_permission_is_one_line(net: Net, library_path: Path) -> None:
 
 
 def test_the_loop_survives_an_interface_going_down_and_up(net: Net, switch: Make, wait: Wait) -> None:
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, core = switch({0: "p0", 1: "p1"})
+    h0, h1 = net.pair()
+    loop, core = switch(PAIR)
     wait(lambda: core.up(0) and core.up(1), "ports start up")
 
     def dropped(count: int) -> bool:
@@ -114,7 +110,7 @@ def test_a_port_may_start_down(net: Net, switch: Make, wait: Wait) -> None:
     net.veth("p1", "h1")
     net.ip("link", "set", "dev", "p0", "down")
     h1 = net.wire("h1")
-    loop, core = switch({0: "p0", 1: "p1"})
+    loop, core = switch(PAIR)
     assert not core.up(0)
     assert not loop.port_up(0)
     net.ip("link", "set", "dev", "p0", "up")
@@ -192,10 +188,8 @@ def records(path: Path) -> list[bytes]:
 
 def test_captures_can_be_read_while_running(net: Net, switch: Make, wait: Wait, tmp_path: Path) -> None:
     """The names are BMv2's: <interface>_in.pcap and <interface>_out.pcap."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
-    switch({0: "p0", 1: "p1"}, pcap_dir=tmp_path)
+    h0, h1 = net.pair()
+    switch(PAIR, pcap_dir=tmp_path)
     tagged = HEAD[:12] + b"\x81\0\0\x05" + HEAD[12:] + bytes(50)
     frames = [HEAD + bytes(i) for i in range(1, 100)] + [tagged]
     for frame in frames:

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tests.switch.daemon.io.conftest import Net
+from tests.switch.daemon.io.conftest import PAIR
 
-Make = Callable[..., tuple[Any, Any]]
-Wait = Callable[[Callable[[], bool], str], None]
+if TYPE_CHECKING:
+    from tests.switch.daemon.io.conftest import Make, Net, Wait
+
 HEAD = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x88\xb5"
 
 
@@ -26,7 +25,7 @@ def test_a_slow_link_makes_the_queues_of_the_switch_build(net: Net, switch: Make
         "class", "add", "dev", "p1", "parent", "1:", "classid", "1:1", "htb", "rate", "20mbit", "burst", "15k"
     )
     h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, core = switch({0: "p0", 1: "p1"})
+    loop, core = switch(PAIR)
     for i in range(1000):
         h0.send(HEAD + struct.pack("!I", i) + bytes(1400))
     wait(lambda: loop.status(0).rx_packets == 1000, "all came in")
@@ -48,7 +47,7 @@ def test_no_second_queue_grows_outside_the_core(net: Net, switch: Make) -> None:
     net.veth("p1", "h1")
     net.tc("qdisc", "add", "dev", "p1", "root", "tbf", "rate", "50mbit", "burst", "3k", "limit", "1m")
     h0 = net.wire("h0")
-    loop, core = switch({0: "p0", 1: "p1"})
+    loop, core = switch(PAIR)
     most = 0
     while loop.status(1).tx_packets < 3000:
         for _ in range(20):
@@ -63,7 +62,7 @@ def test_a_tiny_queue_below_the_socket_loses_nothing(net: Net, switch: Make, wai
     net.veth("p1", "h1")
     net.tc("qdisc", "add", "dev", "p1", "root", "tbf", "rate", "20mbit", "burst", "3k", "limit", "6k")
     h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, core = switch({0: "p0", 1: "p1"})
+    loop, core = switch(PAIR)
     for i in range(300):
         h0.send(HEAD + struct.pack("!I", i) + bytes(1400))
     wait(lambda: loop.status(1).tx_packets + core.read("dropped") == 300, "all sent or dropped in the queue")
@@ -93,7 +92,7 @@ def test_a_frame_longer_than_the_mtu_is_dropped_by_reason(net: Net, switch: Make
     net.veth("p0", "h0", mtu=9000)
     net.veth("p1", "h1")
     h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"})
+    loop, _ = switch(PAIR)
     h0.send(HEAD + bytes(5000))
     h0.send(HEAD + b"next" + bytes(60))
     assert h1.receive() == HEAD + b"next" + bytes(60)
@@ -108,7 +107,7 @@ def test_a_frame_that_the_peer_never_takes_does_not_block_the_port(
     net.veth("p1", "h1", mtu=9000)
     net.ip("link", "set", "dev", "h1", "mtu", "1500")
     h0, h1 = net.wire("h0"), net.wire("h1")
-    loop, _ = switch({0: "p0", 1: "p1"})
+    loop, _ = switch(PAIR)
     for _ in range(50):
         h0.send(HEAD + bytes(5000))
     h0.send(HEAD + b"next" + bytes(60))
@@ -132,7 +131,7 @@ def test_control_calls_are_not_starved_at_full_load(net: Net, switch: Make, wait
     net.veth("p0", "h0")
     net.veth("p1", "h1")
     h0 = net.wire("h0")
-    loop, core = switch({0: "p0", 1: "p1"})
+    loop, core = switch(PAIR)
     ended = threading.Event()
 
     def load() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import select
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,8 @@ from tailrace.switch.core import ActionCall, SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.ports import IoLoop, io_library
 
 if TYPE_CHECKING:
-    from tests.switch.daemon.io.conftest import Net
+    from tests.switch.daemon.io.conftest import Net, Wait
 
-Wait = Callable[[Callable[[], bool], str], None]
 BUILD = Path(__file__).resolve().parents[3] / "programs" / "build"
 SANITIZE = os.environ.get("ASAN") == "1"
 NEXT_HOP = 0x020000000003
@@ -64,9 +63,7 @@ def router(
 
 
 def test_a_packet_is_routed(net: Net) -> None:
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
+    h0, h1 = net.pair()
     with router({0: "p0", 1: "p1"}) as (sw, loop):
         h0.send(ipv4(1, 100, to=0x0B000001))
         h0.send(ipv4(2, 100))
@@ -99,9 +96,7 @@ def test_queues_of_the_core_build_behind_a_slow_link(net: Net, wait: Wait) -> No
 
 def test_the_port_rate_of_the_core_spaces_frames(net: Net) -> None:
     """100 frames of 1034 bytes at 10 Mbit/s take 82.72 ms at least."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
+    h0, h1 = net.pair()
     config = SwitchConfig(port_rate_bps=10_000_000, queue_depth_packets=1000)
     with router({0: "p0", 1: "p1"}, config) as (_, loop):
         before = loop.now_ns()
@@ -124,9 +119,7 @@ def test_a_port_without_carrier_drops_in_the_core(net: Net, wait: Wait) -> None:
 
 def test_a_program_can_be_replaced_while_frames_wait(net: Net, wait: Wait) -> None:
     """Buffers that wait for their time come back after the load, when the program has another size."""
-    net.veth("p0", "h0", mtu=9000)
-    net.veth("p1", "h1", mtu=9000)
-    h0, h1 = net.wire("h0"), net.wire("h1")
+    h0, h1 = net.pair(mtu=9000)
     programs = [program(name) for name in ("arithmetic_wide", "checksums", "cloning")]
     first = program("basic_l3")
     with router({0: "p0", 1: "p1"}, SwitchConfig(port_delay_ns=200_000_000)) as (sw, loop):

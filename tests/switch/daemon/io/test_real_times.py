@@ -119,9 +119,7 @@ def test_each_hop_takes_time_and_all_of_them_less_than_the_way(net: Net) -> None
 
 def test_who_waits_for_a_slow_port_is_told_how_long(net: Net) -> None:
     """1000 bytes at 1 Mbit/s take 8 ms, and a frame waits for all before it."""
-    net.veth("p0", "h0")
-    net.veth("p1", "h1")
-    h0, h1 = net.wire("h0"), net.wire("h1")
+    h0, h1 = net.pair()
     each_ns = 8_000_000
     with ExitStack() as stack:
         loop = start(stack, {0: "p0", 1: "p1"}, port_rate_bps=1_000_000)
