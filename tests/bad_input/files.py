@@ -65,6 +65,10 @@ def experiments() -> Iterator[Broken]:
         ("a key twice", "seed = 4\n", "line"),
         ("an unknown scale", "[scale.tiny]\nseed = 1\n", "scale.tiny"),
         ("a scale of nothing", "[scale]\npaper = 3\n", "scale.paper"),
+        ("an unknown key of a scale", "[scale.small]\ncolour = 1\n", "scale.small.colour"),
+        ("a scale that is a number", "scale = 3\n", "scale"),
+        ("a label that only a scale has", '[scale.small.schemes]\nb = "ecmp"\n', "scale.small.schemes.b"),
+        ("two variants", 'variant = "full"\n', "variant"),
         ("seeds of a scale", '[scale.paper]\nseed = "9..1"\n', "scale.paper.seed"),
         ("seeds elsewhere", '[elsewhere]\nseed = "x"\n', "elsewhere.seed"),
         ("a label that leads elsewhere", '[schemes]\n"../x" = "ecmp"\n', "schemes.../x"),
@@ -250,23 +254,45 @@ def run_files() -> Iterator[Broken]:
         yield Broken(what, json.dumps(RUN_FILE | change))
 
 
+_ADDRESS = ("--address", "s1=127.0.0.1:1")
+OTHER_COMMANDS: dict[str, tuple[str, ...]] = {
+    "compare": ("compare", "FILE.toml"),
+    "sweep": ("sweep", "FILE.toml", "--set", "seed=1,2"),
+    "a network to run in": ("run", "--scheme", "ecmp", "--topology", "FILE.json", *VIRTUAL),
+    "a network of schemes": ("schemes", "--topology", "FILE.json"),
+    "a network of paths": ("paths", "--scheme", "spritz", "--topology", "FILE.json"),
+    "a network of switches": ("tables", *_ADDRESS, "--topology", "FILE.json"),
+    "certificate": ("tables", *_ADDRESS, "--ca", "FILE"),
+    **{
+        name: (name, "--run", "FILE")
+        for name in ("groups", "flows", "queues", "counters", "registers", "diff", "paths")
+    },
+    "shell": ("shell", "leaf1", "--run", "FILE"),
+}
+"""Commands that read a file by the functions of others: one kind of broken file is enough."""
+
+
 def all_cases() -> Iterator[Case]:
     """Every case with a file that people write."""
     pipe = broken.A_PIPE
     run, ecmp = ("tailrace", "run"), ("tailrace", "run", "--scheme", "ecmp", *VIRTUAL)
     yield from cases("experiment", (*run, "FILE.toml"), [*broken.places(), *experiments()])
-    yield from cases("compare", ("tailrace", "compare", "FILE.toml"), [pipe])
-    yield from cases("sweep", ("tailrace", "sweep", "FILE.toml", "--set", "seed=1,2"), [pipe])
-    yield from cases("cdf", (*ecmp, "--workload", "random:cdf=FILE.toml"), [pipe, *distributions()])
-    yield from cases("flows", (*ecmp, "--workload", "FILE.csv"), [pipe, *flows()])
+    for name, words in OTHER_COMMANDS.items():
+        yield from cases(name, ("tailrace", *words), [pipe])
+    yield from cases(
+        "cdf", (*ecmp, "--workload", "random:cdf=FILE.toml"), [*broken.places(), *distributions()]
+    )
+    yield from cases("flows", (*ecmp, "--workload", "FILE.csv"), [*broken.places(), *flows()])
     topology = ("tailrace", "topology", "FILE.json")
     yield from cases("topology", topology, [*broken.places(), *topologies(), *broken.of_json_text(TOPOLOGY)])
-    yield from cases("run file", ("tailrace", "tables", "--run", "FILE"), [pipe, *run_files()])
+    yield from cases("run file", ("tailrace", "tables", "--run", "FILE"), [*broken.places(), *run_files()])
     build = ROOT / "p4src" / "build"
     program = json.loads((build / "ecmp.json").read_bytes())
     yield from cases("program", ("switch", "FILE"), [pipe, *programs(program)])
-    p4info = ("tailrace", "tables", "--address", "s1=127.0.0.1:1", "--p4info", "FILE")
-    yield from cases("p4info", p4info, [pipe, *p4infos((build / "ecmp.p4info.txtpb").read_text())])
+    p4info = ("tailrace", "tables", *_ADDRESS, "--p4info", "FILE")
+    yield from cases(
+        "p4info", p4info, [*broken.places(), *p4infos((build / "ecmp.p4info.txtpb").read_text())]
+    )
 
 
 def programs(program: Any) -> Iterator[Broken]:

@@ -64,6 +64,12 @@ OTHER_COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a sweep of a million": (("tailrace", "sweep", "--set", "seed=1..1000", "--set", "reorder=1..1000", "--scheme", "ecmp"), ("sweep",)),
     "a sweep of no option": (("tailrace", "sweep", "--set", "scheme.=1", "--scheme", "ecmp"), ("scheme.",)),
     "a cluster that is none": (("tailrace", "sweep", "--set", "scheme=ecmp", *SMALLEST, "--cluster", "nonsense"), ("cluster nonsense",)),
+    "a sweep without a scheme": (("tailrace", "sweep", "--set", "seed=1"), ("scheme",)),
+    "a comparison with no such scheme": (("tailrace", "compare", "--scheme", "ecmp,magic"), ("magic",)),
+    "a comparison of a scheme with itself": (("tailrace", "compare", "--scheme", "ecmp,ecmp"), ("ecmp",)),
+    "flows of who has as many as hosts": (("tailrace", "compare", "--workload", "alltoall", "--flows", "3"), ("flows",)),
+    "a comparison over too many seeds": (("tailrace", "compare", "--seed", "1..1000000000"), ("seed",)),
+    "a scale of no figure": (("tailrace", "paper", "fig8", "--scale", "huge"), ("--scale",)),
     "no such paper": (("tailrace", "paper", "nothing"), ("nothing",)),
     "seeds of a paper": (("tailrace", "paper", "flowcut_table3", "--seed", "x"), ("--seed",)),
     "a page of two papers": (("tailrace", "paper", "flowcut_table3,spritz_fig3", "--page", "x.md"), ("--page",)),
@@ -92,6 +98,7 @@ OTHER_COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "no rounds": (("tailrace", "tables", "--address", "s1=127.0.0.1:1", "--rounds", "0"), ("--rounds",)),
     "paths of no scheme": (("tailrace", "paths", "--scheme", "magic", "--topology", "leaf-spine"), ("magic",)),
     "paths without a topology": (("tailrace", "paths", "--scheme", "spritz"), ("--topology",)),
+    "differences to nothing": (("tailrace", "diff", "--address", "127.0.0.1:1"), ("run file",)),
     "a shell of nobody": (("tailrace", "shell", "leaf1"), ()),
 }  # fmt: skip
 """Other command lines, and what their line must hold."""

@@ -77,7 +77,11 @@ RESULTS_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
 def of_documents(content: bytes) -> Iterator[Case]:
     """results.json of a sweep, and result.json of a figure."""
     words, name, document = ("tailrace", "report", "R"), "results.json", json.loads(content)
-    for damaged in [broken.A_PIPE, *broken.of_json(document, RESULTS_KEYS)]:
+    for damaged in [
+        broken.A_PIPE,
+        *broken.of_json_text(document),
+        *broken.of_json(document, RESULTS_KEYS),
+    ]:
         if damaged.what != "an unknown key":
             yield Case(f"{name}: {damaged.what}", words, (".json",), {f"R/{name}": damaged.content})
     for folder, named in (
@@ -167,7 +171,8 @@ _JOB_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
 
 def of_jobs() -> Iterator[Case]:
     """What the hosts' driver and the Mininet harness are given by whoever starts them."""
-    yield from cases("hosts", ("hosts", "FILE"), [broken.A_PIPE, *broken.of_json(JOB, _JOB_KEYS)])
+    broken_jobs = [broken.A_PIPE, *broken.of_json_text(JOB), *broken.of_json(JOB, _JOB_KEYS)]
+    yield from cases("hosts", ("hosts", "FILE"), broken_jobs)
     fabric = {"topology": 1, "scheme": {}, "target": "x"}
     yield from cases("run_fabric", ("run_fabric", "FILE"), [broken.A_PIPE, *broken.of_json_text(fabric)])
 

@@ -224,9 +224,7 @@ def is_error_line(text: str) -> bool:
         (["tables", "--where", "dst =="], "column 7"),
         (["tables", "--where", "dts == 1"], "did you mean dst?"),
         (["tables", "--where", "dst == 10.0.0.999"], "column 8"),
-        (["tables", "--watch", "0"], "--watch"),
         (["tables", "--rounds", "2"], "--rounds goes with --watch"),
-        (["tables", "-o", "xml"], "xml"),
         (["tables", "--address", "127.0.0.1:1"], "give one"),
         (["paths", "h9", "h1"], "no host 'h9'; expected h1, h2, h3, h4"),
         (["paths", "h1", "h1"], "the same host"),
@@ -242,13 +240,6 @@ def test_bad_input_is_status_2(tailrace: Command, words: list[str], part: str) -
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["nonsense"], "nonsense"),
-        (["tables", "--run", "/nowhere/run.json"], "no network is running"),
-        (["tables", "--address", "a=127.0.0.1:1", "--address", "a=127.0.0.1:2"], "a is given twice"),
-        (["tables", "--address", "x=127.0.0.1:1", "--topology", "leaf-spine"], "a switch of the topology"),
-        (["diff", "--address", "127.0.0.1:1"], "run file"),
-        (["topology", "leaf-spine:leafs=2"], "unknown key 'leafs'"),
-        (["schemes", "nosuch"], "nosuch"),
         (["shell"], "tailrace shell: the following arguments are required: SWITCH (see --help)"),
         (["shell", "s1", "--election-id", "0"], "--election-id: expected a number from 1 to"),
         (["report", "--titel", "x"], "unrecognized arguments: --titel; did you mean --title? (see --help)"),
@@ -339,31 +330,6 @@ def test_ctrl_c_ends_a_watch_with_status_0(fabric: Fabric) -> None:
     started.send_signal(2)
     _, err = started.communicate(timeout=TIMEOUT_S)
     assert (started.returncode, err) == (0, "")
-
-
-def test_starting_imports_nothing_heavy() -> None:
-    """Commands are declared by modules that load little, so that help and completion are fast."""
-    code = (
-        "import sys; from tailrace.cli import app; [app._load(name) for name in app._MODULES];"
-        "heavy = {'finsy', 'grpc', 'scapy', 'arro3', 'matplotlib', 'google.protobuf', 'mininet'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    assert _said(code) == "[]\n"
-
-
-def test_only_who_draws_waits_for_matplotlib() -> None:
-    """Not the commands that run; and what only tests have is needed by none."""
-    code = (
-        "import sys; import tailrace.cli.experiment_command, tailrace.cli.paper_command, tailrace.cli.make_run;"
-        "print(sorted({'matplotlib', 'numpy', 'polars', 'networkx', 'mypy'} & set(sys.modules)))"
-    )
-    assert _said(code) == "[]\n"
-
-
-def _said(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=True
-    ).stdout
 
 
 def test_flows_by_address_without_run_file(fabric: Fabric, command: Command) -> None:

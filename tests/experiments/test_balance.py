@@ -8,12 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.sim import run as virtual_run
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tests.experiments.virtual import result_of
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=2,a=2,h=1,rate=10Gbps"
@@ -35,8 +32,7 @@ FAULTS = {
 
 
 def measure(**words: object) -> Result:
-    values = {"topology": LEAF_SPINE, "target": "virtual", "seed": 3, **words}
-    return run(plan(make(values), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    return result_of({"topology": LEAF_SPINE, "target": "virtual", "seed": 3, **words})
 
 
 def check(result: Result) -> dict[str, int]:

@@ -291,15 +291,14 @@ def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--stop-at", "soon"), "--stop-at: 'soon' is no number with a unit"),
         (("--stop-at", "5us", "--target", "bmv2"), "needs target virtual"),
-        (("--stop-at", "5us", "--cli"), "--stop-at and --cli do not go together"),
+        (("--ranks", "2", "--target", "native"), "ranks: target native does not support them"),
     ],
 )
-def test_bad_stops(
+def test_what_only_virtual_time_has(
     words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    """One line, exit status 2."""
+    """One line, exit status 2. Words that mean nothing anywhere: tests/bad_input/lines.py."""
     machine = Machine(has_bmv2=True, no_mininet="")
     monkeypatch.setattr("tailrace.study.prepare.choose", lambda wanted: choose(wanted, lambda: machine))
     status = main(["run", "--scheme", "ecmp", *WORDS, *words, "--out", str(tmp_path / "out")])

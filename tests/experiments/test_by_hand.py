@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.results.sampled import (
     flow_throughput,
@@ -20,10 +18,9 @@ from tailrace.results.sampled import (
     throughput,
     utilisation,
 )
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
 from tailrace.tables.arrow import values_of
 from tailrace.topology import parse_topology
+from tests.experiments.virtual import result_of
 
 # a packet has 1024 bytes of payload and 58 of headers, and the first of a flow 16 more: at 1 Gb/s so many ns
 FIRST_NS, NEXT_NS = 8 * (1024 + 58 + 16), 8 * (1024 + 58)
@@ -59,7 +56,7 @@ def measure(folder: Path, network: dict[str, object], flows: list[str], **values
         "window": "64KiB",
         "transport": "sr",
     }
-    return run(plan(make(words | values), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    return result_of(words | values)
 
 
 def test_two_flows_and_one_link(tmp_path: Path) -> None:

@@ -82,39 +82,6 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert word in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("run",), "scheme: missing; expected a string such as"),
-        (("run", "none.toml"), "none.toml: No such file or directory"),
-        (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected drill, ecmp"),
-        (("run", "--scheme", "ecmp", "--target", "asic"), "target: 'asic' is not known; expected auto"),
-        (("run", "--scheme", "ecmp", "--topology", "leaf-spine:rate=0"), "topology leaf-spine: rate must be"),
-        (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),
-        (("run", "--scheme", "ecmp", *VIRTUAL, "--cli"), "--cli needs Mininet: target bmv2 or native"),
-        (("run", "--scheme", "ecmp", *VIRTUAL, "--out", "/dev/null"), "/dev/null: not a folder"),
-        (("compare", "--scheme", "ecmp,magic"), "scheme 'magic' is not known"),
-        (("compare", "--scheme", "ecmp,ecmp"), "schemes: 'ecmp' is given twice"),
-        (("compare", *VIRTUAL, "--workload", "alltoall", "--flows", "3"), "workload alltoall: unknown key"),
-    ],
-)
-def test_bad_input(
-    words: tuple[str, ...],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """One line on standard error, exit 2, and nothing written."""
-    monkeypatch.chdir(tmp_path)
-    status, shown, stderr = call(capsys, *words)
-    assert status == 2
-    assert message in stderr.splitlines()[-1]
-    assert "Traceback" not in stderr
-    assert shown == ""
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_flows_that_do_not_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The results are written all the same, the table marks them, and the exit status is 1."""
     out = tmp_path / "out"

@@ -68,27 +68,6 @@ def test_schemes_of_a_file(tmp_path: Path) -> None:
     assert read_experiment(path, "paper").seed == 9
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('schemes = ["ecmp"]', "key 'schemes': expected a table of labels with strings such as"),
-        ('[schemes]\na = "magic"', "key 'schemes.a': scheme 'magic' is not known"),
-        ('[schemes]\n"a/b" = "ecmp"', "key 'schemes.a/b': expected a label of letters"),
-        ('[schemes]\n".." = "ecmp"', "key 'schemes...': expected a label of letters"),
-        ('[schemes]\na = "ecmp"\n[scale.small.schemes]\nb = "ecmp"', "key 'scale.small.schemes.b':"),
-    ],
-)
-def test_bad_schemes_of_a_file(tmp_path: Path, text: str, message: str) -> None:
-    """One line that names the file and the key."""
-    if "small" not in text:
-        text += "\n[scale.small]\nseed = 1"
-    path = write(tmp_path, text)
-    for read in (schemes_of, read_experiment):
-        with pytest.raises(SpecError) as caught:
-            read(path, "small")
-        assert str(caught.value).startswith(f"{path}: {message}")
-
-
 def test_each_over_a_transport_that_it_works_with() -> None:
     """A scheme that works over a single transport keeps it; any other takes the one asked for, if it can."""
     schemes = ("ecmp", "mp-rdma", "hermes", "spritz", "rlb:variant=hermes", "flowcut")

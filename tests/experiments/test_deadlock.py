@@ -15,14 +15,13 @@ from msgspec import UNSET
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result, read_result, write_result
-from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
-from tailrace.study.run import run
 from tailrace.topology import parse_topology
+from tests.experiments.virtual import result_of
 
 DRAGONFLY = "dragonfly:p=4,a=2,h=1,rate=10Gbps,delay=1us"
 SLIM_FLY = "slim-fly:p=2,q=3,rate=10Gbps,delay=1us"
-PFC = "xoff=8KiB,xon=4KiB,storm=off"
+THRESHOLDS = "xoff=8KiB,xon=4KiB"
 LOSSLESS = "trim=off,queue=16MiB"
 CASES = {
     "minimal": ("minimal", DRAGONFLY),
@@ -39,22 +38,23 @@ CASES = {
 
 @cache
 def measure(case: str, pfc: str) -> Result:
+    """The result of a case; `pfc`: options beside the thresholds."""
     scheme, topology = CASES[case]
     words = {
         "scheme": scheme,
         "topology": topology,
         "workload": "alltoall:size=32KiB,window=23",
         "window": "256KiB",
-        "pfc": f"{PFC},{pfc}",
+        "pfc": f"{THRESHOLDS},{pfc}",
         "seed": 1,
     }
-    return run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    return result_of(words)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_with_channels_all_arrives(case: str) -> None:
     """By default; nothing is lost, nothing sent again."""
-    result = measure(case, "channels=auto")
+    result = measure(case, "storm=off,channels=auto")
     summary = result.summary
     assert result.complete and result.problems == ()
     assert (summary.packets.dropped, summary.packets.retransmitted, summary.deadlock) == (0, 0, UNSET)
@@ -65,7 +65,7 @@ def test_with_channels_all_arrives(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_without_it_is_deadlocked(case: str, tmp_path: Path) -> None:
     """The same traffic ends in a circle, which is named: each queue leads to the switch of the next one."""
-    result = measure(case, "channels=off")
+    result = measure(case, "storm=off,channels=off")
     circle = result.summary.deadlock
     assert isinstance(circle, tuple) and not result.complete
     topology = parse_topology(CASES[case][1])
@@ -82,16 +82,7 @@ def test_without_it_is_deadlocked(case: str, tmp_path: Path) -> None:
 
 def test_the_watchdog_can_do_it_instead() -> None:
     """It drops what stands still, so the flows end, with losses."""
-    scheme, topology = CASES["valiant"]
-    words = {
-        "scheme": scheme,
-        "topology": topology,
-        "workload": "alltoall:size=32KiB,window=23",
-        "window": "256KiB",
-        "pfc": "xoff=8KiB,xon=4KiB,channels=off,deadlock=pass",
-        "seed": 1,
-    }
-    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    result = measure("valiant", "channels=off,deadlock=pass")
     assert result.summary.deadlock is UNSET
     assert isinstance(result.summary.pfc, dict) and result.summary.pfc["storms"] > 0
 
@@ -103,9 +94,9 @@ def test_slow_is_not_stuck() -> None:
         "topology": "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us",
         "workload": "incast:degree=6,size=64KiB",
         "fault": ("link-slow:fraction=0.5,factor=0.01",),
-        "pfc": PFC,
+        "pfc": f"{THRESHOLDS},storm=off",
     }
-    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    result = result_of(words)
     assert result.complete and result.summary.deadlock is UNSET
     assert isinstance(result.summary.pfc, dict) and result.summary.pfc["mean_pause_ns"] > 50_000
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
@@ -87,20 +86,6 @@ def test_a_comparison_keeps_the_other_runs(
     assert [run.get("failed") for run in runs] == [None, reason, None]
     assert ["summary" in run for run in runs] == [True, False, True]
     assert (tmp_path / "out" / "clean" / "letflow" / "summary.json").exists()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_python_keeps_the_other_runs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in processes of their own, which cannot hand back every exception."""
-    failing(monkeypatch, ERRORS[0], "spray")
-    monkeypatch.setattr(
-        "tailrace.study.pool.in_processes",
-        lambda tasks, _workers, run, _warn: ((task, run(task)) for task in tasks),
-    )
-    done = tailrace.compare(schemes=["ecmp", "spray"], workers=workers, **WORDS | {"fault": "none"})
-    assert [result.label for result in done.results] == ["ecmp"]
-    assert done.failed == ("clean spray: no program is loaded",)
-    assert not done.complete
 
 
 @pytest.mark.parametrize(

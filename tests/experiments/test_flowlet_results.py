@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.results import summary
 from tailrace.results.metrics import measure
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tests.experiments.virtual import result_of
 
 FLOWS = 16
 
@@ -34,7 +31,7 @@ def test_first_switches_see_a_flowlet_for_each_flow_and_each_long_gap() -> None:
             "window": "4KiB",
             "target": "virtual",
         }
-        result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label=gap)
+        result = result_of(words)
         assert isinstance(result.summary.flowlets, dict)
         assert measure(result)["flowlets"] == result.summary.flowlets["flowlets_at_leaves"]
         by_gap[gap] = result.summary.flowlets

@@ -17,18 +17,16 @@ from msgspec import UNSET
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.known import topology_of
-from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
 from tailrace.results.run_files import GAPS, read_gaps, write_gaps
-from tailrace.sim.run import VirtualBackend
 from tailrace.spec.errors import FileError
 from tailrace.spec.schema import KeyProblemError
 from tailrace.spec.units import parse_bytes
-from tailrace.study.run import run
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
+from tests.experiments.virtual import result_of
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORDS = {
@@ -40,15 +38,14 @@ WORDS = {
 }
 
 
-def result_of(**words: object) -> Result:
-    planned = plan(make({**WORDS, **words}), "virtual")
-    return run(planned, VirtualBackend(), lambda _progress: None, label="it")
+def run_with(**words: object) -> Result:
+    return result_of({**WORDS, **words})
 
 
 @pytest.fixture(scope="module")
 def measured() -> Result:
     """A run in which NICs measured gaps."""
-    return result_of(gaps=True)
+    return run_with(gaps=True)
 
 
 histograms = st.lists(st.lists(st.integers(0, 1 << 40), max_size=60), max_size=4)
@@ -109,7 +106,7 @@ def test_every_gap_is_measured(measured: Result) -> None:
 
 def test_a_paced_flow_has_the_gaps_of_its_rate() -> None:
     """A window of one packet: every gap is a round trip, which is longer than no time and than a frame's."""
-    result = result_of(gaps=True, window="1KiB", workload="permutation:size=16KiB,peers=remote")
+    result = run_with(gaps=True, window="1KiB", workload="permutation:size=16KiB,peers=remote")
     assert result.gaps is not None
     shortest_ns, longest_ns = result.gaps.bins[0][0], result.gaps.bins[-1][0]
     # four links there and back, and a frame's time on each of them there
@@ -118,7 +115,7 @@ def test_a_paced_flow_has_the_gaps_of_its_rate() -> None:
 
 def test_measuring_changes_nothing(measured: Result) -> None:
     """The packets are the same, at the same times; without the key nothing is said of gaps."""
-    without = result_of()
+    without = run_with()
     assert without.summary.trace_sha256 == measured.summary.trace_sha256
     assert without.gaps is None
     assert without.summary.gaps is UNSET
@@ -136,7 +133,7 @@ def test_metrics_are_shares(measured: Result) -> None:
     assert metrics["rtt"] == measured.summary.gaps.rtt_ns
     assert measured.gaps is not None
     assert metrics["gap_p50"] == measured.gaps.quantile_ns(5000) <= metrics["gap_p99"] <= metrics["gap_p999"]
-    nothing = replace(measured, summary=result_of(gaps=True, workload="permutation:size=1KiB").summary)
+    nothing = replace(measured, summary=run_with(gaps=True, workload="permutation:size=1KiB").summary)
     assert isinstance(nothing.summary.gaps, GapSummary)
     assert nothing.summary.gaps.count == 0
     assert "gaps_1rtt" not in measure(nothing)

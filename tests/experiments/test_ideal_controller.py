@@ -120,13 +120,22 @@ def by_kind(outcome: Outcome, kind: str) -> list[Event]:
     return [event for event in outcome.events if event.kind == kind]
 
 
-def test_out_and_back() -> None:
+UNTIL_NS = 5 * DELAY_NS
+Spoilt = tuple[Outcome, list[str], Event]
+
+
+@pytest.fixture(scope="module")
+def spoilt() -> Spoilt:
+    """A run in which a path is spoilt: its outcome, what was reported, and the first alert."""
+    first, notes = run(lambda network: spoil(network, UNTIL_NS))
+    return first, notes, by_kind(first, "failure-alert")[0]
+
+
+def test_out_and_back(spoilt: Spoilt) -> None:
     """What follows from a digest happens a controller's reaction later; the path comes back when the hold time
     is over, to the nanosecond. Looking changes nothing, and the second run is the first one again.
     """
-    until_ns = 5 * DELAY_NS
-    first, notes = run(lambda network: spoil(network, until_ns))
-    alert, *_ = by_kind(first, "failure-alert")
+    first, notes, alert = spoilt
     back, *_ = by_kind(first, "path-back")
     assert len(notes) == len(first.events)
     assert (alert.facts["switch"], alert.facts["port"], alert.facts["neighbour"]) == (LEAF, PORT, NEIGHBOUR)
@@ -136,7 +145,7 @@ def test_out_and_back() -> None:
     assert out_ns >= DELAY_NS
     seen: dict[int, set[int]] = {}
     times = [out_ns - 1, out_ns + 1, back_ns - 1, back_ns + 1]
-    again, _ = run(looks(times, seen, until_ns))
+    again, _ = run(looks(times, seen, UNTIL_NS))
     assert again.trace_sha256 == first.trace_sha256
     assert again.events == first.events
     everything = {5, PORT, 7}
@@ -156,37 +165,33 @@ def test_without_trouble_nothing_happens() -> None:
     assert quiet.trace_sha256 == off.trace_sha256
 
 
-def test_link_down_meanwhile() -> None:
+def test_link_down_meanwhile(spoilt: Spoilt) -> None:
     """The link of a path that is out dies and comes back only after the hold time: so does the path, when the
     controller learns of it.
     """
-    until_ns = 5 * DELAY_NS
-    first, _ = run(lambda network: spoil(network, until_ns))
-    alert, *_ = by_kind(first, "failure-alert")
+    alert = spoilt[2]
     out_ns, back_ns = alert.facts["time_ns"], alert.facts["until_ns"]
     up_ns = back_ns + 3 * DELAY_NS
     fault = LinkDown(LEAF, NEIGHBOUR, out_ns + DELAY_NS, up_ns)
     seen: dict[int, set[int]] = {}
     learnt_ns = up_ns + DELAY_NS
     times = [back_ns - 1, back_ns + 1, learnt_ns - 1, learnt_ns + 1]
-    outcome, _ = run(looks(times, seen, until_ns), fault)
+    outcome, _ = run(looks(times, seen, UNTIL_NS), fault)
     back, *_ = by_kind(outcome, "path-back")
     assert back.facts["time_ns"] == learnt_ns
     assert seen == dict(zip(times, [{5, 7}, {5, 7}, {5, 7}, {5, PORT, 7}], strict=True))
     assert all(record.end_ns is not None for record in outcome.records)
 
 
-def test_link_down_and_up_within_the_hold_time() -> None:
+def test_link_down_and_up_within_the_hold_time(spoilt: Spoilt) -> None:
     """The link comes back first: the path stays out until its time is over."""
-    until_ns = 5 * DELAY_NS
-    first, _ = run(lambda network: spoil(network, until_ns))
-    alert, *_ = by_kind(first, "failure-alert")
+    alert = spoilt[2]
     out_ns, back_ns = alert.facts["time_ns"], alert.facts["until_ns"]
     up_ns = out_ns + 3 * DELAY_NS
     fault = LinkDown(LEAF, NEIGHBOUR, out_ns + DELAY_NS, up_ns)
     seen: dict[int, set[int]] = {}
     times = [up_ns + DELAY_NS + 1, back_ns - 1, back_ns + 1]
-    run(looks(times, seen, until_ns), fault)
+    run(looks(times, seen, UNTIL_NS), fault)
     assert seen == dict(zip(times, [{5, 7}, {5, 7}, {5, PORT, 7}], strict=True))
 
 
@@ -215,13 +220,11 @@ def test_nothing_is_made_up() -> None:
     assert all(record.end_ns is not None for record in outcome.records)
 
 
-def test_stops() -> None:
+def test_stops(spoilt: Spoilt) -> None:
     """Who looks while a run stands still, even one who takes the digests himself, changes nothing; he is told
     which paths are out.
     """
-    until_ns = 5 * DELAY_NS
-    first, _ = run(lambda network: spoil(network, until_ns))
-    alert, *_ = by_kind(first, "failure-alert")
+    first, _, alert = spoilt
     out_ns = alert.facts["time_ns"]
     seen: list[list[tuple[str, int]]] = []
 
@@ -230,7 +233,7 @@ def test_stops() -> None:
         seen.append([path.end for path in standing.suppressed])
 
     stops = Breakpoints((out_ns - DELAY_NS + 1, out_ns + 1), halt)
-    again, _ = run(lambda network: spoil(network, until_ns), stops=stops)
+    again, _ = run(lambda network: spoil(network, UNTIL_NS), stops=stops)
     assert again.events == first.events
     assert again.trace_sha256 == first.trace_sha256
     assert seen == [[], [(LEAF, PORT)]]

@@ -46,20 +46,14 @@ def test_the_others_run(
     assert f"{label} is left out: " in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_python(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python() -> None:
     """Whatever the labels and the faults are; the scheme runs in no case."""
-    monkeypatch.setattr(
-        "tailrace.study.pool.in_processes",
-        lambda tasks, _workers, run, _warn: ((task, run(task)) for task in tasks),
-    )
     done = tailrace.compare(
         schemes={"mine": "ecmp", "theirs": "ugal-l"},
         target="virtual",
         topology=TOPOLOGY,
         workload="permutation:size=16KiB",
         fault="link-slow:link=leaf1-spine1,factor=0.5",
-        workers=workers,
     )
     assert [(result.case, result.label) for result in done.results] == [
         ("clean", "mine"),

@@ -56,10 +56,15 @@ def job_with(**values) -> Job:
     return plan(make({**words, **values}), "native").job
 
 
-def run_script(folder: Path, script: str, report=lambda _progress: None, **values):
+def harness(folder: Path, script: str) -> MininetBackend:
+    """The backend, with a script for the harness."""
     path = folder / "harness.py"
     path.write_text(HEAD + script)
-    return MininetBackend(path).run(job_with(**values), report)
+    return MininetBackend(path)
+
+
+def run_script(folder: Path, script: str, report=lambda _progress: None, **values):
+    return harness(folder, script).run(job_with(**values), report)
 
 
 @pytest.fixture(autouse=True)
@@ -248,11 +253,8 @@ except KeyboardInterrupt:
 
 def test_prompt(tmp_path: Path, temporary_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The harness has the user's terminal, is told to show its prompt, and nothing is left when the user leaves."""
-    path = tmp_path / "harness.py"
-    path.write_text(
-        HEAD + "print('prompt', '--prompt' in sys.argv, os.getsid(0) == os.getsid(os.getppid()))\n"
-    )
-    MininetBackend(path).prompt(job_with())
+    script = "print('prompt', '--prompt' in sys.argv, os.getsid(0) == os.getsid(os.getppid()))\n"
+    harness(tmp_path, script).prompt(job_with())
     assert capfd.readouterr().out == "prompt True True\n"
     assert list(temporary_folder.iterdir()) == []
 
@@ -267,17 +269,6 @@ for _ in range(2):
 """
 
 
-def test_what_the_prompt_s_traffic_measured(
-    tmp_path: Path, temporary_folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Each time it is shown before the prompt goes on."""
-    path = tmp_path / "harness.py"
-    path.write_text(HEAD + DONE + TRAFFIC)
-    MininetBackend(path).prompt(job_with(), lambda outcome: os.write(1, b"%d flows\n" % len(outcome.records)))
-    assert capfd.readouterr().out == "2 flows\nprompt\n" * 2
-    assert list(temporary_folder.iterdir()) == []
-
-
 PROMPTED = (
     "run",
     "--cli",
@@ -290,10 +281,8 @@ PROMPTED = (
 
 def prompted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """`tailrace run --cli`, with a script for the harness; its exit status."""
-    path = tmp_path / "harness.py"
-    path.write_text(HEAD + DONE + TRAFFIC)
     monkeypatch.setattr(experiment_command, "choose_target", lambda _wanted, _display: "native")
-    monkeypatch.setattr(experiment_command, "MininetBackend", lambda: MininetBackend(path))
+    monkeypatch.setattr(experiment_command, "MininetBackend", lambda: harness(tmp_path, DONE + TRAFFIC))
     return main([*PROMPTED, *words])
 
 
@@ -337,11 +326,8 @@ def test_what_cannot_be_kept_is_shown(
 
 def test_interrupt_at_the_prompt_is_the_harness_s_own(tmp_path: Path) -> None:
     """Ctrl-C reaches both; the harness acts on it as any program would, and we wait for it to end."""
-    path = tmp_path / "harness.py"
     marker = tmp_path / "caught"
-    path.write_text(
-        HEAD
-        + f"""
+    script = f"""
 os.kill(os.getppid(), signal.SIGINT)
 try:
     os.kill(os.getpid(), signal.SIGINT)
@@ -349,14 +335,12 @@ try:
 except KeyboardInterrupt:
     pathlib.Path({str(marker)!r}).write_text("")
 """
-    )
-    MininetBackend(path).prompt(job_with())
+    harness(tmp_path, script).prompt(job_with())
     assert marker.exists()
 
 
 def test_termination_at_the_prompt_takes_the_harness_down(tmp_path: Path, temporary_folder: Path) -> None:
     """SIGTERM to us ends the harness too."""
-    path = tmp_path / "harness.py"
     marker = tmp_path / "pid"
     script = f"""
 try:
@@ -366,9 +350,8 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 """
-    path.write_text(HEAD + script)
     with pytest.raises(Interrupted), stoppable():
-        MininetBackend(path).prompt(job_with())
+        harness(tmp_path, script).prompt(job_with())
     with pytest.raises(ProcessLookupError):
         os.kill(int(marker.read_text()), 0)
     assert list(temporary_folder.iterdir()) == []

@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.results.estimates import comparison_groups, summarise
-from tailrace.results.metrics import BUILT_IN, METRICS, measure, metric, metrics, split_class
+from tailrace.results.metrics import BUILT_IN, METRICS, measure, metrics, split_class
 from tailrace.results.result import Result
 from tailrace.results.table import COLUMNS, SHOWN, make_table, possible_columns
-from tailrace.results.units import UNITS
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
 from tailrace.study.store.store import Store
+from tests.experiments.virtual import result_of
 
 RUNS: dict[str, dict[str, Any]] = {
     "pauses and recirculations": {
@@ -50,11 +46,7 @@ STORED = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 @pytest.fixture(scope="module")
 def results() -> list[Result]:
-    made = []
-    for label, words in RUNS.items():
-        planned = plan(make(words), "virtual")
-        made.append(run(planned, VirtualBackend(), lambda _progress: None, label=label))
-    return made
+    return [result_of(words, label=label) for label, words in RUNS.items()]
 
 
 def test_most_metrics_are_measured(results: list[Result]) -> None:
@@ -103,20 +95,6 @@ def test_columns_are_metrics() -> None:
     assert {column.name for column in COLUMNS} <= columns
     assert "fct_p99_of_bystander" in columns
     assert "lost_of_bystander" not in columns
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_every_metric_is_defined(name: str) -> None:
-    entry = metric(name)
-    assert entry.name == name
-    assert entry.unit in UNITS
-    assert entry.better in ("less", "more", "")
-    assert entry.definition.endswith(".")
-    assert ". " not in entry.definition.replace("Fig. ", "")
-    assert entry.title[:1].strip()
-    assert name.endswith(("_share", "overhead", "utilisation", "_per_packet", "rtt")) == (
-        entry.unit == "%"
-    ) or (name == "rtt")
 
 
 def test_stored_runs_have_these_names() -> None:

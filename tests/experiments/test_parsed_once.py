@@ -16,7 +16,7 @@ import pytest
 
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import known
-from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
+from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.plan import plan
@@ -36,7 +36,7 @@ OF_WORDS: tuple[Callable[..., Any], ...] = (
 PARSERS = (*OF_WORDS, read_rows, resolve)
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us"
-FIXED_TRANSPORT = ("rlb:variant=hermes", "spritz", "ugal-l:draw=hop")
+FIXED_TRANSPORT = ("rlb:variant=hermes", "spritz")
 WORDS: dict[str, Any] = {
     "topology": LEAF_SPINE,
     "workload": "permutation:size=4KiB",
@@ -77,12 +77,9 @@ def once(**counts: int) -> dict[str, int]:
     ("scheme", "topology"),
     [
         ("ecmp", LEAF_SPINE),
-        ("flowcut:variant=ingress", LEAF_SPINE),
         ("flowcut:variant=nic", LEAF_SPINE),
-        ("letflow:hf2t=on", LEAF_SPINE),
         ("rlb:variant=hermes", LEAF_SPINE),
         ("spritz", DRAGONFLY),
-        ("ugal-l:draw=hop", DRAGONFLY),
     ],
 )
 def test_a_run_parses_and_resolves_once(scheme: str, topology: str) -> None:
@@ -97,21 +94,6 @@ def test_a_run_parses_and_resolves_once(scheme: str, topology: str) -> None:
         outcome = VirtualBackend().run(job, lambda _progress: None)
     assert ran == {}
     assert all(record.end_ns is not None for record in outcome.records)
-
-
-@pytest.mark.parametrize("scheme", ['scheme = "flowcut"', 'schemes.first = "flowcut"'])
-def test_options_of_options_are_parsed_with_them(tmp_path: Path, scheme: str) -> None:
-    """--variant is one of the scheme's words and --flows one of the workload's, in the place of a file's."""
-    path = tmp_path / "it.toml"
-    path.write_text(f'{scheme}\ntopology = "fat-tree:k=4"\nworkload = "random:size=4KiB"\nseed = 3\n')
-    values = {**WORDS, "variant": "ingress", "flows": 5}
-    del values["workload"]
-    with counted() as planned:
-        planned_run = plan(read_experiment(path, None, values), "virtual")
-    assert planned == once()
-    assert planned_run.experiment.scheme == "flowcut:variant=ingress"
-    assert planned_run.experiment.workload == "random:size=4KiB,flows=5"
-    assert len(planned_run.job.flows) == 5
 
 
 def test_a_file_of_flows_is_read_once(tmp_path: Path) -> None:
@@ -132,17 +114,6 @@ def test_a_comparison_parses_what_its_schemes_share_once() -> None:
         planned_runs = plans(base, ("ecmp", "flowcut"), "virtual")
     assert planned == once(parse_scheme=2, resolve=4)
     assert [len(planned_run.job.faults) for _, planned_run in planned_runs] == [0, 0, 1, 1]
-
-
-def test_a_comparison_of_a_file(tmp_path: Path) -> None:
-    """The same; what is sent is left to the target."""
-    path = tmp_path / "it.toml"
-    path.write_text(f'topology = "{LEAF_SPINE}"\n[schemes]\none = "ecmp"\ntwo = "flowcut"\n')
-    with counted() as planned:
-        schemes = tuple(schemes_of(path).values())
-        base = read_experiment(path, None, {"scheme": schemes[0]})
-        plans(base, schemes, "virtual")
-    assert planned == {"parse_scheme": 2, "parse_topology": 1, "parse_workload": 1, "resolve": 2}
 
 
 def test_a_worker_parses_nothing() -> None:

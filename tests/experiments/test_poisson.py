@@ -8,8 +8,6 @@ import random
 
 import pytest
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.poisson import exponential
 from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload
@@ -84,17 +82,3 @@ def test_faster_hosts_send_more() -> None:
         for rate in (10, 100)
     )
     assert abs(fast - 10 * slow) < 6 * math.sqrt(fast + 100 * slow)
-
-
-def test_time_scale_stretches_arrivals() -> None:
-    """A run ten times slower has the same flows, each starting ten times as late: the load stays."""
-    words = {
-        "scheme": "ecmp",
-        "topology": FABRIC.spec,
-        "workload": "poisson:size=20KB,load=0.5,duration=1ms",
-    }
-    fast, slow = (plan(make({**words, "time_scale": scale}), "virtual").job.flows for scale in (1, 10))
-    assert [10 * flow.start_ns for flow in fast] == [flow.start_ns for flow in slow]
-    assert [(flow.src, flow.dst, flow.bytes) for flow in fast] == [
-        (flow.src, flow.dst, flow.bytes) for flow in slow
-    ]

@@ -25,7 +25,6 @@ from finsy.proto import p4r, p4r_grpc
 import tailrace
 from tailrace.cli.main import main
 from tailrace.controller import runfile
-from tailrace.emulation.target import Machine, choose
 from tailrace.experiments.plan.experiment import make
 from tailrace.results.result import read_summary
 from tailrace.results.summary import OF_THE_RUN_ITSELF
@@ -311,31 +310,6 @@ def test_python_reaches_all_switches_of_a_stopped_run() -> None:
     result = tailrace.run(make({**words, "target": "virtual"}), ranks=2, stop_at=["5us"], at_stop=look)
     assert result.summary.ranks == 2
     assert set(entries) == {"leaf1", "leaf2", "spine1", "spine2"} and min(entries.values()) > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--ranks 0", "ranks: expected 1..4 for leaf-spine:"),
-        ("--ranks 5", "ranks: expected 1..4 for leaf-spine:"),
-        ("--ranks many", "--ranks: expected a number or mpi, found 'many'"),
-        ("--ranks 2 --cli", "--ranks and --cli do not go together"),
-        ("--ranks 2 --target native", "ranks: target native does not support them; use the target virtual"),
-    ],
-)
-def test_ranks_that_cannot_be(
-    words: str,
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One line, exit status 2."""
-    machine = Machine(has_bmv2=True, no_mininet="")
-    monkeypatch.setattr("tailrace.study.prepare.choose", lambda wanted: choose(wanted, lambda: machine))
-    status = main(["run", *shlex.split(f"{SMALL} --target virtual {words}"), "--out", str(tmp_path / "out")])
-    stderr = capsys.readouterr().err
-    assert (status, message in stderr.splitlines()[-1]) == (2, True), stderr
 
 
 # ---- MPI ----

@@ -138,13 +138,6 @@ def test_report_of_a_sweep_and_of_a_folder_of_folders(tmp_path: Path) -> None:
     assert f"Results: {tmp_path / 'b'}" in page.text
 
 
-def test_a_file_that_is_damaged_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, exit 2."""
-    (tmp_path / "summary.json").write_text("{}")
-    assert main(["report", str(tmp_path)]) == 2
-    assert "summary.json: no summary of a run" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("count", [2, 7, 60])
 def test_a_legend_stays_within_its_figure(count: int) -> None:
     """In as many columns as fit, however long the names and however many there are."""

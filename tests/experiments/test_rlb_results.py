@@ -7,14 +7,11 @@ import pytest
 from finsy.proto import p4r
 from msgspec import UNSET, json
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import counters, programs
 from tailrace.results import summary
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tests.experiments.virtual import result_of
 
 WORDS = {
     "target": "virtual",
@@ -55,11 +52,8 @@ def test_recirculations_are_summed_and_the_most_is_told() -> None:
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
     """A receiver that is congested, and pairs beside it: by a selector alone and with RLB."""
-    by_label = {}
-    for label, scheme in (("alone", "presto"), ("rlb", "rlb:variant=presto,limit=fixed,most=3")):
-        planned = plan(make({**WORDS, "scheme": scheme}), "virtual")
-        by_label[label] = run(planned, VirtualBackend(), lambda _progress: None, label=label)
-    return by_label
+    schemes = {"alone": "presto", "rlb": "rlb:variant=presto,limit=fixed,most=3"}
+    return {label: result_of({**WORDS, "scheme": scheme}, label=label) for label, scheme in schemes.items()}
 
 
 def test_summary_has_what_was_observed(results: dict[str, Result]) -> None:

@@ -7,11 +7,8 @@ from functools import cache
 
 import pytest
 
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tests.experiments.virtual import result_of
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 
@@ -26,8 +23,7 @@ def measure(scheme: str, transport: str = "sr") -> Result:
         "transport": transport,
         "pfc": "default",
     }
-    planned = plan(make(words), "virtual")
-    return run(planned, VirtualBackend(), lambda _progress: None, label="it")
+    return result_of(words)
 
 
 def slowest_ns(result: Result) -> int:

@@ -116,20 +116,22 @@ def test_make_run_without_variables() -> None:
     assert options() == options(SCHEME="", OUT=" ") == {"": "compare basic", "--target": "auto"}
 
 
-def test_make_run_variables() -> None:
+@pytest.mark.parametrize(
+    ("variable", "value", "option"),
+    [
+        ("TARGET", "virtual", "--target"),
+        ("TOPO", "fat-tree:k=4", "--topology"),
+        ("WORKLOAD", "random", "--workload"),
+        ("FLOWS", "30", "--flows"),
+        ("SEED", "7", "--seed"),
+        ("OUT", "here", "--out"),
+        ("FAULT", "drop:rate=0.1", "--fault"),
+        ("FAULT", "none", "--fault"),
+    ],
+)
+def test_make_run_variables(variable: str, value: str, option: str) -> None:
     """Each variable is the option that its name says."""
-    by_option = options(
-        TARGET="virtual", TOPO="fat-tree:k=4", WORKLOAD="random", FLOWS="30", SEED="7", OUT="here"
-    )
-    assert by_option["--target"] == "virtual"
-    assert by_option["--topology"] == "fat-tree:k=4"
-    assert by_option["--workload"] == "random"
-    assert by_option["--flows"] == "30"
-    assert by_option["--seed"] == "7"
-    assert by_option["--out"] == "here"
-    assert "--fault" not in by_option
-    assert options(FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
-    assert options(FAULT="none")["--fault"] == "none"
+    assert options(**{variable: value}) == options() | {option: value}
 
 
 def test_make_run_scheme_and_variant() -> None:

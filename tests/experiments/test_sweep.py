@@ -47,8 +47,6 @@ def test_axis(text: str, axis: Axis) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("seed", "expected KEY=VALUE,VALUE"),
-        ("seed=", "expected KEY=VALUE,VALUE"),
         ("colour=red", "--set colour: unknown key; expected scheme, variant, topology"),
         ("seed.x=1", r"--set seed\.x: unknown key"),
         ("seed=3..1", r"3\.\.1: expected FIRST\.\.LAST"),
@@ -140,7 +138,6 @@ def test_no_fault_is_a_value() -> None:
         (["seed=1,x"], "seed: expected a whole number"),
         (["scheme.rtt=0"], "--set scheme.rtt=0: .*rtt must be at least 1"),
         (["scheme.nokey=0"], "unknown key 'nokey'"),
-        (["seed=1", "seed=2"], "--set seed: given twice"),
     ],
 )
 def test_bad_values(axes: list[str], message: str) -> None:
@@ -172,29 +169,3 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert json.loads(captured.out) == document
     assert "4 of 4 results were there already" in captured.err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["sweep", "--set", "seed=1"], "one of them must give the scheme"),
-        (["sweep"], "--set: missing"),
-        (["sweep", "--set", "scheme=ecmp", "--scale", "small"], "--scale needs an experiment file"),
-        (["run", "it.toml", "--scale", "huge"], "--scale: 'huge' is not known; expected small, paper"),
-        (["run", "it.toml", "--scale", "paper"], "key 'scale.paper': missing"),
-    ],
-)
-def test_bad_calls(
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """One line on standard error, exit 2."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "it.toml").write_text('scheme = "ecmp"\n[scale.small]\nseed = 2\n')
-    assert main(words) == 2
-    stderr = capsys.readouterr().err
-    assert message in stderr.splitlines()[-1]
-    assert "Traceback" not in stderr

@@ -17,6 +17,7 @@ from tailrace.sim.outcome import Progress
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.study.run import run
+from tests.experiments.virtual import result_of
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 FAT_TREE = "fat-tree:k=4,rate=25Gbps,delay=500ns"
@@ -27,15 +28,14 @@ CHAIN = """{
 }"""
 
 
-def measure(look=None, **values) -> Result:
+def measure(**values: object) -> Result:
     words = {
         "scheme": "ecmp",
         "topology": LEAF_SPINE,
         "target": "virtual",
         "workload": "permutation:size=64KiB,peers=remote",
     }
-    planned = plan(make({**words, **values}), "virtual")
-    return run(planned, VirtualBackend(look), lambda _progress: None, label="it")
+    return result_of({**words, **values})
 
 
 def document(result: Result) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from tailrace.sim.faults import schedule_faults
 from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
 from tailrace.sim.network import Network
-from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
+from tests.experiments.virtual import result_of
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC, FULL_FRAME_BYTES)
@@ -119,7 +118,7 @@ def measure(tmp_path: Path, fault: object, flows: str, topology: str = FABRIC.sp
     path = tmp_path / "flows.csv"
     path.write_text("src,dst,bytes,start\n" + flows)
     words = {"scheme": "ecmp", "topology": topology, "workload": str(path), "fault": fault}
-    return run(plan(make({**words, **more}), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    return result_of({**words, **more})
 
 
 def dropped(result: Result) -> int:
@@ -219,8 +218,7 @@ def test_every_byte_is_accounted_for(fault: str, scheme: str) -> None:
             network.call_at(time_ns, lambda: seen.append(network.account().balanced))
 
     words = {"scheme": scheme, "topology": FABRIC.spec, "workload": "alltoall:size=64KiB,window=2"}
-    planned = plan(make({**words, "fault": fault}), "virtual")
-    result = run(planned, VirtualBackend(look), lambda _progress: None, label="it")
+    result = result_of({**words, "fault": fault}, look)
     assert result.complete
     assert len(seen) > 20
     assert all(seen)
@@ -240,6 +238,6 @@ def test_flows_leave_dead_links_under_pfc(seed: int) -> None:
         "pfc": "xoff=256KB,xon=254KB,buffer=9MB",
         "seed": seed,
     }
-    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    result = result_of(words)
     assert result.complete
     assert result.summary.packets.out_of_order == 0

@@ -295,7 +295,7 @@ def refuse(path: Path, capsys) -> tuple[int, str]:
             "hosts[0].paths.10.0.0.2.ev: unknown key",
         ),
         ({"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "evs": [0, 9]}})]}, "EV 0, expected"),
-        ({"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "evs": [9]}})]}, "as many of each"),
+        ({"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "evs": [9]}})]}, "same number of each"),
         ({"nic": STEERED}, "flow 0: host h1 has no path list to 10.0.0.2"),
         (
             {"flows": [{**flows(1, 1)[0], "steering": "ecmp"}], "nic": {"transport": "dctcp"}},
@@ -309,24 +309,6 @@ def test_bad_jobs_are_refused(tmp_path, capsys, changes, line):
     code, said = refuse(job(None, tmp_path, **changes), capsys)
     assert line in said
     assert 2 == code
-
-
-@pytest.mark.parametrize(
-    ("text", "line"), [("{", "line 1: Expecting property name"), ("[]", "expected a table, found []")]
-)
-def test_files_that_are_no_job_are_refused(tmp_path, capsys, text, line):
-    """Exit 2 and one line with the file's name."""
-    path = tmp_path / "job.json"
-    path.write_text(text)
-    code, said = refuse(path, capsys)
-    assert line in said
-    assert str(path) in said
-    assert 2 == code
-
-
-def test_a_missing_file_is_refused(tmp_path, capsys):
-    """Exit 2."""
-    assert 2 == refuse(tmp_path / "none.json", capsys)[0]
 
 
 def test_an_interface_or_namespace_that_is_not_there_is_one_line(pair, tmp_path, capsys):

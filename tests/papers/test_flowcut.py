@@ -150,27 +150,3 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert [entry["name"] for entry in listed if entry["paper"] == "Flowcut"] == select("flowcut")
     assert main(["paper"]) == 0
     assert "Table IV" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["paper", "fig99"], "paper 'fig99' is not known"),
-        (["paper", "fig8", "--scale", "huge"], "--scale: 'huge' is not known; expected small, paper"),
-        (["report", "nowhere"], "nowhere: not a folder"),
-        (["report", "."], "no results; expected what tailrace run, compare, sweep or paper writes"),
-    ],
-)
-def test_bad_calls(
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """One line on standard error, exit 2."""
-    monkeypatch.chdir(tmp_path)
-    assert main(words) == 2
-    stderr = capsys.readouterr().err
-    assert message in stderr.splitlines()[-1]
-    assert "Traceback" not in stderr

@@ -34,10 +34,3 @@ def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.Capture
             assert row["min"] <= row["value"] <= row["max"]
         # no frame of the pipeline benchmark is lost, or it would measure drops
         assert name != "pipeline" or "100% forwarded" in row["note"]
-
-
-def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file where the folder should be: one line, exit 2."""
-    (tmp_path / "out").write_text("", "utf-8")
-    assert main(["--only", "pipeline", "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("bench: ")

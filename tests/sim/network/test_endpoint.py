@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from ipaddress import IPv4Address
 from typing import TypeAlias
 
-import grpc
 import pytest
-from finsy.proto import p4i, p4r, p4r_grpc
+from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network import BatchError, Network
-from tailrace.sim.network.endpoint import ELECTION_ID, SwitchEndpoint
-from tailrace.switch.p4runtime.server import Server
+from tailrace.sim.network.endpoint import SwitchEndpoint
 from tests.sim.network.l3 import BUILD, Frame, attach_all, packet, topology
 
 SET = p4r.SetForwardingPipelineConfigRequest
@@ -108,25 +105,6 @@ def test_requests_without_a_pipeline_and_bad_pipelines_are_refused() -> None:
             endpoint.set_pipeline(pipeline("basic_l3", Action(77)))
 
 
-def test_a_saved_pipeline_runs_after_its_commit() -> None:
-    with Network(topology()) as net:
-        endpoint = net.p4rt("leaf1")
-        endpoint.set_pipeline(pipeline("basic_l3", SET.VERIFY_AND_SAVE))
-        assert net.switch("leaf1").program is None
-        endpoint.set_pipeline(SET(action=SET.COMMIT))
-        assert net.switch("leaf1").program is not None
-
-
-def test_somebody_elses_election_id_may_not_write() -> None:
-    with Network(topology()) as net:
-        endpoint = net.p4rt("leaf1")
-        request = pipeline("basic_l3")
-        request.device_id = endpoint.device_id
-        request.election_id.low = ELECTION_ID + 1
-        with pytest.raises(P4RtError, match="not the primary"):
-            endpoint.set_pipeline(request)
-
-
 def packet_out(port: int, as_received: int, payload: bytes) -> p4r.PacketOut:
     message = p4r.PacketOut(payload=payload)
     for number, value in enumerate((port, as_received, 0), 1):
@@ -150,23 +128,3 @@ def test_packet_outs_leave_at_their_port_and_packet_ins_come_back_at_once() -> N
         received = endpoint.packet_ins()
         assert [m.payload for m in received] == [frame]
         assert endpoint.packet_ins() == []
-
-
-def test_the_same_switch_can_be_served_over_grpc() -> None:
-    """While the virtual clock stands, any P4Runtime client can look at a switch."""
-
-    async def serve_and_read(endpoint: SwitchEndpoint) -> p4r.GetForwardingPipelineConfigResponse:
-        server = Server(endpoint.device, endpoint.cpu)
-        port = await server.start("127.0.0.1:0")
-        try:
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-                stub = p4r_grpc.P4RuntimeStub(channel)
-                request = p4r.GetForwardingPipelineConfigRequest(device_id=endpoint.device_id)
-                return await stub.GetForwardingPipelineConfig(request)
-        finally:
-            await server.stop()
-
-    with Network(topology()) as net:
-        endpoint = net.p4rt("spine1")
-        endpoint.set_pipeline(pipeline("basic_l3"))
-        assert asyncio.run(serve_and_read(endpoint)).config.cookie.cookie == 7
