@@ -8,7 +8,6 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tailrace.papers.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
 from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import names, paper_of
 from tailrace.report.paper.page import CITATIONS, FUNCTIONS, NUMBERS, write_page
@@ -32,11 +31,9 @@ _CITED = (
     "common_5_faults",
     "common_6_networks",
     "flowcut_buffers",
-    "flowcut_incast",
     "flowcut_table4",
     "hf2t_networks",
-    "rlb_hotspots",
-    "rlb_models",
+    "rlb_fig3",
     "spritz_fig6",
     "spritz_fig7",
     "spritz_fig9",
@@ -81,7 +78,6 @@ def summary_text(documents: Sequence[Document]) -> str:
         "documents": documents,
         "pages": list(_by_paper(documents)),
         "before": BEFORE if at_paper_scale else {},
-        "causes": _causes(documents),
         "conclusions": at_paper_scale and shown.issuperset(_CITED),
     } | {name: partial(function, documents) for name, function in CITATIONS.items()}
     return templates(FUNCTIONS).get_template("paper/summary.md.j2").render(values)
@@ -90,17 +86,3 @@ def summary_text(documents: Sequence[Document]) -> str:
 def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
     for stem, of_paper in groupby(documents, lambda document: paper_of(document.name)):
         yield stem, list(of_paper)
-
-
-def _causes(documents: Iterable[Document]) -> list[tuple[str, list[str], int, str]]:
-    """For each cause of claims that are beyond or reversed: the paper, the figures, the number of claims, and
-    the cause.
-    """
-    groups: dict[tuple[str, str], list[str]] = {}
-    for document in documents:
-        for claim in document.claims:
-            if claim.counts and (claim.kind, claim.verdict) in ((NUMBER, BEYOND), (RANKING, REVERSED)):
-                groups.setdefault((document.paper, claim.why), []).append(document.figure)
-    return [
-        (paper, list(dict.fromkeys(figures)), len(figures), why) for (paper, why), figures in groups.items()
-    ]
