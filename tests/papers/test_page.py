@@ -38,28 +38,41 @@ def document_of(page: Path) -> Document:
     return read_document(page.parent.parent / "out" / "small" / "flowcut_table4" / "result.json")
 
 
-def test_the_page_holds_every_number(written: Path) -> None:
-    """A row a cell, a row a claim with its verdict, and links to files that are there."""
+def test_the_page_has_the_headline_and_the_data(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its links lead to files; `tailrace results` shows every number and claim of them."""
     text, document = written.read_text(), document_of(written)
-    tables = [line for line in text.splitlines() if line.startswith("|")]
-    for cell in document.cells:
-        assert any(f"| {cell.case} | {cell.label}" in line for line in tables), cell
-    for claim in document.claims:
-        kind = claim.kind if claim.counts else f"({claim.kind})"
-        row = f"| {claim.text} | {kind} | {claim.case} | {claim.paper} | {claim.shown} | {claim.expect} |"
-        assert any(line.startswith(row) and claim.verdict in line for line in tables), claim
-        if claim.why:
-            (number,) = re.findall(rf"(?m)^\((\d+)\) {re.escape(claim.why)}$", text)
-            assert any(line.startswith(row) and line.endswith(f" ({number}) |") for line in tables), claim
-    assert f"| {headline(tally([document.claims]))} |" in text
     assert f"**{headline(tally([document.claims]))}.**" in text
     assert "`tailrace paper flowcut_table4 --scale small --page FILE`" in text
     assert "Not on this page: Buffers, Extensions, Fig. 1, Fig. 4-5, Fig. 7," in text
-    for text_ in (*document.assumptions, *document.reductions):
-        assert text_ in text
     links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert links
+    assert len(links) == 4, "a picture, its file, the data and the hashes"
     assert all((written.parent / link).is_file() for link in links)
+    capsys.readouterr()
+    assert main(["results", "flowcut_table4", "--store", str(written.parent)]) == 0
+    table = capsys.readouterr().out
+    for cell in document.cells:
+        assert re.search(rf"{re.escape(cell.label)}\b", table), cell
+    for claim in document.claims:
+        assert claim.text in table and claim.shown in table and claim.why in table, claim
+
+
+def test_claims_of_a_folder_of_pages(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Filtered and sorted, for people and as JSON; mistakes are one line."""
+    document, store = document_of(written), ["--store", str(written.parent)]
+    capsys.readouterr()
+    assert main(["results", "claims", "flowcut", *store, "--json", "--where", "kind == number"]) == 0
+    claims = json.loads(capsys.readouterr().out)
+    numbers = [claim for claim in document.claims if claim.kind == "number"]
+    assert [(row["claim"], row["verdict"], row["why"]) for row in claims] == [
+        (claim.text, claim.verdict, claim.why) for claim in numbers
+    ]
+    for words, problem in (
+        (["spritz"], "has no results of spritz"),
+        (["claims", "seed=1"], "expected either figures and `claims`, or KEY=SPEC of runs"),
+        (["nothing"], "paper 'nothing' is not known"),
+    ):
+        assert main(["results", *words, *store]) == 2
+        assert problem in capsys.readouterr().err
 
 
 def test_a_row_can_be_run_again(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,12 +154,14 @@ def test_numbers_stand_beside_the_picture(written: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
-    """Each figure's JSON holds every number of its section, and every figure has one."""
+    """The numbers in its text are those of the data, and a reader finishes it."""
     text, folder = page.read_text("utf-8"), page.with_suffix("")
-    names = re.findall(r'(?m)^<a id="(\w+)"></a>$', text)
+    names = re.findall(r'<a id="(\w+)"></a>', text)
     assert sorted(names) == sorted(path.stem for path in folder.glob("*.json"))
     documents = [read_document(folder / f"{name}.json") for name in names]
     assert text == page_text(documents, folder)
+    assert len(text.split()) <= 800
+    assert text.count("](") and text.count("![") <= 4
     assert {path.stem for path in folder.glob("*.svg")} <= set(names)
     lines = ("memory", "endpoints", *LINES)
     drawn = {d.name for d in documents if d.chart in lines}

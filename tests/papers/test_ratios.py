@@ -14,8 +14,7 @@ from msgspec.structs import asdict
 from tailrace.papers.document import OWN_BASE, Cell, Document
 from tailrace.papers.model import read_paper_file
 from tailrace.report.paper.charts import document_figure
-from tailrace.report.paper.page import page_text
-from tailrace.report.paper.table import ratio_text
+from tailrace.report.paper.table import measured_table, ratio_text
 from tailrace.spec.errors import FileError
 from tests.papers.blank import blank
 from tests.papers.small import check_everything_ran, run_small
@@ -83,14 +82,16 @@ def test_a_ratio_in_a_table(ratio: tuple[float, ...], text: str) -> None:
     assert ratio_text(Cell("", "it", {}), "fct_mean") == "-"
 
 
-def test_the_page_has_words_of_its_own(tmp_path: Path) -> None:
-    """Where there are some; its tables have the ratios first."""
-    text = page_text([drawn({"flowcut": (0.8, 0.7, 0.9)})], tmp_path)
-    assert text.startswith("# The common comparison")
-    assert "**The design.**" in text
-    assert "\nNot on this page: Fig. 1, Fig. 2," in text
-    assert "| case | scheme | mean slowdown / ecmp | p99 slowdown / ecmp | mean slowdown (×) |" in text
-    assert "| low | flowcut | 0.80 (0.70..0.90) | 0.80 (0.70..0.90) | 2 | 20 |" in text
+def test_the_table_has_the_ratios_first() -> None:
+    """Then the metrics, in the order of the figure."""
+    table = measured_table(drawn({"flowcut": (0.8, 0.7, 0.9)}))
+    assert [column.title for column in table.columns][2:5] == [
+        "mean slowdown / ecmp",
+        "p99 slowdown / ecmp",
+        "mean slowdown (×)",
+    ]
+    row = next(row for row in table.rows if row["scheme"] == "flowcut")
+    assert list(row.values())[1:] == ["flowcut", "0.80 (0.70..0.90)", "0.80 (0.70..0.90)", "2", "20"]
 
 
 @pytest.mark.parametrize(
