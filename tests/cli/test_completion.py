@@ -72,7 +72,7 @@ OPTIONS = {
         *(*EXPERIMENT, *VIEW),
     },
     "paper": {"--scale", "--seed", "--workers", "--cluster", "--again", "--out", "--page", "--store", *VIEW},
-    "results": {"--over-seeds", "--store", *VIEW},
+    "results": {"--over-seeds", "--store", "--where", *VIEW},
     "report": {"--out", "--title"},
     "tables": INSPECT,
     "groups": INSPECT,

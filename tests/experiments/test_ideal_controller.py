@@ -201,7 +201,7 @@ def test_nothing_is_made_up() -> None:
     """
     words = make(
         {
-            "scheme": "rlb:variant=drill,fault=1",
+            "scheme": "rlb:variant=drill,fault=1,margin=8us",
             "topology": "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us",
             "workload": "incast:degree=8,size=256KiB",
             "target": "virtual",

@@ -148,7 +148,7 @@ def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """RLB's switches tell of failures, and its controller has other switches than theirs act on them."""
     monkeypatch.setattr(virtual_run, "other_ranks", in_threads)
     topology = "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us"
-    words = f"--scheme rlb:variant=drill,fault=1 --topology {topology} --workload incast:degree=8,size=128KiB"
+    words = f"--scheme rlb:variant=drill,fault=1,margin=8us --topology {topology} --workload incast:degree=8,size=128KiB"
     single_rank = measured(f"{words} {LOSSLESS} --seed 1", 1, tmp_path / "1")
     assert b"failure-alert" in single_rank[0]["events.jsonl"]
     assert measured(f"{words} {LOSSLESS} --seed 1", 3, tmp_path / "3") == single_rank

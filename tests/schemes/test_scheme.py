@@ -104,7 +104,10 @@ BAD_WORDS = [
     ("letflow:gap=0us", "gap must be more than 0"),
     ("presto:cell=0", "cell must be "),
     ("presto:cell=big", "cell must be a size such as 64KiB"),
-    ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
+    (
+        "drill:samples=3",
+        "scheme drill: unknown key 'samples'; expected memory, queue, kmin, kmax, pmax, seed",
+    ),
     ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
     ("flowcut:variant=edge", "variant=edge: expected full, ingress, nic"),
     ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),

@@ -176,7 +176,7 @@ def test_sweeps_add_rows_and_results_finds_them(figure: Path, call: Callable[...
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["scheme"], "results 'scheme': expected KEY=SPEC"),
+        (["scheme="], "results 'scheme=': expected KEY=SPEC"),
         (["colour=red"], "results 'colour=red': unknown key; expected "),
         (["seed=x"], "results 'seed=x': expected a number, or FIRST..LAST"),
         (["scheme=:"], "scheme: the name is missing"),
