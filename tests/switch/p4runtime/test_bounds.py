@@ -33,7 +33,7 @@ def arbitration(role: str, election_id: int = 1) -> p4r.MasterArbitrationUpdate:
 
 def test_roles_are_forgotten_with_their_last_stream() -> None:
     """A hundred thousand names later there is the default role alone; its highest id is remembered."""
-    arbiter = Arbiter(1, 64)
+    arbiter = Arbiter(1)
     client = ArbitrationClient()
     arbiter.update(client, p4r.MasterArbitrationUpdate(device_id=1, election_id=p4r.Uint128(low=9)))
     arbiter.disconnect(client)
@@ -50,7 +50,7 @@ def test_roles_are_forgotten_with_their_last_stream() -> None:
 
 def test_a_role_is_kept_while_it_has_a_stream() -> None:
     """With the highest id that it has seen."""
-    arbiter = Arbiter(1, 64)
+    arbiter = Arbiter(1)
     first, second = ArbitrationClient(), ArbitrationClient()
     arbiter.update(first, arbitration("r", 7))
     arbiter.update(second, arbitration("r", 3))
