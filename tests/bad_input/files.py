@@ -67,7 +67,6 @@ def experiments() -> Iterator[Broken]:
         ("a scale of nothing", "[scale]\npaper = 3\n", "scale.paper"),
         ("an unknown key of a scale", "[scale.small]\ncolour = 1\n", "scale.small.colour"),
         ("a scale that is a number", "scale = 3\n", "scale"),
-        ("a label that only a scale has", '[scale.small.schemes]\nb = "ecmp"\n', "scale.small.schemes.b"),
         ("two variants", 'variant = "full"\n', "variant"),
         ("seeds of a scale", '[scale.paper]\nseed = "9..1"\n', "scale.paper.seed"),
         ("seeds elsewhere", '[elsewhere]\nseed = "x"\n', "elsewhere.seed"),
@@ -87,6 +86,13 @@ def experiments() -> Iterator[Broken]:
     yield Broken("words of 1 MiB", toml(EXPERIMENT | {"topology": endless}), ("topology",))
     for place in (3, 17, 60):
         yield Broken(f"cut at {place}", good[:place])
+
+
+def scales() -> Iterator[Broken]:
+    """Of an experiment of which the scale `small` is asked for."""
+    yield Broken("not there", 'scheme = "ecmp"\n', ("scale.small",))
+    label = '[schemes]\na = "ecmp"\n[scale.small.schemes]\nb = "ecmp"\n'
+    yield Broken("a label that only the scale has", label, ("scale.small.schemes.b",))
 
 
 CDF = {
@@ -279,6 +285,9 @@ def all_cases() -> Iterator[Case]:
     yield from cases("experiment", (*run, "FILE.toml"), [*broken.places(), *experiments()])
     for name, words in OTHER_COMMANDS.items():
         yield from cases(name, ("tailrace", *words), [pipe])
+    yield from cases("scale", (*run, "FILE.toml", "--scale", "small"), scales())
+    schemes = Broken("a scheme that is none", '[schemes]\na = "magic"\n', ("schemes.a",))
+    yield from cases("compare", ("tailrace", "compare", "FILE.toml"), [schemes])
     yield from cases(
         "cdf", (*ecmp, "--workload", "random:cdf=FILE.toml"), [*broken.places(), *distributions()]
     )

@@ -54,6 +54,12 @@ def test_a_file_of_packets_and_base_16(tailrace: Command, tmp_path: Path) -> Non
     assert kinds(trace["steps"], "table") == kinds(traces[0]["steps"], "table")
 
 
+def test_every_way(tailrace: Command) -> None:
+    """No program of Flowcut's leaf draws a number for such a packet: there is one way."""
+    traces = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--all", "--json").out)
+    assert len(traces) == 1
+
+
 def test_for_real(tailrace: Command, fabric: Fabric) -> None:
     """The steps are those of a try before, and the packet leaves the switch and is counted."""
     leaf = fabric.switches["leaf1"]

@@ -66,6 +66,8 @@ def test_schemes_of_a_file(tmp_path: Path) -> None:
         read_experiment(path, scale).scheme for scale in (None, "small", "paper")
     ]
     assert read_experiment(path, "paper").seed == 9
+    path = write(tmp_path, '[schemes]\nfirst = "flowcut"\nsecond = "ecmp"\n')
+    assert read_experiment(path, None, {"variant": "ingress"}).scheme == "flowcut:variant=ingress"
 
 
 def test_each_over_a_transport_that_it_works_with() -> None:

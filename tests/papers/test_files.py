@@ -201,16 +201,13 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('title = "t"', "", "key 'title': missing"),
-        ('title = "t"', "title = 5", "key 'title': expected a string, found 5"),
         ('title = "t"', 'title = "t"\nsubtitle = "u"', "key 'subtitle': unknown key; did you mean title"),
-        ('name = "one"', 'name = "one"\ncolour = 1', r"key 'case\[0\]\.colour': unknown key; expected name"),
         ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),
         ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is given twice"),
         ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' is not supported"),
         ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a string such as"),
         ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
         ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
-        ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),
         ('kind = "direction"', 'kind = "number"', r"key 'claim\[0\]\.expect': a bound needs kind direction"),
         ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': a single number needs kind number"),
         (
@@ -224,14 +221,8 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
             r"key 'claim\[0\]\.expect': expected a comparison with 1 or 0",
         ),
         ("[scale.small]", "[scale.small]\nseeds = '3..1'", r"key 'scale\.small\.seeds': expected a whole"),
-        (
-            'expect = "> 0"',
-            'expect = "> 0"\ncases = ["two"]',
-            r"key 'claim\[0\]\.cases': expected one of 'one'",
-        ),
         ('[scale.paper]\nvalues = { gap = ["1us"] }', "", r"key 'scale\.paper\.values\.gap': missing"),
         ('metrics = ["fct_mean"]', "metrics = []", "key 'metrics': "),
-        ('metrics = ["fct_mean"]', 'metrics = ["fct_mean"]\nkind = "odd"', "key 'kind': expected one"),
         (
             'title = "t"',
             'title = "t"\ndrawn = ["fct_p99"]',

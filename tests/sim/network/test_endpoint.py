@@ -12,7 +12,7 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network import BatchError, Network
-from tailrace.sim.network.endpoint import SwitchEndpoint
+from tailrace.sim.network.endpoint import ELECTION_ID, SwitchEndpoint
 from tests.sim.network.l3 import BUILD, Frame, attach_all, packet, topology
 
 SET = p4r.SetForwardingPipelineConfigRequest
@@ -103,6 +103,25 @@ def test_requests_without_a_pipeline_and_bad_pipelines_are_refused() -> None:
             endpoint.set_pipeline(bad)
         with pytest.raises(P4RtError, match="action 77 is not known"):
             endpoint.set_pipeline(pipeline("basic_l3", Action(77)))
+
+
+def test_a_saved_pipeline_runs_after_its_commit() -> None:
+    with Network(topology()) as net:
+        endpoint = net.p4rt("leaf1")
+        endpoint.set_pipeline(pipeline("basic_l3", SET.VERIFY_AND_SAVE))
+        assert net.switch("leaf1").program is None
+        endpoint.set_pipeline(SET(action=SET.COMMIT))
+        assert net.switch("leaf1").program is not None
+
+
+def test_somebody_elses_election_id_may_not_write() -> None:
+    with Network(topology()) as net:
+        endpoint = net.p4rt("leaf1")
+        request = pipeline("basic_l3")
+        request.device_id = endpoint.device_id
+        request.election_id.low = ELECTION_ID + 1
+        with pytest.raises(P4RtError, match="not the primary"):
+            endpoint.set_pipeline(request)
 
 
 def packet_out(port: int, as_received: int, payload: bytes) -> p4r.PacketOut:
