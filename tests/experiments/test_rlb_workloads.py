@@ -149,6 +149,7 @@ def test_the_restricted_host_is_the_congested_receiver() -> None:
     [
         (PAUSED.replace("servers=3", "servers=4"), "need 5 hosts at the first leaf and 9 at the second"),
         (PAUSED.replace("load=0.5", "load=1").replace("pairs=4", "pairs=2"), "allow at most 0.5"),
+        (PAUSED.replace("duration=1ms", "duration=1ns"), "no flow starts within the duration"),
         (f"{BURSTY},every=1us", "workload poisson: every may only be given together with bursts"),
         (f"{BURSTY},bursts=4", "workload poisson: key 'every' is missing"),
         (f"{BURSTY},bursts=16,every=1us", "bursts must be at most 15, the number of hosts"),

@@ -138,6 +138,7 @@ def test_no_fault_is_a_value() -> None:
         (["seed=1,x"], "seed: expected a whole number"),
         (["scheme.rtt=0"], "--set scheme.rtt=0: .*rtt must be at least 1"),
         (["scheme.nokey=0"], "unknown key 'nokey'"),
+        (["seed=1", "seed=2"], "--set seed: given twice"),
     ],
 )
 def test_bad_values(axes: list[str], message: str) -> None:

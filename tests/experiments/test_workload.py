@@ -222,6 +222,7 @@ def test_file_with_waiting_flows(tmp_path: Path) -> None:
         ("random:cdf=mystery", "cdf 'mystery' is not known; expected websearch, enterprise, alibaba"),
         ("alltoall:window=0", "workload alltoall: window must be at least 1, found '0'"),
         ("alltoall:hosts=13", "workload alltoall: hosts must be at most 12, the number of hosts"),
+        ("poisson:load=1,duration=1ms", "workload poisson: expected either size= or cdf="),
         ("poisson:size=1,duration=1ms,load=1.1", "workload poisson: load must be at most 1, found '1.1'"),
         ("poisson:size=1GiB,duration=1ns,load=0.1", "workload poisson: no flow starts within"),
         ("allreduce:algo=star", "algo=star: expected ring, butterfly, halving"),

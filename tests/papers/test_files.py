@@ -221,6 +221,11 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
             r"key 'claim\[0\]\.expect': expected a comparison with 1 or 0",
         ),
         ("[scale.small]", "[scale.small]\nseeds = '3..1'", r"key 'scale\.small\.seeds': expected a whole"),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\ncases = ["two"]',
+            r"key 'claim\[0\]\.cases': expected one of 'one'",
+        ),
         ('[scale.paper]\nvalues = { gap = ["1us"] }', "", r"key 'scale\.paper\.values\.gap': missing"),
         ('metrics = ["fct_mean"]', "metrics = []", "key 'metrics': "),
         (
