@@ -29,7 +29,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of one figure at the small scale."""
     folder = tmp_path_factory.mktemp("page")
-    page = folder / "docs" / "one.md"
+    page = folder / "docs" / "flowcut.md"
     assert main(["paper", "flowcut_table4", "--out", str(folder / "out"), "--page", str(page)]) == 0
     return page
 
