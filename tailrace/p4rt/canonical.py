@@ -54,7 +54,7 @@ def action_value(action: p4r.Action) -> Value:
 def _table_value(entry: p4r.TableEntry) -> Value:
     if entry.HasField("meter_config"):
         rates = entry.meter_config
-        return (*_action_value(entry), rates.cir, rates.cburst, rates.pir, rates.pburst)
+        return (*_action_value(entry), rates.cir, rates.cburst, rates.pir, rates.pburst, rates.eburst)
     return _action_value(entry)
 
 

@@ -207,3 +207,14 @@ def test_names_that_end_alike(tmp_path: Path) -> None:
     wrong = P4TableEntry("acl", match=P4TableMatch(src=1), action=P4TableAction("drop"), priority=5)
     with pytest.raises(SpecError, match="match field 'src' matches 2"):
         encode(program, [wrong])
+
+
+@pytest.mark.parametrize("rate", ["cir", "cburst", "pir", "pburst", "eburst"])
+def test_entries_with_other_rates_differ(rate: str) -> None:
+    """Whichever number of the meter differs, the controller would write the entry again."""
+    entity_a, entity_b = p4r.Entity(), p4r.Entity()
+    for entity in (entity_a, entity_b):
+        entity.table_entry.table_id = 1
+        entity.table_entry.meter_config.cir = 5
+    setattr(entity_b.table_entry.meter_config, rate, 9)
+    assert canonical(entity_a) != canonical(entity_b)

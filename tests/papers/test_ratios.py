@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -136,3 +137,10 @@ def test_everything_ran(tmp_path: Path) -> None:
             assert document.base == "" or set(cell.ratios) == set(document.drawn), document.name
             if cell.label == document.base:
                 assert {ratio[0] for ratio in cell.ratios.values()} == {1.0}
+
+
+def test_a_figure_without_any_ratio_is_not_drawn() -> None:
+    """As when no pair of runs has finished."""
+    document = drawn({})
+    cells = tuple(msgspec.structs.replace(cell, ratios={}) for cell in document.cells)
+    assert document_figure(msgspec.structs.replace(document, cells=cells)) is None

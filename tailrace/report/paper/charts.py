@@ -48,6 +48,8 @@ def document_figure(document: Document) -> Figure | None:
     """The figure of a document; None if there is nothing to draw."""
     if document.chart == "none" or not any(cell.metrics for cell in document.cells):
         return None
+    if document.chart == "ratios" and not any(cell.ratios for cell in document.cells):
+        return None  # no pair of runs has finished
     draw = _DRAW.get(document.chart, _bars)
     with plot.style():
         return draw(document)
