@@ -159,12 +159,6 @@ class FlowcutTest(FabricTest):
             self.send_ack(packet)
         self.expect_flows({})
 
-    def make_known(self, flow: Flow = FLOW) -> int:
-        """A whole flowcut, so that the flow has history; returns its port."""
-        sent = self.send_data(flow)
-        self.finish(sent)
-        return sent.port
-
     def flags(self, sent: Sent) -> int:
         """What the stamp of a data packet says beside the port by which it came."""
         return sent.stamps[0][1] & ~HOST_PORT

@@ -10,12 +10,13 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.codec.layers.bth import AETH, BTH, ROCE_PORT, Opcode
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.dscp import DSCP_SHIFT
 from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause, PauseOp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 UDP_PROTOCOL = 17
@@ -75,6 +76,17 @@ def roce(
     ip = IP(src=flow.src, dst=flow.dst, ttl=ttl, tos=dscp << DSCP_SHIFT | ecn, flags="DF", id=0)
     bth = BTH(opcode=int(opcode), resv6=tag, resv7=left, dqpn=0x11, psn=0x1234)
     return ether / ip / UDP(sport=flow.sport, dport=flow.dport, chksum=0) / bth / Raw(payload)
+
+
+def control_packets(flow: Flow) -> list[Packet]:
+    """RoCE ACK, NAK, CNP, and the ACK of a Flowcut NIC."""
+    nic_ack = UDP(sport=flow.sport, dport=ACK_PORT, chksum=0) / NicAck(bytes=100, hops=2, ticks=1)
+    return [
+        roce(flow, opcode=Opcode.ACK, payload=bytes(AETH(syndrome=0x1F, msn=1))),
+        roce(flow, opcode=Opcode.ACK, payload=bytes(AETH(syndrome=0x60, msn=1))),
+        roce(flow, opcode=Opcode.CNP, payload=bytes(16)),
+        Ether(src=mac_of(flow.src), dst=GATEWAY_MAC) / IP(src=flow.src, dst=flow.dst) / nic_ack,
+    ]
 
 
 def tagged(tag: int, port: int) -> int:
@@ -147,6 +159,7 @@ __all__ = [
     "PauseOp",
     "Subtype",
     "classed",
+    "control_packets",
     "cut",
     "flowcut_ack",
     "mac_of",

@@ -32,7 +32,7 @@ from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
 from tailrace.codec.layers.path_probe import PathProbe
 
-OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
+OWN_LEAF, REMOTE_LEAF, SLOW_LEAF = 1, 2, 3
 FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024
 FOREVER = (1 << 31) - 1
 PORT_BITS, PARTS, PART_SLOTS = 16, 4, 16

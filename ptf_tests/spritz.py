@@ -119,16 +119,6 @@ class SpritzTest(FabricTest):
         self.send(in_port, roce(flow, dscp=dscp))
         self.expect(port, after(flow, port, dscp=dscp))
 
-    def ports_of(self, in_port: int, flow: Flow, packets: int = 40) -> set[int]:
-        """All ports that data of one flow leaves by, without a tag."""
-        seen = set()
-        for _ in range(packets):
-            self.send(in_port, roce(flow))
-            port, frame = self.receive()
-            self.assertEqual(bytes(after(flow, port)).hex(), frame.hex())
-            seen.add(port)
-        return seen
-
 
 __all__ = [
     "ACK",

@@ -24,9 +24,8 @@ from ptf_tests.fabric import (
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
+from ptf_tests.frames import GATEWAY_MAC, Flow, control_packets, mac_of, roce, tagged
 from ptf_tests.slow_port import FILLERS, SlowPortTest
-from ptf_tests.test_queues import control_packets
 from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.nic_shim import ACK_PORT

@@ -63,24 +63,3 @@ class WideTest(P4RuntimeTest):
             fields = [int.from_bytes(member.bitstring, "big") for member in data.struct.members]
             self.assertEqual([number, narrow, 1], fields)
         testutils.verify_no_other_packets(self)
-
-
-@group("digest")
-class RuntTest(P4RuntimeTest):
-    """What is too short to have addresses is learned by nobody and goes nowhere. Links carry no such frame,
-    but a controller may send one.
-    """
-
-    program = "digests"
-
-    def runTest(self) -> None:
-        self.subscribe("mac_learn_t")
-        whole = testutils.simple_eth_packet(eth_dst="00:00:00:00:00:09", eth_src="00:00:00:00:00:21")
-        for frame in (bytes(whole)[:13], bytes(whole)):
-            self.send_message(packet=p4runtime_pb2.PacketOut(payload=frame))
-        # The only one is that of the second frame, by which the first one has been handled.
-        testutils.verify_packet(self, whole, 7)
-        (data,) = self.receive_message("digest").data
-        self.assertEqual(0x21, int.from_bytes(data.struct.members[0].bitstring, "big"))
-        self.verify_no_message("digest")
-        testutils.verify_no_other_packets(self)

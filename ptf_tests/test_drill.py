@@ -17,7 +17,6 @@ from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 
 PAIR_REMOTE, PAIR_GROUP, FREE_PORT = "10.0.9.2", 9, UPLINKS[0]
 FRAME = roce(Flow(HOST, PAIR_REMOTE))
-FLOWS = 96
 
 
 @group("drill")

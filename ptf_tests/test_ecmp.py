@@ -11,7 +11,7 @@ from collections import Counter
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS, FabricTest
+from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce, tagged
 
 FLOWS = 96
@@ -45,17 +45,6 @@ class SpreadTest(EcmpTest):
         self.assertGreater(min(shares.values()), FLOWS // len(UPLINKS) // 3)
         self.assertEqual(paths, self.paths())
         self.nothing_else()
-
-
-@group("ecmp")
-class MovedSlotTest(EcmpTest):
-    """Only the flows of a slot that the controller moves change their path."""
-
-    def runTest(self) -> None:
-        before = self.paths()
-        self.move_slot(UPLINK_GROUP, 1, UPLINKS[0])
-        after = self.paths()
-        self.assertEqual([UPLINKS[0] if port == UPLINKS[1] else port for port in before], after)
 
 
 @group("ecmp")

@@ -7,40 +7,18 @@ Run one case: scripts/run_ptf.py --target native test_flowcut_ack_format.BytesTe
 
 from __future__ import annotations
 
-from functools import partial
-
 from ptf.testutils import group
-from scapy.layers.inet import IP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet
 
-from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
-from ptf_tests.frames import Flow, flowcut_ack, mac_of, roce, shimmed
+from ptf_tests.frames import Flow, mac_of, roce, shimmed
 
 FLOW = Flow(REMOTE, HOST, sport=0xABCD)
 STAMPS = [(0x01020304 + i, 0x0A0B + i) for i in range(7)]
 
 
-class EgressTest(FlowcutTest):
-    """This is the switch of the data's destination."""
-
-    def arrive(
-        self, flow: Flow, frame: Packet, hops: int, stamps: list[tuple[int, int]], in_port: int
-    ) -> None:
-        """A frame with a shim comes in; the host gets it without, and the ACK leaves where it came in."""
-        out_port = {HOST: HOST_PORT, OTHER_HOST: OTHER_HOST_PORT}[flow.dst]
-        delivered = frame.copy()
-        delivered[Ether].dst = mac_of(flow.dst)
-        delivered[IP].ttl -= 1
-        del delivered[IP].chksum
-        self.send(in_port, shimmed(frame, hops, stamps))
-        self.expect(out_port, delivered)
-        self.expect(in_port, flowcut_ack(flow, frame_bytes=len(frame), hops=hops, stamps=stamps))
-
-
 @group("flowcut")
-class BytesTest(EgressTest):
+class BytesTest(FlowcutTest):
     """Every byte of one ACK, written out."""
 
     def runTest(self) -> None:
@@ -64,25 +42,7 @@ class BytesTest(EgressTest):
 
 
 @group("flowcut")
-class StampsTest(EgressTest):
-    """One stamp or as many as fit: they come back as they were, whatever the size of the packet."""
-
-    def runTest(self) -> None:
-        most = self.number("stamps")
-        self.assertEqual(len(STAMPS), most)
-        for count in range(1, most + 1):
-            self.arrive(FLOW, roce(FLOW), count, STAMPS[:count], UPLINKS[count % len(UPLINKS)])
-        for size in (0, 1, 1000, 1400):
-            self.arrive(FLOW, roce(FLOW, payload=bytes(size)), 15, STAMPS[:2], DOWNLINK)
-        self.expect_count("acks_made", most + 4)
-        # Data and ACKs are off the accounts again.
-        for port in (HOST_PORT, DOWNLINK, *UPLINKS, self.number("mirror_port")):
-            self.eventually((0, 0), partial(self.port_queues, port))
-        self.expect_drops()
-
-
-@group("flowcut")
-class NothingToAcknowledgeTest(EgressTest):
+class NothingToAcknowledgeTest(FlowcutTest):
     """Data that came without a shim (from a switch that does not track) is delivered, and no ACK is made."""
 
     def runTest(self) -> None:

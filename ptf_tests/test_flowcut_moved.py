@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that leave a withdrawn path while their packets may still be on it: they move at once, and the last
-switch drops what comes late (p4src/flowcut/moved.p4).
+"""Flows that leave a withdrawn path while their packets are on it move at once (p4src/flowcut/moved.p4).
+
+What comes late is dropped by the last switch: tests/p4src/test_moved.py.
 
 Run one case: scripts/run_ptf.py --target native test_flowcut_moved.MovedTest
 """
@@ -13,13 +14,12 @@ from ptf.testutils import group
 
 from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
 from ptf_tests.flowcut import WAYS, FlowcutTest
-from ptf_tests.frames import MOVED, UNTRACKED, Flow, roce, shimmed
+from ptf_tests.frames import MOVED, UNTRACKED, Flow
 
 AGE_TICKS = 2**31 - 1
 """The longest age within which stamps can be compared: half an hour and more."""
 
 FLOW = Flow(HOST, REMOTE, sport=4000)
-INBOUND = Flow(REMOTE, HOST, sport=4001)
 
 
 class MovedFlowTest(FlowcutTest):
@@ -107,40 +107,3 @@ class MovedUntrackedTest(MovedFlowTest):
             self.send_ack(packet)
         self.assertEqual(0, self.untracked_bytes())
         self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in tracked})
-
-
-@group("flowcut")
-class LateTest(MovedFlowTest):
-    """At the last switch: what was sent before a packet that has moved is dropped once that one is there."""
-
-    def arrive(self, ticks: int, rest: int = 1, flow: Flow = INBOUND) -> None:
-        """A packet that its first switch sent at `ticks`; another switch has stamped it since."""
-        stamps = [((ticks + 500) % 2**32, rest), (ticks % 2**32, 1)]
-        self.send(UPLINKS[0], shimmed(roce(flow), 2, stamps))
-
-    def passes(self, ticks: int, rest: int = 1, flow: Flow = INBOUND) -> None:
-        """It reaches its host, and its ACK leaves."""
-        self.arrive(ticks, rest, flow)
-        self.receive(HOST_PORT)
-        self.receive(UPLINKS[0])
-
-    def runTest(self) -> None:
-        start = 2**32 - 100  # the clock wraps
-        self.passes(start)
-        self.passes(start + 300, 1 | MOVED)
-        for late in (start + 299, start, start + 300 - 2**31 + 1):
-            self.arrive(late)
-        self.arrive(start + 300)  # in one tick with it, and not moved: before it
-        self.arrive(start + 299, 1 | MOVED)
-        self.expect_drops(PATH_WITHDRAWN=5)
-        self.passes(start + 300, 1 | MOVED)
-        self.passes(start + 301)
-        self.passes(start, flow=replace(INBOUND, sport=1))
-        self.passes(start + 400, 1 | MOVED)
-        self.arrive(start + 399)
-        self.expect_drops(PATH_WITHDRAWN=6)
-        self.configure(age_ticks=1000)
-        self.passes(start - 601)  # more than an age before: the clock of the first switch has begun anew
-        # when the age is over, nothing of that time can be there any more, and the record is free
-        self.configure(age_ticks=0)
-        self.passes(start)

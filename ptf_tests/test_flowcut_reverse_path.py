@@ -14,34 +14,31 @@ from ptf.testutils import group
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMOTE, UPLINKS
-from ptf_tests.flowcut import WAYS, FlowcutTest, Sent
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMOTE
+from ptf_tests.flowcut import FlowcutTest, Sent
 from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed
 from ptf_tests.slow_port import SlowPortTest
 from tailrace.codec.layers.data_shim import DataShim
 
 BELOW = (77, 3)  # the stamp of the switch below: its clock, the port of its host
-FLOWS = [Flow(HOST, REMOTE, sport=6000 + i) for i in range(WAYS + 1)]
-
-
-class ReversePathTest(FlowcutTest):
-    def transit(self, flow: Flow = FLOW, in_port: int = DOWNLINK) -> Sent:
-        """Data from the switch below passes; the result's stamps are this switch's and that one's."""
-        frame = roce(flow)
-        self.send(in_port, shimmed(frame, 1, [BELOW]))
-        port, received = self.receive()
-        shim = Ether(received)[DataShim]
-        stamps = tuple(struct.unpack(">IH", bytes(stamp)) for stamp in shim.stack)
-        return Sent(flow, port, len(frame), int(shim.hops), stamps)
-
-    def expect_below(self, sent: Sent, port: int = DOWNLINK, **fields: Any) -> None:
-        """The ACK goes on to the switch below, with one stamp less."""
-        self.expect(port, sent.ack(stamps=list(sent.stamps[1:]), **fields))
 
 
 @group("flowcut")
-class StampsLeadBackTest(ReversePathTest):
+class StampsLeadBackTest(FlowcutTest):
     """Each switch takes its own stamp off and sends the ACK to the port in it; bytes and hops stay."""
+
+    def transit(self) -> Sent:
+        """Data from the switch below passes; the result's stamps are this switch's and that one's."""
+        frame = roce(FLOW)
+        self.send(DOWNLINK, shimmed(frame, 1, [BELOW]))
+        port, received = self.receive()
+        shim = Ether(received)[DataShim]
+        stamps = tuple(struct.unpack(">IH", bytes(stamp)) for stamp in shim.stack)
+        return Sent(FLOW, port, len(frame), int(shim.hops), stamps)
+
+    def expect_below(self, sent: Sent) -> None:
+        """The ACK goes on to the switch below, with one stamp less."""
+        self.expect(DOWNLINK, sent.ack(stamps=list(sent.stamps[1:])))
 
     def runTest(self) -> None:
         sent = [self.transit(), self.transit()]
@@ -64,24 +61,6 @@ class RoutedAckTest(FlowcutTest):
 
     def ack(self, flow: Flow, **forged: Any) -> Packet:
         return flowcut_ack(flow, frame_bytes=1000, hops=2, stamps=[BELOW], **forged)
-
-
-@group("flowcut")
-class PassThroughTest(RoutedAckTest):
-    """It passes to any next hop towards the source, whole, with one more link counted."""
-
-    def runTest(self) -> None:
-        ports = set()
-        for hops_back in (0, 1, 14):
-            for sport in range(16):
-                flow = Flow(REMOTE, "10.0.7.2", sport=sport)
-                self.send(DOWNLINK, self.ack(flow, hops_back=hops_back))
-                port, frame = self.receive()
-                self.assertEqual(bytes(self.ack(flow, hops_back=hops_back + 1)).hex(), frame.hex())
-                ports.add(port)
-        self.assertEqual(set(UPLINKS), ports)
-        self.expect_count("acks_unknown", 0)
-        self.expect_drops()
 
 
 @group("flowcut")

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.fabric import FLOW
 from ptf_tests.flowcut import FlowcutTest
-from ptf_tests.frames import Flow, number_of, roce
 
 
 @group("flowcut")
@@ -36,42 +35,6 @@ class LifeTest(FlowcutTest):
 
 
 @group("flowcut")
-class EntryTest(FlowcutTest):
-    """An entry names its flow, ports and state, and READ_FLOWS shows them; it is fresh when it is made."""
-
-    def runTest(self) -> None:
-        sent = self.send_data(left=5)
-        bucket, ways = self.bucket()
-        (entry,) = [way for way in ways if way["in_flight_bytes"]]
-        expected = {
-            "src": number_of(HOST),
-            "dst": number_of(REMOTE),
-            "sport": FLOW.sport,
-            "dport": FLOW.dport,
-            "protocol": 17,
-            "state": self.enum("FlowState_t", "TRACKED"),
-            "in_port": HOST_PORT,
-            "out_port": sent.port,
-            "in_flight_bytes": sent.frame_bytes,
-            "rtt_avg": 0,
-            "rtt_last": 0,
-            "rtt_growth": 0,
-            "left": 5,
-            "samples": 0,
-        }
-        self.assertEqual(
-            expected, {name: value for name, value in entry.items() if name != "last_data_ticks"}
-        )
-        # The stamp is the low half of the same clock.
-        self.assertEqual(sent.stamps[0][0], entry["last_data_ticks"] & 0xFFFF_FFFF)
-        self.assertGreaterEqual(bucket["now_ticks"], entry["last_data_ticks"])
-        self.send_data(left=4)
-        again = self.entries()[FLOW.sport]
-        self.assertEqual(4, again["left"])
-        self.assertGreater(again["last_data_ticks"], entry["last_data_ticks"])
-
-
-@group("flowcut")
 class BucketNumberTest(FlowcutTest):
     """A bucket that the program does not have is not answered for."""
 
@@ -83,20 +46,3 @@ class BucketNumberTest(FlowcutTest):
         for op in ("READ_FLOWS", "SWEEP"):
             self.packet_out(op, last + 1)
         self.expect_drops(UNSUPPORTED=2)
-
-
-@group("flowcut")
-class DropsAreNotInFlightTest(FlowcutTest):
-    """What the queue's limit or the hop limit drops was never in flight."""
-
-    def runTest(self) -> None:
-        sent = self.send_data()
-        self.set_default("queue_config", self.action("set_queue_limit", limit_bytes=1))
-        self.send(HOST_PORT, roce(FLOW))
-        self.send(HOST_PORT, roce(Flow(HOST, REMOTE, sport=1)))
-        self.send(HOST_PORT, roce(FLOW, ttl=1))
-        self.expect_drops(QUEUE_LIMIT=2, TTL_EXPIRED=1)
-        self.expect_flows({FLOW.sport: sent.frame_bytes})
-        self.finish(sent)
-        self.expect_count("flowcut_created", 1)
-        self.assertIn(sent.port, UPLINKS)

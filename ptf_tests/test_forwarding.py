@@ -10,16 +10,14 @@ from ptf.testutils import group
 
 from ptf_tests.fabric import (
     DOWNLINK,
-    FLOW,
     HOST,
     HOST_PORT,
     OTHER_HOST,
     OTHER_HOST_PORT,
     REMOTE,
-    UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import Flow, mac_of, roce, tagged
+from ptf_tests.frames import Flow, mac_of, roce
 
 
 @group("forwarding")
@@ -33,18 +31,6 @@ class ToHostTest(FabricTest):
         flow = Flow(REMOTE, HOST)
         self.send(DOWNLINK, roce(flow, ttl=2, tag=37))
         self.expect(HOST_PORT, roce(flow, ttl=1, tag=37, dst_mac=mac_of(HOST)))
-        self.nothing_else()
-
-
-@group("forwarding")
-class ToSwitchTest(FabricTest):
-    """Towards another switch the MACs stay as they are; TTL, checksum and path tag change."""
-
-    def runTest(self) -> None:
-        self.send(HOST_PORT, roce(FLOW, ttl=255))
-        port, frame = self.receive()
-        self.assertIn(port, UPLINKS)
-        self.assertEqual(bytes(roce(FLOW, ttl=254, tag=tagged(0, port))).hex(), frame.hex())
         self.nothing_else()
 
 
@@ -64,17 +50,6 @@ class NoRouteTest(FabricTest):
         self.add_route("10.0.99.0", 24, self.action("discard", reason=255))
         self.send(HOST_PORT, roce(Flow(HOST, "10.0.99.1")))
         self.expect_drops(NO_ROUTE=4, UNSUPPORTED=1)
-
-
-@group("forwarding")
-class HopLimitTest(FabricTest):
-    """A packet with one hop left, or none, goes nowhere, not even to a host of this switch."""
-
-    def runTest(self) -> None:
-        for ttl in (0, 1):
-            self.send(HOST_PORT, roce(FLOW, ttl=ttl))
-            self.send(HOST_PORT, roce(Flow(HOST, OTHER_HOST), ttl=ttl))
-        self.expect_drops(TTL_EXPIRED=4)
 
 
 @group("forwarding")

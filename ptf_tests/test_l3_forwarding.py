@@ -45,21 +45,3 @@ class RouteTest(L3Test):
             testutils.send_packet(self, 0, sent)
             testutils.verify_packet(self, expected, port)
         testutils.verify_no_other_packets(self)
-
-
-@group("l3")
-class DropTest(L3Test):
-    """No route, a TTL of one, and a wrong header checksum are each a reason to drop."""
-
-    def runTest(self) -> None:
-        testutils.send_packet(self, 0, testutils.simple_udp_packet(ip_dst="192.168.0.1"))
-        testutils.send_packet(self, 0, testutils.simple_udp_packet(ip_dst="10.1.1.7", ip_ttl=1))
-        spoiled = bytearray(bytes(testutils.simple_udp_packet(ip_dst="10.1.1.7")))
-        spoiled[24] ^= 0xFF
-        testutils.send_packet(self, 0, bytes(spoiled))
-        # A good one last: once it is through, the bad ones would have been seen.
-        good = testutils.simple_udp_packet(ip_dst="10.1.1.7", ip_ttl=9)
-        testutils.send_packet(self, 0, good)
-        expected = testutils.simple_udp_packet(eth_dst=NEXT_HOP, eth_src=ROUTER, ip_dst="10.1.1.7", ip_ttl=8)
-        testutils.verify_packet(self, expected, 3)
-        testutils.verify_no_other_packets(self)

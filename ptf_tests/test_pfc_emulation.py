@@ -7,8 +7,6 @@ Run one case: scripts/run_ptf.py --target native test_pfc_emulation.PauseTest
 
 from __future__ import annotations
 
-import time
-
 from p4.v1 import p4runtime_pb2
 from ptf import testutils
 from ptf.testutils import group
@@ -117,22 +115,6 @@ class PauseTest(EmulationTest):
 
 
 @group("pfc")
-class OrderTest(EmulationTest):
-    """However often a port is paused while packets come: none is lost, none overtakes another one."""
-
-    def runTest(self) -> None:
-        rounds, each = 6, 5
-        for turn in range(rounds):
-            numbers = range(turn * each, (turn + 1) * each)
-            self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, number) for number in numbers])
-            self.pause(self.slow_port, 0 if turn % 2 else LONG)
-        self.assertEqual(list(range(rounds * each)), self.numbers(self.slow_port, rounds * each))
-        self.eventually((0, 0), lambda: self.port_queues(self.slow_port))
-        self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
-        self.expect_drops()
-
-
-@group("pfc")
 class AskTest(EmulationTest):
     """The sender of a port is paused when more than xoff waits that it brought, and resumed at xon."""
 
@@ -148,57 +130,3 @@ class AskTest(EmulationTest):
         self.assertEqual(1, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
         self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
         self.expect_drops()
-
-
-@group("pfc")
-class StormTest(EmulationTest):
-    """Pauses that hold a port for too long: what waits and comes is dropped, until nobody asks for one."""
-
-    detect_s, restore_s = 0.3, 0.4
-
-    def setUp(self) -> None:
-        super().setUp()
-        for name in ("pfc_storm_t", "pfc_restored_t"):
-            self.subscribe(name)
-        watched = self.entry("pfc_ports", {"port": HOST_PORT})
-        times = {"detect_ticks": round(self.detect_s * 1e6), "restore_ticks": round(self.restore_s * 1e6)}
-        watched.action.action.CopyFrom(self.unit(**times, storm="DROP"))
-        self.modify(watched)
-
-    def digest_id(self, name: str) -> int:
-        """The id of a digest by its name."""
-        return int(self.named("digests", name).preamble.id)
-
-    def next_digest(self) -> tuple[int, int, int]:
-        """Receives a digest; returns its id, port and priority."""
-        message = self.receive_message("digest")
-        port, priority = message.data[0].struct.members
-        numbers = [int.from_bytes(member.bitstring, "big") for member in (port, priority)]
-        return message.digest_id, numbers[0], numbers[1]
-
-    def runTest(self) -> None:
-        count = 6
-        began_s = time.monotonic()
-        self.pause(HOST_PORT, LONG)
-        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(count)])
-        self.assertEqual((self.digest_id("pfc_storm_t"), HOST_PORT, DATA), self.next_digest())
-        self.assertGreaterEqual(time.monotonic() - began_s, self.detect_s)
-        storm = self.enum("DropReason_t", "PFC_STORM")
-        self.expect_count("drops", count, storm)
-        self.eventually((0, 0), lambda: self.port_queues(HOST_PORT))
-        self.eventually((0, 0), lambda: self.port_queues(UPLINKS[0]))
-        self.send_all(UPLINKS[0], [numbered(TO_HOST, count)])
-        self.expect_count("drops", count + 1, storm)
-        ack = roce(TO_HOST, opcode=Opcode.ACK, payload=b"")
-        self.send(UPLINKS[1], ack)
-        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, opcode=Opcode.ACK, payload=b"", dst_mac=mac_of(HOST)))
-        self.nothing_else()
-        self.pause(HOST_PORT, 0)
-        time.sleep(2 * self.restore_s)
-        self.send(UPLINKS[0], numbered(TO_HOST, count + 1))
-        self.assertEqual([count + 1], self.numbers(HOST_PORT, 1))
-        self.assertEqual((self.digest_id("pfc_restored_t"), HOST_PORT, DATA), self.next_digest())
-        self.assertEqual(1, self.count("pfc_storms", HOST_PORT))
-        self.assertEqual(count + 1, self.count("pfc_storm_drops", HOST_PORT))
-        self.assertEqual((0, 0), self.port_queues(HOST_PORT))
-        self.expect_drops(PFC_STORM=count + 1)

@@ -52,17 +52,3 @@ class RecirculateTest(P4RuntimeTest):
         kept = SIZE ^ 0xFFFF
         testutils.verify_packet(self, frame(0, 0, 2, RECIRCULATED, kept, SIZE), 3)
         testutils.verify_no_other_packets(self)
-
-
-@group("resubmit")
-class FieldListTest(P4RuntimeTest):
-    """A list of one field carries that one; what is not in it is zero in the next pass."""
-
-    program = "resubmit_recirculate"
-
-    def runTest(self) -> None:
-        testutils.send_packet(self, 0, frame(1, 0, 0))
-        testutils.verify_packet(self, frame(1, 0, 0, RESUBMIT, 0x1234, SIZE), 3)
-        testutils.send_packet(self, 0, frame(0, 1, 0))
-        testutils.verify_packet(self, frame(0, 0, 0, RECIRCULATED, 0, SIZE), 3)
-        testutils.verify_no_other_packets(self)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RLB: warnings, their way through the fabric, RTTs of paths, recirculation, alerts (RLB §III, §IV, §V).
 
-Run one case: scripts/run_ptf.py --target native test_rlb.WarnedPathTest
+Run one case: scripts/run_ptf.py --target native test_rlb.RecirculateTest
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from ptf_tests.frames import mac_of, roce, tagged
 from ptf_tests.rlb import (
     BACK,
     FOREVER,
-    LAST_FLOW,
-    NO_LEAF,
     OWN_LEAF,
-    REMOTE_LEAF,
     PredictingTest,
     RlbTest,
     cnm,
@@ -48,55 +45,6 @@ class CnmFromHostTest(RlbTest):
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         self.assertEqual(0, sum(self.count("warnings_received", port) for port in (HOST_PORT, ROLELESS_PORT)))
         self.nothing_else()
-
-
-@group("rlb")
-class WarnedPathTest(RlbTest):
-    """Packets that want a warned path take another one, which depends on their flow, until the warning is
-    withdrawn or over.
-    """
-
-    def runTest(self) -> None:
-        self.assertEqual(list(UPLINKS), self.round_of_packets())
-        for leaf in (REMOTE_LEAF, LEAF_ALL):
-            self.tell(FAST, cnm(FOREVER, leaf=leaf))
-            self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
-            self.assertEqual([OTHER, LAST, LAST], self.round_of_packets(LAST_FLOW))
-            self.tell(FAST, cnm(0, leaf=leaf))
-            self.assertEqual(list(UPLINKS), self.round_of_packets())
-            self.assertEqual(list(UPLINKS), self.round_of_packets(LAST_FLOW))
-        self.tell(FAST, cnm(SHORT))
-        self.eventually(list(UPLINKS), self.round_of_packets)
-        self.tell(FAST, cnm(FOREVER, leaf=REMOTE_LEAF + 1))
-        self.assertEqual(list(UPLINKS), self.round_of_packets())
-        self.nothing_else()
-
-
-@group("rlb")
-class PassOnTest(RlbTest):
-    """A switch without hosts tells all others when no next hop is left, and of withdrawals; of a warning for
-    all leaves it makes one for each.
-    """
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.warnings(own_leaf=NO_LEAF)
-
-    def runTest(self) -> None:
-        self.tell(FAST, cnm(FOREVER))
-        self.tell(OTHER, cnm(FOREVER))
-        self.nothing_else()
-        for leaf in (REMOTE_LEAF, LEAF_ALL):
-            self.send(LAST, cnm(FOREVER, leaf=leaf))
-            for port in (DOWNLINK, FAST, OTHER, self.slow_port):
-                message = Ether(self.receive(port)[1])[Cnm]
-                self.assertEqual((9, REMOTE_LEAF, 1), (message.port, message.leaf, message.hops))
-                self.assertTrue(0 < message.valid_ticks <= FOREVER)
-            self.nothing_else()
-            self.send(LAST, cnm(0, leaf=leaf))
-            for port in (DOWNLINK, FAST, OTHER, self.slow_port):
-                self.expect(port, cnm(0, hops=1))
-            self.nothing_else()
 
 
 @group("rlb")

@@ -2,7 +2,7 @@
 """RLB: what it knows of paths and ports as the controller asks for it by packets, and flows that stay where
 they were moved to (RLB §III, Algorithm 1).
 
-Run one case: scripts/run_ptf.py --target native test_rlb_state.PathAnswerTest
+Run one case: scripts/run_ptf.py --target native test_rlb_state.RecirculationAnswerTest
 """
 
 from __future__ import annotations
@@ -10,55 +10,20 @@ from __future__ import annotations
 from ptf.testutils import group
 
 from ptf_tests.drill import DrillTest
-from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.frames import Flow, roce
 from ptf_tests.rlb import (
     FOREVER,
     LEAVES,
     PATH_PORTS,
-    REMOTE_LEAF,
     AnswerTest,
-    PredictingTest,
     RlbTest,
     cnm,
 )
-from tailrace.codec.layers.cnm import LEAF_ALL
 
 FAST, OTHER, LAST = UPLINKS
 YEAR_LIKE = 1 << 30
 """Ticks: no path has that RTT."""
-
-
-@group("rlb")
-class PathAnswerTest(AnswerTest):
-    """Nothing at first; then warnings of a path and of its port as they come, and the RTT as measured."""
-
-    def runTest(self) -> None:
-        before = self.path(FAST)
-        now = before.pop("now_ticks")
-        self.assertEqual({0}, set(before.values()))
-        self.tell(FAST, cnm(FOREVER))
-        warned = self.path(FAST)
-        self.assertGreater(warned["warned_until_ticks"], warned["now_ticks"])
-        self.assertGreaterEqual(warned["now_ticks"], now)
-        self.assertEqual(0, warned["port_warned_until_ticks"])
-        for other in (self.path(FAST, REMOTE_LEAF + 1), self.path(OTHER)):
-            self.assertEqual(0, other["warned_until_ticks"])
-        self.tell(FAST, cnm(FOREVER, leaf=LEAF_ALL))
-        for leaf in (REMOTE_LEAF, REMOTE_LEAF + 1):
-            answer = self.path(FAST, leaf)
-            self.assertGreater(answer["port_warned_until_ticks"], answer["now_ticks"])
-        self.tell(FAST, cnm(0))
-        answer = self.path(FAST)
-        self.assertLessEqual(answer["warned_until_ticks"], answer["now_ticks"])
-        self.tell(FAST, cnm(0, leaf=LEAF_ALL))
-        self.measure({FAST: YEAR_LIKE, OTHER: 2 * YEAR_LIKE, LAST: YEAR_LIKE})
-        fast, other = self.path(FAST), self.path(OTHER)
-        self.assertGreaterEqual(fast["rtt_ticks"], YEAR_LIKE)
-        self.assertGreater(other["rtt_ticks"], fast["rtt_ticks"])
-        for answer in (fast, other):
-            self.assertTrue(0 < answer["rtt_seen_ticks"] <= answer["now_ticks"])
-        self.nothing_else()
 
 
 @group("rlb")
@@ -90,24 +55,6 @@ class RecirculationAnswerTest(AnswerTest):
         self.assertTrue(0 < after["recirculation_seen_ticks"] <= after["now_ticks"])
         self.assertEqual(0, after["recirculating"])
         self.nothing_else()
-
-
-@group("rlb")
-class OwnWarningTest(AnswerTest, PredictingTest):
-    """A switch says since when it warns of a port, as long as it does: as often as it has withdrawn less than
-    it has warned.
-    """
-
-    def runTest(self) -> None:
-        self.predict(valid_ticks=FOREVER)
-        self.until_warned()
-        warned, withdrawn = (self.count(name, DOWNLINK) for name in ("warnings_sent", "warnings_withdrawn"))
-        self.assertTrue(warned)
-        answer = self.port(DOWNLINK)
-        self.assertEqual(warned > withdrawn, answer["own_warning_ticks"] > 0)
-        self.assertLessEqual(answer["own_warning_ticks"], answer["now_ticks"])
-        for port in (*UPLINKS, HOST_PORT):
-            self.assertEqual(0, self.port(port)["own_warning_ticks"])
 
 
 @group("rlb")

@@ -18,7 +18,6 @@ from ptf_tests.spritz import (
     GLOBALS,
     LOCALS,
     NEAR,
-    OTHER_NEAR,
     SpritzTest,
     steered,
 )
@@ -38,19 +37,6 @@ class FirstRoleTest(SpritzTest):
             self.expect_by(HOST_PORT, steered(ev), FIRST_LIST[(ev >> 8) % len(FIRST_LIST)])
         for ev in SOME_EVS:
             self.expect_by(OTHER_HOST_PORT, steered(ev, OTHER_HOST, NEAR), LOCALS[(ev >> 8) % len(LOCALS)])
-        self.expect_drops()
-
-
-@group("spritz")
-class SecondRoleTest(SpritzTest):
-    """Straight from the source's switch: EV2 modulo the list's size; in the own group the default table."""
-
-    def runTest(self) -> None:
-        for ev in EVS:
-            self.expect_by(LOCALS[0], steered(ev, NEAR), GLOBALS[ev % len(GLOBALS)])
-        for ev in SOME_EVS:
-            self.expect_by(LOCALS[1], steered(ev, OTHER_NEAR), GLOBALS[ev % len(GLOBALS)])
-            self.expect_by(LOCALS[0], steered(ev, NEAR, OTHER_NEAR), LOCALS[1])
         self.expect_drops()
 
 

@@ -11,14 +11,11 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, SLOW_REMOTE
+from ptf_tests.fabric import HOST, HOST_PORT, REMOTE
 from ptf_tests.frames import GATEWAY_MAC, Flow, cut, mac_of, roce, tagged
-from ptf_tests.slow_port import FILLER_FLOW, FILLERS, SlowPortTest
 from ptf_tests.spritz import (
     FAR_DEFAULT,
-    GLOBALS,
     SpritzTest,
-    after,
     kinds,
 )
 from tailrace.codec.layers.dscp import Dscp
@@ -91,17 +88,3 @@ class NotTrimmedTest(TrimTest):
             self.send(HOST_PORT, in_front / content)
         self.expect_drops(QUEUE_LIMIT=len(contents))
         self.expect_count("trims", 0)
-
-
-@group("spritz")
-class GoFirstTest(SlowPortTest, TrimTest):
-    """What arrives trimmed from a switch overtakes the data that waits; what a host made so does not."""
-
-    def runTest(self) -> None:
-        filler = bytes(after(FILLER_FLOW, self.slow_port))
-        packet = cut(roce(Flow(HOST, SLOW_REMOTE), dscp=Dscp.TRIMMED))
-        frames = self.behind_fillers(GLOBALS[0], packet)
-        self.assertEqual(FILLERS, frames.count(filler))
-        self.assertEqual(filler, frames[-1])
-        frames = self.behind_fillers(HOST_PORT, packet)
-        self.assertEqual([filler] * FILLERS, frames[:-1])
