@@ -130,7 +130,7 @@ class UnionStack:
 
 
 class HeaderSpace:
-    """Headers, stacks and unions of a program; tells the types of references to them."""
+    """Headers, stacks and unions of a program, and the types of references to them."""
 
     __slots__ = ()
 
