@@ -28,6 +28,7 @@ from tailrace.papers.measure.endpoints import endpoint_values, path_values
 from tailrace.papers.measure.gap_curves import gap_curves
 from tailrace.papers.measure.memory import memory_values, occupancy_values
 from tailrace.papers.measure.sizes import TITLES, by_size
+from tailrace.papers.measure.warm_up import accumulating, warm_up_curves
 from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
 from tailrace.papers.tails import P99, flows_by_class, shown_metric
 from tailrace.papers.tune import choose
@@ -181,7 +182,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
             OfSeeds(named, len(seeds)) if seeds else None,
         ),
         failed=_failures(results),
-        notes=tuple(_notes(file, flows, seeds, curves)),
+        notes=(*_notes(file, flows, seeds, curves), *_unsettled(measured)),
         cost=_cost(results.results),
         kept=kept,
     )
@@ -225,6 +226,13 @@ def _notes(
         yield why_none(len(seeds)) or (
             "In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own."
         )
+
+
+def _unsettled(measured: Sequence[_MeasuredCell]) -> Iterator[str]:
+    """The remark that names the runs without a steady state."""
+    named = accumulating([each.cell for each in measured], [each.results for each in measured])
+    if named:
+        yield f"No steady state, as flows accumulate: {', '.join(named)}."
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
@@ -333,7 +341,7 @@ def _with_curves(
         return measured, searches
     cells, runs = [each.cell for each in measured], [each.results for each in measured]
     if file.chart != "sizes":
-        return measured, gap_curves(cells, runs)
+        return measured, (warm_up_curves if file.chart == "warm-up" else gap_curves)(cells, runs)
     measures, curves = by_size(cells, runs)
     pairs = zip(measured, measures, strict=True)
     return [replace(each, measures={**each.measures, **sizes}) for each, sizes in pairs], curves

@@ -46,8 +46,8 @@ FOLDER = Path(__file__).resolve().parent / "files"
 """The folder of the papers' files."""
 
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
-CHARTS = ("bars", "ratios", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
-LINES = ("sizes", "gaps")
+CHARTS = ("bars", "ratios", "heatmap", "sizes", "gaps", "warm-up", "memory", "endpoints", "none")
+LINES = ("sizes", "gaps", "warm-up")
 """Charts that show runs as lines (line_charts.py); they cannot be combined with a search (Tune)."""
 
 

@@ -159,6 +159,18 @@ def test_a_congested_flow_changes_its_path():
     assert 0 == overtaking(network)
 
 
+def test_drains_without_a_new_path_only_throttle():
+    """move=off: the flow drains as often as it is congested, and resumes on its path, in order."""
+    network = run(config(move=False), Paths(UNEQUAL, 40 * US, 0.0, 1), flow(1, 200_000))
+    arrived = [arrival.parsed for arrival in network.arrivals if isinstance(arrival.parsed, Data)]
+    record, sender = network.records()[0], network.senders()[0]
+    assert {2001} == {data.wire_sport for data in arrived}
+    assert record.drains > 0
+    assert record.drained_ns > 0
+    assert sender.reroutes == 0
+    assert 0 == overtaking(network)
+
+
 def test_changing_the_path_without_draining_is_found_out():
     """The same check, the same network, one careless NIC: it goes on whatever is in flight."""
     good = run(config(), Paths(UNEQUAL, 40 * US, 0.0, 1), flow(1, 200_000))

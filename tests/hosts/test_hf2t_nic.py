@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.gaps.histogram import bin_of, low_ns
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.dcqcn import DcqcnConfig
@@ -154,6 +155,32 @@ def test_the_order_stays(kind, t_ns, lengths):
         numbers = [arrival.parsed.psn for arrival in packets if isinstance(arrival.parsed, Data)]
         assert numbers == list(range(len(packets)))
     check_what_a_switch_sees(network)
+
+
+# ---- paths without waiting ----
+
+
+@pytest.mark.parametrize("kind", ["gbn", "dcqcn", "sr"])
+def test_without_holding_the_path_changes_at_once(kind):
+    """delay=off: no packet is later than without HF2T, and the source port changes as often as a gap is chosen."""
+    network = two(config(kind, dataclasses.replace(HF2T, delay=False)), 300_000)
+    plain = two(config(kind, None), 300_000)
+    network.run()
+    plain.run()
+    sent, unchanged = departures(network)[101], departures(plain)[101]
+    assert [each.now_ns for each in sent] == [each.now_ns for each in unchanged]
+    ports = [each.parsed.sport for each in sent]
+    record = network.records()[0]
+    assert record.stretched > 0
+    assert record.stretched_ns == 0
+    assert record.stretched == sum(before != after for before, after in itertools.pairwise(ports))
+    assert len({each.parsed.sport for each in unchanged}) == 1
+
+
+@pytest.mark.parametrize("kind", ["tcp", "mp-rdma", "ops"])
+def test_others_choose_the_port_themselves(kind):
+    with pytest.raises(ConfigError, match="delay=off changes the source port"):
+        config(kind, dataclasses.replace(HF2T, delay=False))
 
 
 # ---- beside the link ----

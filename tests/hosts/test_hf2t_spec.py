@@ -55,7 +55,7 @@ def test_every_scheme_has_it(scheme: str) -> None:
     assert structs.replace(asked, hf2t=None, **plain) == parse_scheme(scheme)
     rows = listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
     defaults = {row["key"]: str(row["default"]) for row in rows}
-    expected = ["off", "20", "80", "on", "flowlet gap, or base RTT", "depends on hf2t", "learnt", "0B", "on"]
+    expected = ["off", "20", "80", "on", "flowlet gap, or base RTT", "depends on hf2t", "learnt", "0B", "on", "on"]
     assert expected == [defaults[key] for key in KEYS]
 
 
@@ -75,6 +75,7 @@ def test_all_words() -> None:
         retrain=False,
     )
     assert Hf2tSpec(t_ns=2_000) == parse_scheme("ecmp:hf2t=on,t=2us").hf2t
+    assert Hf2tSpec(delay=False) == parse_scheme("letflow:hf2t=on,delay=off").hf2t
 
 
 def test_letflow_s_variant() -> None:
@@ -110,6 +111,8 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=99,t=2us", "hf2t must be on if t is given, since a fixed T is not learnt, found '99'"),
         ("ecmp:hf2t=on,t=2us,train=100", "train may only be given without t, since a fixed T is not learnt"),
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain may only be given without t"),
+        ("ecmp:delay=off", "delay may only be given together with hf2t=on"),
+        ("flowcut:hf2t=on,delay=off", "delay may only be given with ecmp or letflow, whose paths follow"),
         ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
         ("letflow:variant=hf2t,hf2t=off", "variant must be plain with hf2t=off, found 'hf2t'"),

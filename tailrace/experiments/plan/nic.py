@@ -254,6 +254,7 @@ def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tC
         t_ns=spec.t_ns,
         spare_bytes=spec.spare_bytes,
         retrain=spec.retrain,
+        delay=spec.delay,
     )
 
 

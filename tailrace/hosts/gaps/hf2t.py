@@ -133,6 +133,8 @@ class Shaper:
     stretched: number of stretched gaps.
     stretched_ns: total time by which gaps were stretched.
     natural: number of gaps that were longer than the threshold without stretching.
+    moves: whether the packet that was sent last takes a new path instead of being held (config.delay is off);
+        such a gap counts as stretched by 0 ns.
     x: packets sent since the last stretched gap, or since the start of the flow.
     """
 
@@ -142,12 +144,14 @@ class Shaper:
         "_enough_ns",
         "_frame_bytes",
         "_gap_ns",
+        "_delay",
         "_learner",
         "_link_bps",
         "_max_thr",
         "_min_thr",
         "_stretches",
         "_threshold_ns",
+        "moves",
         "natural",
         "stretched",
         "stretched_ns",
@@ -164,6 +168,7 @@ class Shaper:
         self._threshold_ns: int = config.threshold_ns
         # length of a stretched gap; 1 ns is for rounding
         self._enough_ns: int = config.threshold_ns + config.tick_ns + config.margin_ns + 1
+        self._delay: bool = config.delay
         self._dynamic: bool = config.dynamic
         self._min_thr: int = config.min_thr
         self._max_thr: int = config.max_thr
@@ -171,6 +176,7 @@ class Shaper:
         self._decided = False  # whether the decision about the current gap has been made
         self._stretches = False  # the decision
         self._gap_ns = 0  # length of the gap at the decision
+        self.moves = False
         self.stretched = 0
         self.stretched_ns = 0
         self.natural = 0
@@ -194,8 +200,9 @@ class Shaper:
             self._decided = True
             self._gap_ns = now_ns - last_ns
             self._stretches = self._gap_ns - longer_ns <= self._threshold_ns and self._chosen()
+        self.moves = self._stretches and not self._delay
         if self._stretches:
-            until_ns = last_ns + self._enough_ns + longer_ns
+            until_ns = last_ns + self._enough_ns + longer_ns if self._delay else now_ns
             if until_ns > now_ns:
                 return until_ns
             if until_ns > last_ns + self._gap_ns:

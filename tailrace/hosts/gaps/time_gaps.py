@@ -51,6 +51,11 @@ class FlowTimeGaps:
         self._last_ns = -1  # when the last packet was sent; -1: no packet has been sent
         self.shaper = shaper
 
+    @property
+    def moves(self) -> bool:
+        """Whether the packet that was sent last takes a new path (`Shaper.moves`)."""
+        return self.shaper is not None and self.shaper.moves
+
     def hold_ns(self, now_ns: int, frame_bytes: int) -> int:
         """Decides on a packet that could be sent now.
 

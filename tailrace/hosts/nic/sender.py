@@ -30,6 +30,7 @@ from tailrace.codec.calls import (
 from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.nic_shim import SHIM_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.codec.templates import (
     RETH_BYTES,
@@ -140,6 +141,7 @@ class FlowSender(QueuePair):
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0  # earliest time of the next frame; 0: no timer is set
         self._time_gaps = time_gaps
+        self._rng = rng
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
@@ -204,6 +206,8 @@ class FlowSender(QueuePair):
                 # the NIC calls this method again after the flow's next event, and when this timer expires
                 self._pace_ns = until_ns
                 return None
+            if self._time_gaps.moves:
+                transport.sport = self._rng.randint(FIRST_PORT, LAST_PORT)
         remaining = message.packets - index
         data_fields = length_opcode | (remaining if remaining < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
         if index < transport.fresh:

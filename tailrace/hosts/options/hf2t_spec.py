@@ -18,6 +18,7 @@ from tailrace.spec import Spec, SpecError, keys
 from tailrace.spec.errors import ExpectedError
 
 HF2T = "hf2t"
+DELAY = "delay"
 ON, OFF = "on", "off"
 
 LEAST_PERCENTILE = 50.0
@@ -26,6 +27,8 @@ PERCENTILE_STEPS = 100
 """A percentile is a multiple of 1/100."""
 
 _LEARNING_KEYS = ("train", "retrain")
+_BY_SOURCE_PORT = ("ecmp", "letflow")
+"""The schemes whose switches hash the UDP source port, and keep no state of a flow that requires its order."""
 _SECTION = "HF2T §4, §5.1"
 
 
@@ -105,6 +108,9 @@ class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
     retrain: Annotated[
         bool, keys.flag("retrain", "NICs learn T again when the distribution of gaps has changed")
     ] = True
+    delay: Annotated[
+        bool, keys.flag(DELAY, "gaps are stretched; off: the packet goes at once with a new UDP source port")
+    ] = True
 
     def __post_init__(self) -> None:
         """Raises SpecError if the thresholds contradict each other."""
@@ -129,6 +135,8 @@ def hf2t_requested(spec: Spec) -> bool:
             if key in spec.options:
                 raise spec.refused(key, f"together with {HF2T}=on or {HF2T}=PERCENTILE")
         return False
+    if DELAY in spec.options and spec.name not in _BY_SOURCE_PORT:
+        raise spec.refused(DELAY, f"with {' or '.join(_BY_SOURCE_PORT)}, whose paths follow the UDP source port")
     if "t" in spec.options:
         if value != ON:
             raise spec.error(HF2T, f"{ON} if t is given, since a fixed T is not learnt")

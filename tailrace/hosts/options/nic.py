@@ -59,6 +59,7 @@ class FlowcutNicConfig(RangeChecked):
     resume_bytes: end a drain when at most this many bytes are in flight; 0 keeps the order.
     base_rtts_ns: RTTs without queueing, by the number of switches between the hosts; they exclude the
         packet's transmission time at each switch. 0, or no entry: the smallest RTT measured is used.
+    move: a drained flow takes a new path; otherwise it resumes on its path, so that drains only throttle.
     """
 
     rtt_threshold: Annotated[float, _RTTS] = 4.0
@@ -69,6 +70,7 @@ class FlowcutNicConfig(RangeChecked):
     min_left: Annotated[int, FROM_0] = 8
     resume_bytes: Annotated[int, FROM_0] = 0
     base_rtts_ns: tuple[int, ...] = ()
+    move: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,11 @@ class NicConfig:
         check_setting(
             self.flowcut_nic is None or self.steering is None,
             "flowcut_nic and steering both choose the source port, expected one of them",
+        )
+        fixed = kind.chooses_paths or self.transport == Tcp.name or self.steering is not None
+        check_setting(
+            self.hf2t is None or self.hf2t.delay or not fixed,
+            f"delay=off changes the source port, which transport {self.transport} or the scheme's steering determines",
         )
         check_setting(
             self.window_bytes > 0 or (self.window_bytes == 0 and kind.windowless),

@@ -114,6 +114,7 @@ class FlowcutSender:
         self._age_ns = config.age_ns + held_ns
         self._min_left = max(1, config.min_left)  # unsent packets without which no drain begins
         self._resume_bytes = config.resume_bytes  # bytes in flight at which a drain ends
+        self._move: bool = config.move
         self._min_rtt = min_rtt
         self._pause_timeout_ns = pause_timeout_ns
         self._rng = rng
@@ -161,7 +162,7 @@ class FlowcutSender:
             self._sample(self._min_rtt.normalise(rtt_ns, data_bytes // packets, hops), packets)
         if self._drain_since_ns is not None:
             if self.in_flight_bytes <= self._resume_bytes:
-                self._reroute(now_ns)
+                self._end_drain(now_ns)
         elif self._congested() and left >= self._min_left:
             self._start_drain(now_ns)
 
@@ -178,7 +179,7 @@ class FlowcutSender:
         if now_ns >= self._forget_ns():
             self.in_flight_bytes = 0
             self._counted_from_ns = now_ns
-            self._reroute(now_ns)
+            self._end_drain(now_ns)
         elif now_ns >= self._drain_since_ns + self._pause_timeout_ns:
             self.timeouts += 1
             self._resume(now_ns)
@@ -219,14 +220,15 @@ class FlowcutSender:
         self.drains += 1
         self._drain_since_ns = now_ns
         if self.in_flight_bytes <= self._resume_bytes:
-            self._reroute(now_ns)
+            self._end_drain(now_ns)
 
-    def _reroute(self, now_ns: int) -> None:
-        """Resumes with another source port."""
-        old = self.wire_sport
-        while self.wire_sport == old:
-            self.wire_sport = self._rng.randint(FIRST_PORT, LAST_PORT)
-        self.reroutes += 1
+    def _end_drain(self, now_ns: int) -> None:
+        """Resumes, with another source port unless the flow keeps its path."""
+        if self._move:
+            old = self.wire_sport
+            while self.wire_sport == old:
+                self.wire_sport = self._rng.randint(FIRST_PORT, LAST_PORT)
+            self.reroutes += 1
         self._resume(now_ns)
 
     def _resume(self, now_ns: int) -> None:

@@ -20,7 +20,7 @@ from tailrace.papers.document import Cell, Curve, Document
 from tailrace.papers.grid import grid_label
 from tailrace.papers.model import LINES
 from tailrace.report.figures import plot
-from tailrace.report.paper.line_charts import gaps_chart, sizes_chart
+from tailrace.report.paper.line_charts import gaps_chart, sizes_chart, warm_up_chart
 from tailrace.report.paper.ratio_chart import ratios_chart
 from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
@@ -268,5 +268,6 @@ _DRAW = {
     "endpoints": _endpoints,
     "sizes": sizes_chart,
     "gaps": gaps_chart,
+    "warm-up": warm_up_chart,
 }
 """By kind of chart, the function that draws it; other charts are bars."""

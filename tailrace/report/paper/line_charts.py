@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line charts of a document's curves: slowdown by flow size, and gaps between packets."""
+"""Line charts of a document's curves: slowdown by flow size and by start time, and gaps between packets."""
 
 from __future__ import annotations
 
@@ -55,6 +55,22 @@ def gaps_chart(document: Document) -> Figure:
         plot.logarithmic(axis, "y", lambda share: f"{share * UNITS['%'].factor:g}")
         axis.set_ylabel("share (%)")
         axis.set_xlabel("gap (µs); vertical: 1, 2 and 3 base RTTs" if rtts else "gap (µs)")
+    plot.legend(figure, *axes)
+    return figure
+
+
+def warm_up_chart(document: Document) -> Figure:
+    """Mean slowdown against the start time of flows."""
+    panels = _panels(document)
+    figure, axes = plot.panels(len(panels), width=4.6, height=3.2, columns=2)
+    factor = UNITS["ms"].factor
+    for axis, (title, curves) in zip(axes, panels.items(), strict=True):
+        for number, curve in curves:
+            axis.plot([start_ns * factor for start_ns in curve.x], curve.y, **_style(number), label=curve.label)
+        axis.set_title(document.cases.get(title, title))
+        axis.set_xlabel("start of the flow (ms)")
+        axis.set_ylabel("mean slowdown (×)")
+        axis.set_ylim(bottom=0)
     plot.legend(figure, *axes)
     return figure
 

@@ -68,6 +68,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     min_left_packets: int
     resume_bytes: int
     credit_bytes: int
+    move: bool
     pause: str
     pause_quanta: int
     obey_bytes: int

@@ -183,6 +183,9 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "credit", "bytes that a source may still send after an XOFF, which pauses its flow; 0: none"
         ),
     ] = 0
+    move: Annotated[
+        bool, keys.flag("move", "a drained flow takes a new path; off: it resumes on its path (variant=nic)")
+    ] = True
     pause: Annotated[
         str,
         keys.choice(
@@ -233,6 +236,8 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         # refuse(keys, option): the keys need the option, so they must not be given without it
         if self.pause == app.CLASS and self.variant == NIC:
             spec.refuse(("pause",), f"variant={FULL} or variant={INGRESS}")
+        if not self.move and self.variant != NIC:
+            spec.refuse(("move",), f"variant={NIC}")
         if self.pause == app.CLASS and self.credit_bytes:
             spec.refuse(("credit",), f"pause={app.FLOW}")
         return self
@@ -377,6 +382,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
             base_rtts_ns=app.base_rtts_ns(topology, self.frame_bytes)
             if self.baseline == app.TOPOLOGY
             else (),
+            move=self.move,
         )
         return dataclasses.replace(config, flowcut_nic=flowcut)
 
