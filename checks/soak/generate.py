@@ -13,8 +13,8 @@ from checks.soak.scenario import LONGEST_NS, Break, Chaos, Full, Kill, Scenario
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES
+from tailrace.sim.control import probe_interval_ns
 from tailrace.sim.job import Job
-from tailrace.sim.real_controller import usual_interval_ns
 from tailrace.spec import SpecError
 from tailrace.topology import Link, Topology
 
@@ -52,7 +52,7 @@ def draw(seed: int) -> Scenario:
         scenario = Scenario(seed, _settings(rng))
         try:
             job = scenario.plan().job
-            times = _Times(rng, usual_interval_ns(job))
+            times = _Times(rng, probe_interval_ns(job.topology, job.scheme.frame_bytes))
             scenario.settings["fault"] = _faults(rng, times, job)
             scenario = replace(scenario, chaos=_chaos(rng, times, job))
             scenario.plan()

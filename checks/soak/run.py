@@ -34,10 +34,9 @@ from tailrace.p4rt.events import LINK_DOWN, Event
 from tailrace.results.result import Result
 from tailrace.schemes.spritz.app import MINIMAL_MODE
 from tailrace.schemes.spritz.bounded import ResolvedBounded
-from tailrace.sim.control import ControlPlane
+from tailrace.sim.control import ControlPlane, probe_interval_ns
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
-from tailrace.sim.real_controller import usual_interval_ns
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run as run_plan
 from tailrace.topology import next_hops
@@ -157,7 +156,10 @@ def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
 def _late_ns(scenario: Scenario, job: Job) -> int:
     """When the late flows begin."""
     last_ns = max((flow.start_ns for flow in job.flows), default=0)
-    return max(quiet_ns(scenario, job) + LATE_ROUNDS * usual_interval_ns(job), last_ns + 1)
+    return max(
+        quiet_ns(scenario, job) + LATE_ROUNDS * probe_interval_ns(job.topology, job.scheme.frame_bytes),
+        last_ns + 1,
+    )
 
 
 def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedController) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tailrace.controller.timing import Timing
 from tailrace.schemes.watch import LinkEnd, SuppressedPath
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
@@ -26,6 +27,12 @@ def reaction_ns(topology: Topology, frame_bytes: int) -> int:
     factor by which the run is slower than specified.
     """
     return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
+
+
+def probe_interval_ns(topology: Topology, frame_bytes: int) -> int:
+    """The real controller's default probe interval: it reacts about as fast as the ideal controller."""
+    # a link is dead after `missed` intervals without a probe
+    return reaction_ns(topology, frame_bytes) // (Timing().missed + 1)
 
 
 class ControlPlane(Protocol):

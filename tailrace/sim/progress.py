@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
-from tailrace.sim.control import reaction_ns
+from tailrace.sim.control import probe_interval_ns
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import LinkSlow, last_change_ns
@@ -107,8 +107,8 @@ def check_probes(job: Job, time_ns: int) -> None:
         SpecError: there would be more than MOST_PROBES in `time_ns`.
     """
     if job.real_controller is not None:
-        # by default a link is probed several times in the reaction time, so this counts too few probes
-        interval_ns = job.real_controller.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
+        usual_ns = probe_interval_ns(job.topology, job.scheme.frame_bytes)
+        interval_ns = job.real_controller.interval_ns or usual_ns
         probes = 2 * len(job.topology.links) * (time_ns // interval_ns)
         refuse_above("controller real", "probes", probes, MOST_PROBES)
 

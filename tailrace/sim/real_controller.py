@@ -20,7 +20,7 @@ from tailrace.p4rt.events import Event
 from tailrace.p4rt.grpc_in_memory import ChannelModel, InMemoryGrpc
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import LinkEnd, SuppressedPath
-from tailrace.sim.control import reaction_ns
+from tailrace.sim.control import probe_interval_ns
 from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.network import Network
 from tailrace.sim.network.loop import VirtualLoop
@@ -35,12 +35,6 @@ LATENCY_SHARE = 0.1
 
 SPREAD = 0.5
 """The largest deviation of a message delay from its mean, as a share of the mean."""
-
-
-def usual_interval_ns(job: Job) -> int:
-    """The default probe interval: link failures are repaired about as fast as by the ideal controller."""
-    # a link is dead after `missed` intervals without a probe
-    return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 
 class RealController:
@@ -59,7 +53,7 @@ class RealController:
             network.p4rt(switch.name).hand_over()  # the in-process client stops being primary
             self._serve(switch.name)
         default = Timing()
-        interval_ns = config.interval_ns or usual_interval_ns(job)
+        interval_ns = config.interval_ns or probe_interval_ns(job.topology, job.scheme.frame_bytes)
         self.timing = default.scaled(interval_ns / NS_PER_S / default.interval_s)
         self._latency_ns = config.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
         self.controller = self._make(DEFAULT_ELECTION_ID)

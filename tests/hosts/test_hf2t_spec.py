@@ -55,7 +55,18 @@ def test_every_scheme_has_it(scheme: str) -> None:
     assert structs.replace(asked, hf2t=None, **plain) == parse_scheme(scheme)
     rows = listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
     defaults = {row["key"]: str(row["default"]) for row in rows}
-    expected = ["off", "20", "80", "on", "flowlet gap, or base RTT", "depends on hf2t", "learnt", "0B", "on", "on"]
+    expected = [
+        "off",
+        "20",
+        "80",
+        "on",
+        "flowlet gap, or base RTT",
+        "depends on hf2t",
+        "learnt",
+        "0B",
+        "on",
+        "on",
+    ]
     assert expected == [defaults[key] for key in KEYS]
 
 

@@ -140,11 +140,11 @@ class Shaper:
 
     __slots__ = (
         "_decided",
+        "_delay",
         "_dynamic",
         "_enough_ns",
         "_frame_bytes",
         "_gap_ns",
-        "_delay",
         "_learner",
         "_link_bps",
         "_max_thr",

@@ -53,8 +53,8 @@ class Hf2tConfig:
     t_ns: a fixed T, without learning; None: T is learnt.
     spare_bytes: gaps of flows of at most this size are not stretched (HF2T §6 discusses small flows).
     retrain: T is learnt again when the distribution of gaps has changed.
-    delay: the packet after such a gap is held until the gap is stretched; otherwise it is sent at once with a new
-        UDP source port, which switches hash: another path, without the delay.
+    delay: the packet after such a gap is held until the gap is stretched; otherwise it is sent at once with
+        a new UDP source port, which switches hash: another path, without the delay.
     """
 
     threshold_ns: Annotated[int, ABOVE_0]

@@ -244,7 +244,7 @@ class NicConfig:
         fixed = kind.chooses_paths or self.transport == Tcp.name or self.steering is not None
         check_setting(
             self.hf2t is None or self.hf2t.delay or not fixed,
-            f"delay=off changes the source port, which transport {self.transport} or the scheme's steering determines",
+            f"delay=off changes the source port, which transport {self.transport} or steering determines",
         )
         check_setting(
             self.window_bytes > 0 or (self.window_bytes == 0 and kind.windowless),

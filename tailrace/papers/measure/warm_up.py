@@ -9,12 +9,12 @@ from msgspec import UnsetType
 
 from tailrace.papers.document import Cell, Curve
 from tailrace.results.result import Result
-from tailrace.results.steady import PARTS, Steady
 from tailrace.results.statistics import mean
+from tailrace.results.steady import PARTS, Steady
 
 
 def warm_up_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple[Curve, ...]:
-    """A panel per case with a line per scheme: x is the middle of a part of the time in ns, y the mean over seeds.
+    """A panel per case with a line per scheme: x is the middle of a part of the time in ns.
 
     Args:
         runs: the results of each cell, one per seed; a cell without a measuring interval has no line.
@@ -35,7 +35,7 @@ def warm_up_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> t
 
 
 def accumulating(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> list[str]:
-    """The cells without a steady state: flows accumulate in most of the seeds (tailrace/results/steady.py)."""
+    """The cells without a steady state: flows accumulate in most seeds (tailrace/results/steady.py)."""
     named = []
     for cell, results in zip(cells, runs, strict=True):
         settled = [each.settled for each in _steady(results)]

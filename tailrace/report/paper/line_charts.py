@@ -66,7 +66,9 @@ def warm_up_chart(document: Document) -> Figure:
     factor = UNITS["ms"].factor
     for axis, (title, curves) in zip(axes, panels.items(), strict=True):
         for number, curve in curves:
-            axis.plot([start_ns * factor for start_ns in curve.x], curve.y, **_style(number), label=curve.label)
+            axis.plot(
+                [start_ns * factor for start_ns in curve.x], curve.y, **_style(number), label=curve.label
+            )
         axis.set_title(document.cases.get(title, title))
         axis.set_xlabel("start of the flow (ms)")
         axis.set_ylabel("mean slowdown (×)")

@@ -139,4 +139,5 @@ async def serving(network: Network, address: str, tls: ServerTls | None = None) 
             finally:
                 await server.stop(None)
     finally:
+        traces.stop()
         executor.shutdown(wait=False, cancel_futures=True)
