@@ -12,17 +12,15 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from finsy import P4TableEntry
-from finsy.p4entity import P4Entity
-from finsy.proto import p4i, p4r
-
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, stages
 from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
+from tailrace.p4rt.entities import P4Entity, P4TableEntry
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
 from tailrace.p4rt.inprocess import EntityUpdate, InProcess, InProcessSwitch
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from finsy.proto import p4r
-
 from tailrace.p4rt.canonical import Key, Value, action_value, canonical
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 
 _ROUTES = "ipv4_routes"

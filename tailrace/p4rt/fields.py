@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from finsy.proto import p4i, p4r, p4t
-
+from tailrace.p4rt.messages import p4i, p4r, p4t
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide
 
 PeerOf = Callable[[int], "str | None"]

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from finsy.proto import p4r
-
 from tailrace.p4rt import digests, requests
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.errors import ReadError, RefusedError, WriteError
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import P4RtError
 

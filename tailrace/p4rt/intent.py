@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finsy.p4entity import P4Entity
+from tailrace.p4rt.entities import P4Entity
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
-from finsy.proto import p4r, rpc_status
 from google.protobuf.message import DecodeError
 
+from tailrace.p4rt.messages import p4r, rpc_status
 from tailrace.spec.errors import Error
 from tailrace.spec.text import one_line
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
-from finsy.proto import p4r
-
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.spec.units import format_time

@@ -8,13 +8,13 @@ import random
 from ipaddress import IPv4Address
 
 import pytest
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import ReconcileReport, install, install_all, read_all
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.errors import WriteError
 from tailrace.p4rt.inprocess import EntityUpdate, InProcess
 from tailrace.p4rt.intent import SwitchIntent

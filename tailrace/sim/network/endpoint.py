@@ -19,8 +19,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import set_election
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network.core import Net

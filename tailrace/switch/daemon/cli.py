@@ -308,8 +308,7 @@ def _read(path: Path) -> bytes:
 
 def _commit(device: Device, program: Path, p4info: Path) -> None:
     """Sets a program and its P4Info as the device's forwarding pipeline."""
-    from finsy.proto import p4r
-
+    from tailrace.p4rt.messages import p4r
     from tailrace.p4rt.programs import parse_p4info
     from tailrace.p4rt.status import P4RtError
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import election_of, set_election
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError, V1ModelSwitch

@@ -16,8 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import TraceNeeds, election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import CompilerError, SwitchProgram

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.p4runtime.context import Work, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema

@@ -17,8 +17,7 @@ import logging
 from dataclasses import dataclass, field
 from itertools import islice
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.spec.text import printable
 from tailrace.switch.core import DigestRecord

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.core import EncodedTarget, MeterRates
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import Identity, PackedKey

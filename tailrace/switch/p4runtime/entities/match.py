@@ -14,8 +14,7 @@ from enum import Enum
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 

@@ -10,8 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.core import GroupRef, MemberRef
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.entities.actions import ActionSpec

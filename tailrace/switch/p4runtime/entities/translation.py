@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from finsy.proto import p4t
-
+from tailrace.p4rt.messages import p4t
 from tailrace.p4rt.status import invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, encode
 
