@@ -8,8 +8,9 @@ one element. A switch does not repeat an equal message before the previous messa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tailrace.p4rt.encoding import names_of
 from tailrace.p4rt.entities import P4DigestEntry, P4Entity
@@ -20,8 +21,7 @@ ACK_TIMEOUT_NS = 1_000_000_000
 """Time without an acknowledgement after which a switch may repeat a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigestMessage:
+class DigestMessage(msgspec.Struct, frozen=True):
     """A digest message of a switch.
 
     name: the digest's alias in P4Info

@@ -7,7 +7,9 @@ The time is an argument, so the same code runs in real and virtual time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec.structs import asdict
 
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event

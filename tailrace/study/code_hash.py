@@ -40,6 +40,7 @@ NOT_LOADED: Mapping[str, str] = {
     "results/table.py": "shows results",
     "experiments/plan/axes.py": "makes tasks from specs",
     "experiments/plan/command.py": "prints command lines",
+    "study/cluster.py": "distributes tasks",
     "study/compare.py": "makes tasks from specs",
     "study/pool.py": "distributes tasks",
     "study/prepare.py": "reports what will run",
@@ -65,6 +66,7 @@ they cannot change its result."""
 HARMLESS: Mapping[str, str] = {
     "emulation/mininet.py": "runs networks in real time",
     "results/atomic_folder.py": "moves files",
+    "spec/version.py": "names the version",
     "study/code_hash.py": "lists what the hash covers",
     "study/machine.py": "measures CPU time and memory of a run",
 }

@@ -8,10 +8,11 @@ port, or None.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
+
+from msgspec import structs
 
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.names import NameIndex
@@ -330,4 +331,4 @@ class ProgramNames:
 
 def _with_enum(types: p4t.P4TypeInfo, owner: str, field: TypedField) -> TypedField:
     members = enum_members(types, ENUM_FIELDS.get((owner, field.name), ""))
-    return dataclasses.replace(field, kind=FieldKind.ENUM, members=members) if members else field
+    return structs.replace(field, kind=FieldKind.ENUM, members=members) if members else field

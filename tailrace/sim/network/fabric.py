@@ -9,8 +9,9 @@ import heapq
 import itertools
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from tailrace.codec.nic import Nic, port
 from tailrace.sim.network.core import NEVER_PS, RUNNING_WINDOW, Stop, new_net

@@ -8,7 +8,9 @@ backups. When the primary disconnects, no backup is promoted: a client must send
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import election_of, set_election
@@ -30,8 +32,7 @@ class ArbitrationClient:
     election_id: int | None = None
 
 
-@dataclass(slots=True)
-class _Role:
+class _Role(msgspec.Struct):
     """A role and its clients.
 
     `highest`: the highest election id so far. `term`: the number of the role's last takeover, that is, change
@@ -41,7 +42,7 @@ class _Role:
     highest: int | None = None
     primary: ArbitrationClient | None = None
     term: int = 0
-    clients: list[ArbitrationClient] = field(default_factory=list)
+    clients: list[ArbitrationClient] = msgspec.field(default_factory=list)
 
     def elect_live(self) -> None:
         """Makes the connected client with the highest election id primary."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import TraceNeeds, election_of
@@ -60,8 +61,7 @@ def _no_pipeline() -> P4RtError:
     return P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSettings:
+class DeviceSettings(msgspec.Struct, frozen=True):
     """How the device behaves.
 
     `bmv2_compat` follows simple_switch_grpc where it departs from the specification: while no stream is open,

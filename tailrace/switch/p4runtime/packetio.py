@@ -9,8 +9,9 @@ in the most significant bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import invalid
@@ -27,8 +28,7 @@ _PORTS = ("ingress_port", "egress_port")
 Metadata = p4i.ControllerPacketMetadata.Metadata
 
 
-@dataclass(frozen=True, slots=True)
-class _MetadataField:
+class _MetadataField(msgspec.Struct, frozen=True):
     """A field of `bits` bits, above the lowest `shift` bits of the packed header.
 
     `sdn` converts values between frames and messages.
@@ -41,8 +41,7 @@ class _MetadataField:
     sdn: Sdn
 
 
-@dataclass(frozen=True, slots=True)
-class _PacketHeader:
+class _PacketHeader(msgspec.Struct, frozen=True):
     nbytes: int
     fields: tuple[_MetadataField, ...]
 

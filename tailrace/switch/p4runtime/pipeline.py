@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tailrace.p4rt.messages import p4r
 from tailrace.switch.compiler import SwitchProgram
@@ -16,8 +16,7 @@ from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.state import ForwardingState
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """A verified ForwardingPipelineConfig, its compiled program, and their schema."""
 
     config: p4r.ForwardingPipelineConfig
@@ -25,8 +24,7 @@ class Prepared:
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardingPipeline:
+class ForwardingPipeline(msgspec.Struct, frozen=True):
     """A pipeline with its state.
 
     `state.context.switch`: the device's switch if the pipeline is live, else a scratch switch.
@@ -36,7 +34,7 @@ class ForwardingPipeline:
     prepared: Prepared
     state: ForwardingState
     packet_io: PacketIo
-    responses: dict[int, bytes] = field(default_factory=dict)
+    responses: dict[int, bytes] = msgspec.field(default_factory=dict)
 
     def free(self) -> None:
         """Frees the switch of a replaced pipeline; thread-safe."""
