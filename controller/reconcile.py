@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, stages
@@ -31,8 +32,7 @@ ROUNDS = 3
 """How often `reconcile` writes differences before it gives up: another client may be writing, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileReport:
+class ReconcileReport(msgspec.Struct, frozen=True):
     """What a reconciliation wrote."""
 
     inserted: int = 0

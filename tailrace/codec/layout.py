@@ -7,13 +7,12 @@ The codec takes all offsets and widths from here, so that they are defined only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tailrace.codec.formats import formats
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """One or several adjacent fields: bit offset in the stack, and length in bits."""
 
     start: int

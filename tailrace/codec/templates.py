@@ -6,8 +6,9 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from zlib import crc32
+
+import msgspec
 
 from tailrace.codec import formats
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
@@ -55,8 +56,7 @@ RETH_BYTES = _RETH.size_bytes
 AETH_BYTES = _AETH.size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class HostAddress:
+class HostAddress(msgspec.Struct, frozen=True):
     """Addresses in a NIC's frames: MAC addresses in colon form, IPv4 addresses in dotted form."""
 
     src_mac: str

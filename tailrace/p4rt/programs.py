@@ -13,6 +13,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tailrace.cbuild.artifacts import P4_BUILD
+from tailrace.cbuild.memoized import memoized
 from tailrace.p4rt.errors import P4ProgramError
 from tailrace.p4rt.messages import p4i
 from tailrace.spec import plugins
@@ -223,7 +224,10 @@ def _read(name: str, json_path: Path, info_path: Path) -> P4Program:
     except OSError as error:
         raise P4ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
     try:
-        info = parse_p4info(info_text)
+        # parsing the text takes longer than the rest of a small network's set-up
+        key = hashlib.sha256(info_text).hexdigest()
+        octets = memoized("p4info", (key,), lambda: parse_p4info(info_text).SerializeToString())
+        info = p4i.P4Info.FromString(octets)
         _check_ids(info)
     except ValueError as error:
         raise P4ProgramError(f"program {name}: {info_path}: {error}") from None

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import ACK_PORT, LOCAL_TYPE, Subtype
@@ -18,8 +19,7 @@ _LAST_PORT = 65535
 _IPV4_BYTES = HeaderLayout("IP").size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FrameMatch:
+class FrameMatch(msgspec.Struct, frozen=True):
     """Matches frames of the project's local EtherType if their subtype is in `subtypes`, UDP datagrams if
     their destination port is `udp_port` (0: none), and all other frames if `other_types` is set.
 

@@ -71,13 +71,16 @@ class SwitchProgram:
 
 def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
     """Parses a program, or loads its model from the cache in a tenth of the time."""
-    # imported late: a switch with cached programs does not need the reader
-    from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-
     parsed: list[Model] = []  # filled only if the cache has no model
 
+    def read() -> Model:
+        # imported late: a switch with cached programs does not need the reader
+        from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
+
+        return read_bmv2_json(text, source)
+
     def pickled() -> bytes:
-        parsed.append(read_bmv2_json(text, source))
+        parsed.append(read())
         return pickle.dumps(parsed[0])
 
     # models that cannot be pickled, such as those with deeply nested expressions, are not cached
@@ -86,7 +89,7 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
         octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not parsed:
             return _unpickled(octets)
-    return parsed[0] if parsed else read_bmv2_json(text, source)
+    return parsed[0] if parsed else read()
 
 
 def _cache_key(digest: str, source: str) -> tuple[str, ...]:

@@ -33,20 +33,17 @@ from tailrace.switch.p4runtime.context import (
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
-from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
-from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import AnyUpdate, ForwardingState, Result, UpdateResults
 from tailrace.switch.p4runtime.statistics import statistics
-from tailrace.switch.trace import TraceError
-from tailrace.switch.trace.coverage import EntryCoverage
-from tailrace.switch.trace.records import NumberedEvents
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.roles import Roles
+    from tailrace.switch.trace.coverage import EntryCoverage
+    from tailrace.switch.trace.records import NumberedEvents
 
 API_VERSION = "1.5.0"
 
@@ -474,6 +471,9 @@ class Device:
 
     def entity_text(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
         """An entity of the live pipeline as text (see entity_text.py); "": it does not exist."""
+        # here and below: only traces need what is imported late
+        from tailrace.switch.p4runtime.entity_text import entity_text
+
         if self._live is None:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
@@ -484,6 +484,9 @@ class Device:
         Raises:
             TraceError: the state has changed since the trace, or cannot be saved.
         """
+        from tailrace.switch.p4runtime.read_set import needs
+        from tailrace.switch.trace import TraceError
+
         if self._live is None:
             raise TraceError("the switch has no program")
         config = self._live.prepared.config
@@ -491,6 +494,8 @@ class Device:
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryCoverage]:
         """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
+        from tailrace.switch.p4runtime.entity_text import all_entries
+
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 
