@@ -208,10 +208,9 @@ def install_all(
         SwitchError: a switch refuses something.
     """
     fresh: dict[P4Program, ByKey] = {}
+    loaded = {name: programs.load(name) for name in {each.program for each in intents.values()}}
     return {
-        name: run_at_once(
-            _install(InProcess(switch(name)), programs.load(each.program), each.entities, fresh)
-        )
+        name: run_at_once(_install(InProcess(switch(name)), loaded[each.program], each.entities, fresh))
         for name, each in intents.items()
     }
 

@@ -14,6 +14,7 @@ import msgspec
 
 from tailrace.cbuild.memoized import memoized
 
+_READER = (Path(__file__), Path(__file__).with_name("scapy_formats.py"))
 _LAYERS = Path(__file__).with_name("layers")
 _SCAPY = ("contrib/mac_control.py", "contrib/roce.py", "layers/inet.py", "layers/l2.py")
 """The files of Scapy that define its layers used here."""
@@ -44,7 +45,7 @@ def formats() -> Formats:
 
 
 def _read() -> bytes:
-    from tailrace.codec.layers.formats import read_formats
+    from tailrace.codec.scapy_formats import read_formats
 
     return msgspec.json.encode(read_formats())
 
@@ -55,6 +56,6 @@ def _digest() -> str:
     assert spec is not None and spec.origin is not None
     scapy = Path(spec.origin).parent
     digest = hashlib.sha256()
-    for path in (Path(__file__), *sorted(_LAYERS.glob("*.py")), *(scapy / name for name in _SCAPY)):
+    for path in (*_READER, *sorted(_LAYERS.glob("*.py")), *(scapy / name for name in _SCAPY)):
         digest.update(path.read_bytes())
     return digest.hexdigest()

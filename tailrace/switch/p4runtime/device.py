@@ -32,7 +32,7 @@ from tailrace.switch.p4runtime.context import (
     in_quanta,
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
-from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
+from tailrace.switch.p4runtime.entities.schema import build_schema
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
@@ -175,8 +175,8 @@ class Device:
         config.CopyFrom(given)
         config.DiscardUnknownFields()
         schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
-        self._packet_io(schema)  # rejects invalid packet-in and packet-out headers
-        return Prepared(config, program, schema)
+        packet_io = PacketIo(schema, lenient=self.settings.bmv2_compat)
+        return Prepared(config, program, schema, packet_io)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
         """Executes a prepared action of SetForwardingPipelineConfig; if it fails, nothing has changed.
@@ -247,12 +247,10 @@ class Device:
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
             switch.load(prepared.program)
-            packet_io = self._packet_io(prepared.schema)
-            context = Context(
-                switch, self._now_ns, self.ports, account, self.settings, port_names=packet_io.port_names
-            )
+            port_names = prepared.packet_io.port_names
+            context = Context(switch, self._now_ns, self.ports, account, self.settings, port_names=port_names)
             self._building = ForwardingState(prepared.schema, context)
-            pipeline = ForwardingPipeline(prepared, self._building, packet_io)
+            pipeline = ForwardingPipeline(prepared, self._building)
             if keep is not None:
                 try:
                     yield from transfer(keep, pipeline.state)
@@ -305,9 +303,6 @@ class Device:
         self._saved = None
         for pipeline in self.dropped():
             pipeline.free()
-
-    def _packet_io(self, schema: Schema) -> PacketIo:
-        return PacketIo(schema, lenient=self.settings.bmv2_compat)
 
     def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
         """The GetForwardingPipelineConfigResponse; without a pipeline `config` is unset (specification 15).
@@ -447,7 +442,7 @@ class Device:
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
         """The message for a frame on the CPU port; None: there is no pipeline, or the frame is too short."""
-        return None if self._live is None else self._live.packet_io.packet_in(frame)
+        return None if self._live is None else self._live.prepared.packet_io.packet_in(frame)
 
     def packet_out(self, message: p4r.PacketOut) -> bytes:
         """The frame to inject on the CPU port for a packet-out.
@@ -459,7 +454,7 @@ class Device:
             raise P4RtError(Code.FAILED_PRECONDITION, "the switch has no CPU port")
         if self._live is None:
             raise _no_pipeline()
-        return self._live.packet_io.packet_out(message)
+        return self._live.prepared.packet_io.packet_out(message)
 
     def has_port(self, port: int) -> bool:
         """Whether the switch receives packets on a port, the CPU port included."""

@@ -17,11 +17,12 @@ from tailrace.switch.p4runtime.state import ForwardingState
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A verified ForwardingPipelineConfig, its compiled program, and their schema."""
+    """A verified ForwardingPipelineConfig, its compiled program, and what P4Info and program say together."""
 
     config: p4r.ForwardingPipelineConfig
     program: SwitchProgram
     schema: Schema
+    packet_io: PacketIo
 
 
 class ForwardingPipeline(msgspec.Struct, frozen=True):
@@ -33,7 +34,6 @@ class ForwardingPipeline(msgspec.Struct, frozen=True):
 
     prepared: Prepared
     state: ForwardingState
-    packet_io: PacketIo
     responses: dict[int, bytes] = msgspec.field(default_factory=dict)
 
     def free(self) -> None:
