@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
-from finsy import P4PacketIn
-from finsy.proto import p4r
 
 from tailrace.controller.faulty_paths import PathSuppressor
 from tailrace.controller.inband.relay import Registers, RelayServer, SuppressedLeft
@@ -34,6 +32,7 @@ from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
 from tailrace.p4rt.events import CONTROLLER, LATE, LINK_DOWN
 from tailrace.p4rt.events import Event as Event
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
@@ -311,18 +310,18 @@ class Controller:
             if not self._asked[key]:
                 del self._asked[key]
 
-    def _packet(self, switch: str, packet: P4PacketIn) -> None:
+    def _packet(self, switch: str, fields: Mapping[str, int], payload: bytes) -> None:
         program = self._load(self._intents[switch].program)
-        reason = program.enum_name("PacketInReason_t", packet["reason"])
-        index: int = packet["index"]
+        reason = program.enum_name("PacketInReason_t", fields["reason"])
+        index = fields["index"]
         if reason == "LLDP":
-            self._probe_received(switch, index, packet.payload)
+            self._probe_received(switch, index, payload)
             return
         if reason == REASON_OF[_LIVENESS_QUERY]:
             self._liveness.response_received(switch, index)
         for response in self._asked.get((switch, reason, index), ()):
             if not response.done():
-                response.set_result(packet.payload)
+                response.set_result(payload)
 
     # ---- faulty paths ----
 

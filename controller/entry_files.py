@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from finsy.proto import p4i, p4r
 from msgspec import Meta
 
 from tailrace.controller.switch_cli import commands
 from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.requests import parse_write_request
 from tailrace.spec import SpecError

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Protocol
 
-from finsy.proto import p4r
-
 from tailrace.p4rt.digests import DigestMessage
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.watch import Watcher
 from tailrace.topology.paths.shortest import Down

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from finsy import P4TableEntry
-from finsy.p4entity import P4Entity
-from finsy.proto import p4i, p4r
+import msgspec
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, stages
 from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
+from tailrace.p4rt.entities import P4Entity, P4TableEntry
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
 from tailrace.p4rt.inprocess import EntityUpdate, InProcess, InProcessSwitch
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code
 
@@ -33,8 +32,7 @@ ROUNDS = 3
 """How often `reconcile` writes differences before it gives up: another client may be writing, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileReport:
+class ReconcileReport(msgspec.Struct, frozen=True):
     """What a reconciliation wrote."""
 
     inserted: int = 0
@@ -210,10 +208,9 @@ def install_all(
         SwitchError: a switch refuses something.
     """
     fresh: dict[P4Program, ByKey] = {}
+    loaded = {name: programs.load(name) for name in {each.program for each in intents.values()}}
     return {
-        name: run_at_once(
-            _install(InProcess(switch(name)), programs.load(each.program), each.entities, fresh)
-        )
+        name: run_at_once(_install(InProcess(switch(name)), loaded[each.program], each.entities, fresh))
         for name, each in intents.items()
     }
 

@@ -23,9 +23,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum
 
-from finsy import P4PacketIn, P4PacketOut
-from finsy.proto import p4r
-
 from tailrace.controller.reconcile import ReconcileReport, install, read_all
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import digests, programs
@@ -34,6 +31,8 @@ from tailrace.p4rt.client import Client, connect
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.errors import ElectionError, SwitchError, UnreachableError
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.packet_io import packet_in_fields, packet_out_metadata
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code
@@ -49,10 +48,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 @functools.lru_cache(maxsize=4096)  # every round of probes needs the same headers
 def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.PacketMetadata]:
     """The metadata of a packet-out with an operation of PacketOutOp_t."""
-    message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
-    update = message.encode_update(program.schema)
-    assert isinstance(update, p4r.StreamMessageRequest)
-    return list(update.packet.metadata)
+    return packet_out_metadata(program, {"op": program.enum("PacketOutOp_t", op), "index": index})
 
 
 class SessionState(Enum):
@@ -71,7 +67,7 @@ class Hooks:
     """Callbacks of a session to its owner, in the event loop.
 
     state: the session, after its state changed, or its switch was reconciled again (still READY)
-    packet: switch name and a packet-in
+    packet: switch name, and header fields and payload of a packet-in
     digest: a message of the data plane, which is acknowledged afterwards
     links_discovered: a session; awaited before the entries of its switch, which already runs the program,
         are first changed
@@ -80,7 +76,7 @@ class Hooks:
     """
 
     state: Callable[[Session], None]
-    packet: Callable[[str, P4PacketIn], None]
+    packet: Callable[[str, dict[str, int], bytes], None]
     digest: Callable[[DigestMessage], None]
     links_discovered: Callable[[Session], Awaitable[None]]
     state_read: Callable[[str, list[p4r.Entity]], None]
@@ -213,8 +209,8 @@ class Session:
             if message.HasField("arbitration"):
                 self._arbitrated(client, message.arbitration)
             elif message.HasField("packet") and self._program is not None:
-                packet = P4PacketIn.decode(message, self._program.schema)
-                self._hooks.packet(self.name, packet)
+                fields = packet_in_fields(self._program, message.packet)
+                self._hooks.packet(self.name, fields, message.packet.payload)
             elif message.HasField("digest") and self._program is not None:
                 for digest in digests.decode(self._program, self.name, message.digest):
                     self._hooks.digest(digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from tailrace.p4rt.client import CALL_S, PUSH_S
+from tailrace.p4rt.requests import CALL_S, PUSH_S
 
 RETRY_SHARE = 1 / 8
 """Time between two attempts to reach a lost switch, as a share of the time since its loss."""

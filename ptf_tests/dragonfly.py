@@ -15,7 +15,8 @@ from scapy.packet import Packet
 
 from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
 from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import LOCAL_TYPE
 
 THIRD_GROUP = 21
 DETOUR_LIST = 1
@@ -32,7 +33,7 @@ class Link:
 
 def detoured(frame: Packet, group: int) -> Packet:
     """A frame between routers of one group, on its way to another one."""
-    next_type = ETHER_TYPE if LocalHeader in frame else 0x0800
+    next_type = LOCAL_TYPE if LocalHeader in frame else 0x0800
     header = LocalHeader() / Detour(group=group, next_type=next_type)
     return Ether(src=frame[Ether].src, dst=frame[Ether].dst) / header / frame[Ether].payload.copy()
 

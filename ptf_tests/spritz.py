@@ -23,8 +23,9 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import Flow, number_of, roce, tagged
-from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH
 from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.numbers import Opcode
 
 LOCALS, GLOBALS = (2, 3), (4, 5)
 NEAR, OTHER_NEAR = "10.0.6.2", "10.0.7.2"

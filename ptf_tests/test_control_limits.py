@@ -26,9 +26,9 @@ from ptf_tests.fabric import (
 )
 from ptf_tests.frames import GATEWAY_MAC, Flow, control_packets, mac_of, roce, tagged
 from ptf_tests.slow_port import FILLERS, SlowPortTest
-from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.nic_shim import ACK_PORT
+from tailrace.codec.numbers import ACK_PORT, Opcode
 
 LOCAL = Flow(HOST, OTHER_HOST)
 MOST_BYTES = 78

@@ -13,8 +13,9 @@ from scapy.packet import Packet, Raw
 
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, PAYLOAD, Flow, flowcut_ack, mac_of, roce, shimmed
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim, ShimmedBTH
+from tailrace.codec.layers.bth import AETH
+from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
+from tailrace.codec.numbers import ACK_PORT, SHIM_PORT, Opcode
 
 LOCAL = Flow(HOST, OTHER_HOST)
 FROM_FABRIC = Flow(REMOTE, HOST)

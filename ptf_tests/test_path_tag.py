@@ -22,7 +22,8 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import GATEWAY_MAC, mac_of, roce, tagged
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
+from tailrace.codec.layers.nic_shim import NicShim, ShimmedBTH
+from tailrace.codec.numbers import SHIM_PORT
 
 TAGS = (0, 1, 5, 31, 32, 62, 63)
 

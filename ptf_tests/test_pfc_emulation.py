@@ -17,8 +17,9 @@ from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOT
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, number_of, roce
 from ptf_tests.slow_port import FILLER_BYTES, FILLERS, SlowPortTest
 from tailrace.bmv2.thrift import ThriftClient
-from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import Opcode
 
 DATA = 0
 LONG = 0xFFFF

@@ -10,7 +10,8 @@ from ptf.testutils import group
 
 from ptf_tests.fabric import FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.frames import roce
-from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH
+from tailrace.codec.numbers import Opcode
 
 PER_CELL = 3
 FRAME = roce(FLOW)

@@ -21,9 +21,10 @@ from ptf_tests.rlb import (
     probed,
 )
 from ptf_tests.slow_port import FILLERS
-from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.numbers import Opcode
 
 FAST, OTHER, LAST = UPLINKS
 YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long

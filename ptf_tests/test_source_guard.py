@@ -19,7 +19,8 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import GATEWAY_MAC, Flow, control_packets, mac_of, number_of, roce
-from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH
+from tailrace.codec.numbers import Opcode
 
 SECOND_ADDRESS, STRANGER = "10.0.1.77", "10.0.9.9"
 

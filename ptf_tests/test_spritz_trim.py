@@ -19,7 +19,8 @@ from ptf_tests.spritz import (
     kinds,
 )
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
+from tailrace.codec.layers.nic_shim import NicShim, ShimmedBTH
+from tailrace.codec.numbers import SHIM_PORT
 
 TRIMMED_BYTES = 54
 FLOW = Flow(HOST, REMOTE)

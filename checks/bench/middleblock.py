@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.proto import p4r
 from google.protobuf import text_format
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -28,7 +26,10 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from tailrace.p4rt import programs
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.errors import P4ProgramError
+from tailrace.p4rt.messages import p4r
 
 NEXT_HOPS = 100
 PAYLOAD_BYTES = 18
@@ -114,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         program = programs.load(options.json.name.removesuffix(".json"), options.json.parent)
         updates = [
-            p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program.schema))
+            p4r.Update(type=p4r.Update.INSERT, entity=encode(program, [entry])[0])
             for entry in entries(options.routes, options.acl)
         ]
         options.out.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.proto import p4r
-
 from checks.bench.program import ProgramCase
 from tailrace.p4rt import programs
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 
 JSON = Path(__file__).resolve().parents[2] / "tests" / "programs" / "build" / "basic_l3.json"
@@ -37,7 +37,7 @@ def network(index: int) -> int:
 
 def _insert(table: str, match: Mapping[str, object], action: P4TableAction) -> p4r.Update:
     entry = P4TableEntry(table, match=P4TableMatch(match), action=action)
-    return p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program().schema))
+    return p4r.Update(type=p4r.Update.INSERT, entity=encode(program(), [entry])[0])
 
 
 def updates(count: int) -> list[p4r.Update]:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from finsy.proto import p4r
-
 from checks.conformance.p4rt import GrpcSwitch
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.bmv2.process import Bmv2Process
 from tailrace.p4rt.errors import SwitchError
+from tailrace.p4rt.messages import p4r
 
 PRIORITY_QUEUES = 8
 PROBE_BYTES = 64

@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4r
-
 from checks.conformance.bmv2 import Bmv2
 from checks.conformance.p4rt import SwitchUnderTest
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.p4rt.errors import SwitchError
+from tailrace.p4rt.messages import p4r
 
 FORMAT = 1
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4i
-
 from checks.conformance.program import CompiledProgram
+from tailrace.p4rt.messages import p4i
 
 ARRAYS = {
     "header_stacks": "header stack",

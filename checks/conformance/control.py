@@ -11,9 +11,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from finsy.proto import p4i, p4r
-
 from checks.conformance.program import CompiledProgram, Json
+from tailrace.p4rt.messages import p4i, p4r
 
 ENTRIES = 48
 MEMBERS = 12

@@ -17,14 +17,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4r
-
 from checks.conformance.bmv2 import Bmv2
 from checks.conformance.compare import windows
 from checks.conformance.p4rt import Cells
 from checks.conformance.packets import Packet, generate
 from checks.conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
+from tailrace.p4rt.messages import p4r
 
 MAX_PACKETS = 2000
 MAX_FRAME_BYTES = 256

@@ -6,14 +6,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from finsy.proto import p4r
-
 from checks.conformance.bmv2 import PRIORITY_QUEUES
 from checks.conformance.p4rt import Learned, SwitchUnderTest
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.bmv2.process import DEVICE_ID
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from finsy.proto import p4i, p4r
-
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
@@ -16,6 +14,7 @@ from tailrace.bmv2.process import DEVICE_ID
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.errors import SwitchError, WriteError
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.spec.text import one_line
 
 READY_S = 60.0

@@ -12,12 +12,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from finsy.proto import p4r
-
 from checks.conformance.chunk import Chunk, repair
 from checks.conformance.control import ControlMaker, Pools, header_types
 from checks.conformance.expressions import Node, UnknownValueError, evaluate
 from checks.conformance.program import CompiledProgram, Json
+from tailrace.p4rt.messages import p4r
 
 MAX_STATES = 24
 MAX_HEADER_BYTES = 600

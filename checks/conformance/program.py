@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from finsy.proto import p4i
 from google.protobuf import text_format
 
+from tailrace.p4rt.messages import p4i
 from tailrace.spec.text import one_line
 
 Json = dict[str, Any]

@@ -9,14 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4r
-
 from checks.conformance.bmv2 import Bmv2
 from checks.conformance.compare import ComparisonCounts, compare, windows
 from checks.conformance.constructs import constructs
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import Packet, generate
 from checks.conformance.program import CompiledProgram
+from tailrace.p4rt.messages import p4r
 
 DIGEST_PACKETS = 500
 Cells = dict[str, list[Any]]

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from finsy.proto import p4r
-
 from checks.soak.scenario import Break, Full, Kill, Scenario
 from tailrace.controller.controller import Controller
 from tailrace.controller.reconcile import differences, install_all
@@ -28,6 +26,7 @@ from tailrace.p4rt.events import Event
 from tailrace.p4rt.grpc_in_memory import ChannelModel, RpcFault
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4r
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkDown, last_change_ns

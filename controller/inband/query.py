@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from finsy.proto import p4i, p4r
-
 from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.errors import ElectionError, NoResponseError, UnsupportedError
+from tailrace.p4rt.messages import p4i, p4r
 
 OPS = "PacketOutOp_t"
 REASONS = "PacketInReason_t"

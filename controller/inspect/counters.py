@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.proto import p4i, p4r
-
 from tailrace.controller.inspect.node import InspectedSwitch
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 

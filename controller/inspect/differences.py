@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from finsy.proto import p4r
-
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import row_of
 from tailrace.controller.reconcile import differences
@@ -14,6 +12,7 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import EntityChange
 from tailrace.p4rt.endpoint import run_at_once  # the client's coroutines block in gRPC and never suspend
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import SwitchPort, Value, text_of
 from tailrace.tables.listing import Column, Listing, Row, in_order

@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finsy.proto import p4r
-
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import action_and_params, read_entries, row_of, weighted_call
 from tailrace.p4rt.by_name.program import TableNames
 from tailrace.p4rt.canonical import replica_port
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.tables.listing import Column, Listing, Row, in_order
 

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from finsy.proto import p4r
-
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import Connection
 from tailrace.p4rt.errors import RefusedError
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code
 
 

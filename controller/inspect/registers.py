@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.proto import p4d, p4i, p4r, p4t
-
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.errors import RefusedError, UnsupportedError
 from tailrace.p4rt.fields import data_field, original
+from tailrace.p4rt.messages import p4d, p4i, p4r, p4t
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order

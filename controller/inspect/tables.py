@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from finsy.proto import p4r
-
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.by_name.program import TableNames
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 

@@ -7,8 +7,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.spec import SpecError
 
 _T = TypeVar("_T")

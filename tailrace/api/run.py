@@ -24,7 +24,6 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
-from tailrace.report.figures.beside import draw_comparison
 from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import Result, write_result
 from tailrace.results.results import LeftOut, Results, clear
@@ -260,6 +259,9 @@ def _run(
     folder = None if out is None else Path(out)
     done = run_grid(grid, folder, where, display, again=again, pcap=pcap, on_result=on_result)
     if folder is not None and drawn and done.results:
+        # imported late, as what only some commands need
+        from tailrace.report.figures.beside import draw_comparison
+
         display.say("drawing the figure ...")
         draw_comparison(done.results, folder, display.warn)
     return done

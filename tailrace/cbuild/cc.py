@@ -20,8 +20,9 @@ import signal
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tailrace.cbuild import cache, confined
 from tailrace.cbuild.artifacts import RUNTIME
@@ -58,8 +59,7 @@ _spellings = itertools.count(1)
 _log = logging.getLogger("tailrace.switch.build")
 
 
-@dataclass(frozen=True, slots=True)
-class CCompiler:
+class CCompiler(msgspec.Struct, frozen=True):
     """A compiler: its command, which begins with an absolute path, and a hash that identifies its version."""
 
     argv: tuple[str, ...]
@@ -141,8 +141,7 @@ def _march() -> tuple[str, ...]:
     return ("-march=native",) if known else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True):
     """How a shared object is compiled. Its methods compile it only if it is not in the cache.
 
     name: name of the object, without suffix

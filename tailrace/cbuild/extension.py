@@ -8,10 +8,11 @@ import os
 import sys
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
+
+from msgspec.structs import replace
 
 from tailrace.cbuild.cc import library_recipe
 from tailrace.cbuild.errors import BuildError

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from tailrace.cli.arguments import Command, CommandParser, flag
 from tailrace.cli.errors import DEBUG, PROGRAM
 from tailrace.spec import SpecError
+from tailrace.spec.version import VERSION
 
 COMMANDS = {
     "Run": {
@@ -82,7 +83,7 @@ def run(arguments: Sequence[str]) -> None:
     if options.debug:
         os.environ[DEBUG] = "1"
     if options.version:
-        sys.stdout.write(f"{PROGRAM} {_version()}\n")
+        sys.stdout.write(f"{PROGRAM} {VERSION}\n")
     elif options.show_completion:
         sys.stdout.write(_completion_code())
     elif command_index == len(arguments):
@@ -138,15 +139,6 @@ def _load(name: str) -> Command:
         raise SpecError(f"command {unknown(name, _MODULES)}")
     command: Command = getattr(importlib.import_module(f"tailrace.cli.{_MODULES[name]}"), name)
     return command
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(PROGRAM)
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 def _completion_code() -> str:

@@ -23,12 +23,10 @@ from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import arranged, show
-from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import labels
-from tailrace.report.figures.beside import files_of
 from tailrace.results.atomic_folder import atomic_folder, check_place
 from tailrace.results.estimates import comparison_groups
 from tailrace.results.result import Result, to_json, write_result
@@ -189,6 +187,8 @@ def run_study(
 
 def _say_where(folder: Path, display: Display, compared: str) -> None:
     """Shows where the figure and the results are, and which commands may come next."""
+    from tailrace.report.figures.beside import files_of
+
     # after `make run` the command is not on the user's PATH
     in_environment = Path(sys.executable).parent / PROGRAM
     on_path = shutil.which(PROGRAM) is not None
@@ -224,6 +224,8 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
         SpecError: the target is virtual, which has no prompt, or the folder cannot be written.
         RunError: the fabric could not be brought up.
     """
+    from tailrace.emulation.mininet import MininetBackend
+
     output.check()
     check_place(output.folder)
     display = Display(sys.stderr)

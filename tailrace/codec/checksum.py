@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from scapy.layers.inet import IP, UDP
-
-from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layout import HeaderLayout
 
 ICRC_BYTES = 4
 
-_STACK = HeaderLayout(IP, UDP, BTH)
+_STACK = HeaderLayout("IP", "UDP", "BTH")
 # State after the ICRC's dummy local route header, which is all ones.
 ICRC_START = crc32(b"\xff" * 8)
 # Bytes that are ones in the ICRC, as their fields may change on the path: TOS, TTL, both checksums, and the

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets and widths of the fields in a stack of headers, read from the fields_desc of their Scapy layers.
+"""Offsets and widths of the fields in a stack of headers, from their formats.
 
-The codec takes all offsets and widths from here, so that they are defined only once. Names are "LAYER.field".
+The codec takes all offsets and widths from here, so that they are defined only once, in the Scapy layers
+(codec/layers). Names are "LAYER.field".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
-from scapy.fields import FCSField, PacketListField
-from scapy.packet import Packet
+from tailrace.codec.formats import formats
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """One or several adjacent fields: bit offset in the stack, and length in bits."""
 
     start: int
@@ -33,18 +32,15 @@ class Span:
 class HeaderLayout:
     """Offsets of all fields in a stack of headers of fixed size; without options and trailers."""
 
-    def __init__(self, *layers: type[Packet]) -> None:
-        """Reads the layers, outermost first."""
+    def __init__(self, *layers: str) -> None:
+        """Takes the class names of the layers, outermost first."""
         self._fields: dict[str, Span] = {}
         self._starts: dict[str, int] = {}
         bit = 0
         for layer in layers:
-            self._starts[layer.__name__] = bit // 8
-            for field in layer.fields_desc:
-                if isinstance(field, (PacketListField, FCSField)):
-                    continue
-                bits = round(field.sz * 8)
-                self._fields[f"{layer.__name__}.{field.name}"] = Span(bit, bits)
+            self._starts[layer] = bit // 8
+            for name, bits in formats().fields[layer]:
+                self._fields[f"{layer}.{name}"] = Span(bit, bits)
                 bit += bits
         self.size_bytes = bit // 8
 

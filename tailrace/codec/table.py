@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of frames for the codec in C: offsets, shifts, masks and constants, from the Scapy layers.
+"""The description of frames for the codec in C: offsets, shifts and masks from the formats of headers, and
+constants.
 
 The C code lists the names that it needs (`tc_layout_names` in tc_codec.c), and `offsets` has a value for
 each.
@@ -10,20 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from scapy.contrib.mac_control import MACControlClassBasedFlowControl
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Dot1Q, Ether
-
 from tailrace.codec import calls
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers
-from tailrace.codec.layers import local, pfc
-from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import LocalHeader, Subtype
-from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
 from tailrace.codec.layout import HeaderLayout
-from tailrace.codec.numbers import TTL
+from tailrace.codec.numbers import (
+    ACK_PORT,
+    LOCAL_TYPE,
+    MAC_CONTROL_TYPE,
+    PFC_OPCODE,
+    RETRANSMISSION,
+    ROCE_PORT,
+    SHIM_PORT,
+    TTL,
+    Opcode,
+    PauseOp,
+    Subtype,
+)
 from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, RETH_BYTES, ROCE, UDP_PROTOCOL
 
 IPV4 = 0x0800
@@ -52,8 +56,8 @@ def _addressing() -> dict[str, int]:
     return {
         "ether_type": _byte(roce, "Ether.type", bits=16),
         "type_ipv4": IPV4,
-        "type_local": local.ETHER_TYPE,
-        "type_mac_control": pfc.ETHER_TYPE,
+        "type_local": LOCAL_TYPE,
+        "type_mac_control": MAC_CONTROL_TYPE,
         "ip": roce.start("IP"),
         "ip_version": version,
         "ip_no_options": ROCE.fill({})[version],
@@ -72,7 +76,7 @@ def _addressing() -> dict[str, int]:
         "udp_sport": _byte(roce, "UDP.sport", bits=16),
         "udp_dport": _byte(roce, "UDP.dport", bits=16),
         "udp_len": _byte(roce, "UDP.len", bits=16),
-        "udp_end": HeaderLayout(Ether, IP, UDP).size_bytes,
+        "udp_end": HeaderLayout("Ether", "IP", "UDP").size_bytes,
         "udp_protocol": UDP_PROTOCOL,
         "initial_ttl": TTL,
         "ce": ECN_CE,
@@ -81,7 +85,7 @@ def _addressing() -> dict[str, int]:
         "dscp_trimmed": Dscp.TRIMMED,
         "dscp_trimmed_steered": Dscp.TRIMMED_STEERED,
         "type_vlan": VLAN,
-        "vlan_bytes": HeaderLayout(Dot1Q).size_bytes,
+        "vlan_bytes": HeaderLayout("Dot1Q").size_bytes,
         "port_roce": ROCE_PORT,
         "port_shim": SHIM_PORT,
         "port_nic_ack": ACK_PORT,
@@ -90,7 +94,7 @@ def _addressing() -> dict[str, int]:
 
 def _transport() -> dict[str, int]:
     """Values for the BTH, the headers after it, and the opcodes."""
-    bth = HeaderLayout(BTH)
+    bth = HeaderLayout("BTH")
     flags = bth.span("BTH.solicited", "BTH.version")
     pair = bth.span("BTH.fecn", "BTH.dqpn")
     number = bth.span("BTH.ackreq", "BTH.psn")
@@ -118,14 +122,14 @@ def _transport() -> dict[str, int]:
         "op_cnp": Opcode.CNP,
         "reth_bytes": RETH_BYTES,
         "aeth_bytes": AETH_BYTES,
-        "aeth_syndrome": _byte(HeaderLayout(AETH), "AETH.syndrome", "AETH.msn", bits=32),
+        "aeth_syndrome": _byte(HeaderLayout("AETH"), "AETH.syndrome", "AETH.msn", bits=32),
         "icrc_bytes": ICRC_BYTES,
     }
 
 
 def _nic() -> dict[str, int]:
     """Values for the shim and the ACK of Flowcut in NICs."""
-    shim, ack = HeaderLayout(NicShim), NIC_ACK.layout
+    shim, ack = HeaderLayout("NicShim"), NIC_ACK.layout
     return {
         "shim_bytes": shim.size_bytes,
         "shim_ports": _byte(shim, "NicShim.orig_sport", "NicShim.orig_dport", bits=32),
@@ -140,9 +144,9 @@ def _nic() -> dict[str, int]:
 
 def _control() -> dict[str, int]:
     """Values for flow pauses and PFC."""
-    pause = HeaderLayout(Ether, LocalHeader, FlowPause)
-    frame = HeaderLayout(Ether, MACControlClassBasedFlowControl)
-    name = MACControlClassBasedFlowControl.__name__
+    pause = HeaderLayout("Ether", "LocalHeader", "FlowPause")
+    name = "MACControlClassBasedFlowControl"
+    frame = HeaderLayout("Ether", name)
     operations = sorted(PauseOp)
     return {
         "pause_bytes": pause.size_bytes,
@@ -159,7 +163,7 @@ def _control() -> dict[str, int]:
         "pause_credit": _byte(pause, "FlowPause.credit_bytes", bits=32),
         "pfc_bytes": frame.size_bytes,
         "pfc_op": _byte(frame, f"{name}._op_code", bits=16),
-        "pfc_op_code": pfc.OP_CODE,
+        "pfc_op_code": PFC_OPCODE,
         "pfc_enabled": _byte(frame, f"{name}.c7_enabled", f"{name}.c0_enabled", bits=8),
         "pfc_times": _byte(frame, f"{name}.c0_pause_time", bits=16),
     }

@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of a flow's packets, built once with Scapy layers; the codec in C builds frames from them."""
+"""Headers of a flow's packets; the codec in C builds frames from them."""
 
 from __future__ import annotations
 
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet
+import msgspec
 
+from tailrace.codec import formats
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
-from tailrace.codec.layers.bth import AETH, BTH, ROCE_PORT, CNPPadding, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
-from tailrace.codec.layers.reth import RETH
 from tailrace.codec.layout import HeaderLayout
-from tailrace.codec.numbers import TTL
+from tailrace.codec.numbers import ACK_PORT, ROCE_PORT, SHIM_PORT, Opcode
 
 UDP_PROTOCOL = 17
 ECT_0 = 2
@@ -31,17 +25,10 @@ ECN_CE = 3
 class Stack:
     """A stack of headers of fixed size: its layout, and its bytes as Scapy builds them by default."""
 
-    def __init__(self, *layers: type[Packet]) -> None:
-        """Takes the layers, outermost first; the first ones are Ethernet and IPv4."""
-        self.layout = HeaderLayout(*layers)
-        packet: Packet = Ether(src="00:00:00:00:00:00", dst="00:00:00:00:00:00") / IP(
-            src="127.0.0.1", dst="127.0.0.1", ttl=TTL, flags="DF", id=0
-        )
-        # checksums are given, so that Scapy does not compute them
-        given: dict[type[Packet], dict[str, Any]] = {UDP: {"chksum": 0}, BTH: {"icrc": 0}}
-        for layer in layers[2:]:
-            packet /= layer(**given.get(layer, {}))
-        self._base = bytes(packet)[: self.layout.size_bytes]
+    def __init__(self, stack: str) -> None:
+        """Takes one of `formats.STACKS`."""
+        self.layout = HeaderLayout(*stack.split("/"))
+        self._base = formats.formats().defaults[stack][: self.layout.size_bytes]
 
     def fill(self, values: Mapping[str, int]) -> bytearray:
         """The headers with these fields ("LAYER.field") and the IPv4 checksum set."""
@@ -54,23 +41,22 @@ class Stack:
         return headers
 
 
-ROCE = Stack(Ether, IP, UDP, BTH)
-SHIMMED = Stack(Ether, IP, UDP, NicShim, BTH)
-NIC_ACK = Stack(Ether, IP, UDP, NicAck)
+ROCE = Stack(formats.ROCE)
+SHIMMED = Stack(formats.SHIMMED)
+NIC_ACK = Stack(formats.NIC_ACK)
 
 _IP_START = ROCE.layout.start("IP")
 _UDP_START = ROCE.layout.start("UDP")
 
-_RETH = HeaderLayout(RETH)
-_AETH = HeaderLayout(AETH)
-_CNP = HeaderLayout(CNPPadding)
+_RETH = HeaderLayout("RETH")
+_AETH = HeaderLayout("AETH")
+_CNP = HeaderLayout("CNPPadding")
 SHIM_BYTES = SHIMMED.layout.size_bytes - ROCE.layout.size_bytes
 RETH_BYTES = _RETH.size_bytes
 AETH_BYTES = _AETH.size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class HostAddress:
+class HostAddress(msgspec.Struct, frozen=True):
     """Addresses in a NIC's frames: MAC addresses in colon form, IPv4 addresses in dotted form."""
 
     src_mac: str

@@ -11,8 +11,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator
 
-from finsy.proto import p4i, p4r
-
 from tailrace.bmv2.dataplane import Dataplane
 from tailrace.bmv2.process import DEVICE_ID, EXECUTABLE, Bmv2Process
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
@@ -20,6 +18,7 @@ from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
 from tailrace.switch.replay.runner import updates

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
 
-from finsy.proto import p4r
+from tailrace.p4rt.messages import p4r
 
 Key = tuple[object, ...]
 Value = tuple[object, ...]

@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 import grpc
 import grpc.aio
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r_grpc
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.tls import Tls
 
 MOST_WAITING = 1024

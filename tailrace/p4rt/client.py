@@ -19,7 +19,6 @@ from typing import Any
 import grpc
 import grpc.aio
 import msgspec
-from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import requests
 from tailrace.p4rt.channel import Channel, LoopChannel, MessageStream, StreamEndedError, SwitchAddress
@@ -33,13 +32,11 @@ from tailrace.p4rt.errors import (
     UnsupportedError,
     WriteError,
 )
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
+from tailrace.p4rt.requests import CALL_S, PUSH_S
 from tailrace.p4rt.status import Code, refusals
 from tailrace.p4rt.tls import Tls
-
-CALL_S = 30.0
-PUSH_S = 300.0
-"""Default timeouts, in s: of a call, and of a call that sets a program or traces a packet."""
 
 _NO_PIPELINE = (
     "no program is loaded with its P4Info; push it (tailrace push SWITCH NAME.json), or start"

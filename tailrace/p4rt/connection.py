@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
-from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import WriteError
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import parse_p4info
 from tailrace.p4rt.requests import TraceRequest
 from tailrace.p4rt.target import MOST_DEVICE_ID

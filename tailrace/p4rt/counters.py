@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 
 DROPS = "drops"

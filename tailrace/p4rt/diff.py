@@ -9,12 +9,12 @@ separate Write.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
-from finsy.proto import p4r
+import msgspec
 
 from tailrace.p4rt.canonical import Key, Value, action_value, canonical
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 
 _ROUTES = "ipv4_routes"
@@ -25,8 +25,7 @@ ByKey = dict[Key, tuple[Value, p4r.Entity]]
 """Entities by key, with their values."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityChange:
+class EntityChange(msgspec.Struct, frozen=True):
     """One difference: its update, the actual entity (before), the intended entity (after); None: absent."""
 
     update: p4r.Update

@@ -7,22 +7,21 @@ one element. A switch does not repeat an equal message before the previous messa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from finsy import P4DigestEntry, P4DigestList
-from finsy.p4entity import P4Entity
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.encoding import names_of
+from tailrace.p4rt.entities import P4DigestEntry, P4Entity
+from tailrace.p4rt.messages import p4d, p4r
 from tailrace.p4rt.programs import P4Program
 
 ACK_TIMEOUT_NS = 1_000_000_000
 """Time without an acknowledgement after which a switch may repeat a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigestMessage:
+class DigestMessage(msgspec.Struct, frozen=True):
     """A digest message of a switch.
 
     name: the digest's alias in P4Info
@@ -44,19 +43,26 @@ def entries(program: P4Program) -> Iterator[P4Entity]:
 
 def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[DigestMessage]:
     """The messages of a list; empty if the program does not have the digest, for example after a new push."""
-    if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
+    known = names_of(program).digests.by_id
+    if message.digest_id not in known:
         return []
-    # in finsy, digest_id is the digest's alias
-    batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
-    return [DigestMessage(switch, batch.digest_id, _by_name(data), message.timestamp) for data in batch.data]
+    digest = known[message.digest_id]
+    struct = program.p4info.type_info.structs.get(digest.type_spec.struct.name)
+    names = [] if struct is None else [member.name for member in struct.members]
+    return [
+        DigestMessage(switch, digest.preamble.alias, dict(_by_name(data, names)), message.timestamp)
+        for data in message.data
+    ]
 
 
-def _by_name(data: object) -> dict[str, Any]:
+def _by_name(data: p4d.P4Data, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """The fields of a struct by name; the values of other types by position."""
-    if isinstance(data, dict):
-        return {str(name): value for name, value in data.items()}
-    values = data if isinstance(data, tuple) else (data,)
-    return {str(position): value for position, value in enumerate(values)}
+    kind = data.WhichOneof("data")
+    values = data.struct.members if kind == "struct" else data.tuple.members if kind == "tuple" else [data]
+    for position, member in enumerate(values):
+        value = getattr(member, member.WhichOneof("data") or "bitstring")
+        shown = int.from_bytes(value, "big") if isinstance(value, bytes) else str(value)
+        yield names[position] if position < len(names) else str(position), shown
 
 
 def acknowledgement(message: p4r.DigestList) -> p4r.DigestListAck:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entities as P4Runtime messages: finsy's encoding, cached for equal entities.
+"""Entities as P4Runtime messages, cached for equal entities.
 
 The switches of a network have many equal entities: even in large networks there are only a few thousand
 different routes, that is, pairs of leaf and port.
@@ -7,16 +7,20 @@ different routes, that is, pairs of leaf and port.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import fields
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from operator import attrgetter
-
-from finsy import P4TableAction, P4TableEntry
-from finsy.p4entity import P4Entity
-from finsy.proto import p4r
+from typing import Any
 
 from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.entities import (
+    P4CloneSessionEntry,
+    P4DigestEntry,
+    P4Entity,
+    P4MulticastGroupEntry,
+    P4TableEntry,
+    Replica,
+)
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 
 MOST_CACHED = 1 << 20
@@ -24,16 +28,11 @@ MOST_CACHED = 1 << 20
 
 _PROGRAMS_CACHED = 16
 
-_KEY_FIELDS = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
-_other_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _KEY_FIELDS))
-_UNSET_FIELDS = _other_fields(P4TableEntry())
-"""Values of the fields not in _KEY_FIELDS, if they are unset."""
-
 
 @lru_cache(_PROGRAMS_CACHED)
 def _cache(program: P4Program) -> dict[Hashable, p4r.Entity]:
-    """The messages of a program by `_cache_key`; also one message for each key, and one for each action of a
-    table, from which further messages are combined.
+    """The messages of a program by the key and the action of an entry; also one message for each key, and one
+    for each action of a table, from which further messages are combined.
     """
     del program  # one dictionary per program
     return {}
@@ -46,31 +45,12 @@ def _shared(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
     return {}
 
 
-_KEY_LENGTH = 5
-"""Number of elements of `_cache_key` before the action."""
-
-
-def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
-    """The key of an entity in the cache; None for rare kinds, which are not cached."""
-    if type(entity) is not P4TableEntry or _other_fields(entity) != _UNSET_FIELDS:
-        return None
-    action = entity.action
-    if type(action) is not P4TableAction:
-        return None
-    meter = entity.meter_config
-    return (
-        entity.table_id,
-        entity.is_default_action,
-        entity.priority,
-        None if meter is None else (meter.cir, meter.cburst, meter.pir, meter.pburst, meter.eburst),
-        tuple(entity.match.items()) if entity.match else (),
-        action.name,
-        tuple(action.args.items()),
-    )
-
-
 def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
-    """Entities as P4Runtime messages, which are shared and immutable."""
+    """Entities as P4Runtime messages, which are shared and immutable.
+
+    Raises:
+        SpecError: the program has no such table, action, field, ..., or a value does not fit.
+    """
     cache = _cache(program)
     return [_encoded(entity, cache, program) for entity in entities]
 
@@ -90,43 +70,43 @@ def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.
 
 
 def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Program) -> p4r.Entity:
-    cache_key = _cache_key(entity)
-    if cache_key is None:
-        return entity.encode(program.schema)
-    message = cache.get(cache_key)
+    if type(entity) is not P4TableEntry:
+        return _ENCODERS[type(entity)](entity, names_of(program))
+    table, call = entity.table_id, entity.action
+    match = tuple(entity.match.items()) if entity.match else ()
+    key = (table, entity.is_default_action, entity.priority, entity.meter_config, match)
+    action = (table, call.name, tuple(call.args.items()))
+    message = cache.get((key, action))
     if message is None:
-        key, call = cache_key[:_KEY_LENGTH], cache_key[:1] + cache_key[_KEY_LENGTH:]
-        same_key, same_call = cache.get(key), cache.get(call)
-        if same_key is None or same_call is None:
-            message = _message(entity, program)
+        same_key, same_action = cache.get(key), cache.get(action)
+        if same_key is None or same_action is None:
+            message = _table_entry(entity, names_of(program))
         else:
             # most combinations of a key and an action occur once: copy key and action from cached messages
             message = p4r.Entity()
             message.CopyFrom(same_key)
-            message.table_entry.action.CopyFrom(same_call.table_entry.action)
+            message.table_entry.action.CopyFrom(same_action.table_entry.action)
         if len(cache) >= MOST_CACHED:
             cache.clear()
-        cache[cache_key] = cache[key] = cache[call] = message
+        cache[key, action] = cache[key] = cache[action] = message
     return message
 
 
 @lru_cache(_PROGRAMS_CACHED)
-def _names(program: P4Program) -> ProgramNames:
+def names_of(program: P4Program) -> ProgramNames:
+    """The names of a program's objects."""
     return ProgramNames(program.p4info)
 
 
-def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
-    """The message of a table entry with an action; without finsy if finsy does not support the program."""
-    if len(program.schema.tables) == len(program.p4info.tables):
-        return entity.encode(program.schema)
-    assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)
-    table = _names(program).table(entity.table_id)
+def _table_entry(entity: P4TableEntry, names: ProgramNames) -> p4r.Entity:
+    table, call = names.table(entity.table_id), entity.action
     key = {name: _as_text(value) for name, value in (entity.match or {}).items()}
-    arguments = {name: _as_text(value) for name, value in entity.action.args.items()}
-    action = table.action(entity.action.name).encode(arguments)
+    action = table.action(call.name).encode({name: _as_text(value) for name, value in call.args.items()})
     entry = table.encode(key, action, priority=entity.priority, default=entity.is_default_action)
-    if entity.meter_config is not None:
-        entry.meter_config.CopyFrom(entity.meter_config.encode())
+    meter = entity.meter_config
+    if meter is not None:
+        rates = p4r.MeterConfig(cir=meter.cir, cburst=meter.cburst, pir=meter.pir, pburst=meter.pburst)
+        entry.meter_config.CopyFrom(rates)
     return p4r.Entity(table_entry=entry)
 
 
@@ -135,3 +115,41 @@ def _as_text(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_as_text(part) for part in value]
     return value if isinstance(value, (int, str)) else str(value)
+
+
+def _multicast_group(entity: P4MulticastGroupEntry, _names: ProgramNames) -> p4r.Entity:
+    message = p4r.Entity()
+    group = message.packet_replication_engine_entry.multicast_group_entry
+    group.multicast_group_id = entity.multicast_group_id
+    group.replicas.extend(_replicas(entity.replicas))
+    return message
+
+
+def _clone_session(entity: P4CloneSessionEntry, _names: ProgramNames) -> p4r.Entity:
+    message = p4r.Entity()
+    session = message.packet_replication_engine_entry.clone_session_entry
+    session.session_id, session.class_of_service = entity.session_id, entity.class_of_service
+    session.replicas.extend(_replicas(entity.replicas))
+    return message
+
+
+def _replicas(replicas: Iterable[Replica]) -> Iterator[p4r.Replica]:
+    for replica in replicas:
+        port, instance = (replica, 0) if isinstance(replica, int) else replica
+        # the field of P4Runtime up to 1.3, which BMv2 reads, too
+        yield p4r.Replica(egress_port=port, instance=instance)
+
+
+def _digest(entity: P4DigestEntry, names: ProgramNames) -> p4r.Entity:
+    message = p4r.Entity()
+    message.digest_entry.digest_id = names.digests.id_of(entity.digest_id)
+    config = message.digest_entry.config
+    config.max_list_size, config.ack_timeout_ns = entity.max_list_size, entity.ack_timeout_ns
+    return message
+
+
+_ENCODERS: Mapping[type[P4Entity], Callable[[Any, ProgramNames], p4r.Entity]] = {
+    P4MulticastGroupEntry: _multicast_group,
+    P4CloneSessionEntry: _clone_session,
+    P4DigestEntry: _digest,
+}

@@ -21,11 +21,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from finsy.proto import p4i, p4r, p4t
+import msgspec
 
+from tailrace.p4rt.messages import p4i, p4r, p4t
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide
 
 PeerOf = Callable[[int], "str | None"]
@@ -61,8 +61,7 @@ class FieldKind(enum.Enum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class TypedField:
+class TypedField(msgspec.Struct, frozen=True):
     """A match field, an action's parameter, a member of a struct or an index.
 
     width: in bits; 0 for text (P4Runtime's SDN strings)

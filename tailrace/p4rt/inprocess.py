@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from finsy.proto import p4r
-
-from tailrace.p4rt import digests, requests
+from tailrace.p4rt import digests
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.errors import ReadError, RefusedError, WriteError
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import P4RtError
 
@@ -38,8 +37,8 @@ class InProcessSwitch(Protocol):
         """Executes a Read."""
         ...
 
-    def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """Executes a SetForwardingPipelineConfig."""
+    def push(self, program: P4Program) -> None:
+        """Executes the SetForwardingPipelineConfig of a program."""
         ...
 
     def digest_lists(self) -> list[p4r.DigestList]:
@@ -100,7 +99,7 @@ class InProcess:
 
     async def push(self, program: P4Program) -> None:
         try:
-            self._switch.set_pipeline(requests.push_request(program))
+            self._switch.push(program)
         except P4RtError as error:
             text = f"program {program.name} was refused: {error}"
             raise RefusedError(self.name, text, error.code.name) from error

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
-from finsy.p4entity import P4Entity
+from tailrace.p4rt.entities import P4Entity
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchIntent:
+class SwitchIntent(msgspec.Struct, frozen=True):
     """The program that a switch should run, and the immutable entities that it should have, in the order of
     writing.
 

@@ -9,21 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from finsy import P4Schema
-from finsy.proto import p4i
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tailrace.cbuild.artifacts import P4_BUILD
+from tailrace.cbuild.memoized import memoized
 from tailrace.p4rt.errors import P4ProgramError
+from tailrace.p4rt.messages import p4i
 from tailrace.spec import plugins
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
 """Endings of P4Info files next to NAME.json: this project's, p4lang's tutorials', and p4c's before 2024."""
-_MISSING_ID = "with id="
-"""Part of finsy's message for a missing id in P4Info."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +29,6 @@ class P4Program:
     """A compiled program.
 
     name: the program's name; path: its BMv2 JSON file
-    schema: `p4info` as the library finsy needs it
     json: the content of the BMv2 JSON file
     sha256, cookie: identify the content of both files
     """
@@ -39,7 +36,6 @@ class P4Program:
     name: str
     path: Path
     p4info: p4i.P4Info
-    schema: P4Schema
     json: bytes
     sha256: str
     cookie: int
@@ -182,34 +178,19 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
     return _read(name, json_path.absolute(), info_path.absolute())
 
 
-def schema_of(p4info: p4i.P4Info) -> P4Schema:
-    """The schema of P4Info for finsy.
-
-    finsy needs a table of each action profile, so unused action profiles, which p4c writes without tables,
-    are left out. finsy rejects aliases that are not unique; the schema then has no tables and actions, and
-    the module p4rt.encoding uses P4Info directly.
-
-    Raises:
-        LookupError, ValueError: an id in P4Info is missing.
-    """
-    used = p4i.P4Info()
-    used.CopyFrom(p4info)
-    del used.action_profiles[:]
-    used.action_profiles.extend(profile for profile in p4info.action_profiles if profile.table_ids)
-    try:
-        return P4Schema(used)
-    except (ValueError, AssertionError) as error:
-        if _MISSING_ID in str(error):
-            raise
-    rest = p4i.P4Info(
-        pkg_info=p4info.pkg_info,
-        controller_packet_metadata=p4info.controller_packet_metadata,
-        digests=p4info.digests,
-        type_info=p4info.type_info,
-    )
-    for digest in rest.digests:
-        digest.preamble.alias = digest.preamble.name
-    return P4Schema(rest)
+def _check_ids(info: p4i.P4Info) -> None:
+    """Raises ValueError if a table or action profile refers to an object that is not in P4Info."""
+    known = {item.preamble.id for kind in (info.tables, info.actions, info.action_profiles) for item in kind}
+    known |= {item.preamble.id for kind in (info.direct_counters, info.direct_meters) for item in kind}
+    for table in info.tables:
+        ids = {ref.id for ref in table.action_refs} | {table.implementation_id, *table.direct_resource_ids}
+        missing = ids - known - {0}
+        if missing:
+            raise ValueError(f"table {table.preamble.name}: no object has the id {min(missing)}")
+    for profile in info.action_profiles:
+        missing = set(profile.table_ids) - known
+        if missing:
+            raise ValueError(f"action profile {profile.preamble.name}: no table has the id {min(missing)}")
 
 
 def parse_p4info(data: bytes) -> p4i.P4Info:
@@ -243,13 +224,13 @@ def _read(name: str, json_path: Path, info_path: Path) -> P4Program:
     except OSError as error:
         raise P4ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
     try:
-        info = parse_p4info(info_text)
+        # parsing the text takes longer than the rest of a small network's set-up
+        key = hashlib.sha256(info_text).hexdigest()
+        octets = memoized("p4info", (key,), lambda: parse_p4info(info_text).SerializeToString())
+        info = p4i.P4Info.FromString(octets)
+        _check_ids(info)
     except ValueError as error:
         raise P4ProgramError(f"program {name}: {info_path}: {error}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
-    try:
-        schema = schema_of(info)
-    except (LookupError, ValueError) as error:
-        raise P4ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
-    return P4Program(name, json_path, info, schema, json, digest.hex(), cookie)
+    return P4Program(name, json_path, info, json, digest.hex(), cookie)

@@ -6,12 +6,16 @@ format, and Tailrace's gRPC services besides P4Runtime.
 from __future__ import annotations
 
 import msgspec
-from finsy.proto import p4r
 from google.protobuf import text_format
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.spec import SpecError
 from tailrace.spec.text import one_line
+
+CALL_S = 30.0
+PUSH_S = 300.0
+"""Default timeouts, in s: of a call, and of a call that sets a program or traces a packet."""
 
 STATISTICS = ("tailrace.Statistics", "Get")
 """gRPC service and method for counts of the traffic manager: a device id as text -> JSON of

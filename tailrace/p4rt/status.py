@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
-from finsy.proto import p4r, rpc_status
+import msgspec
 from google.protobuf.message import DecodeError
 
+from tailrace.p4rt.messages import p4r, rpc_status
 from tailrace.spec.errors import Error
 from tailrace.spec.text import one_line
 
@@ -103,8 +103,7 @@ def _detail(error: P4RtError | None) -> bytes:
 _SUCCESS = _detail(None)
 
 
-@dataclass(slots=True)
-class BatchStatus:
+class BatchStatus(msgspec.Struct):
     """The status of a batch: UNKNOWN with one p4.v1.Error for each element, in order.
 
     Errors are stored serialized, up to the size limit.
@@ -119,7 +118,7 @@ class BatchStatus:
     most_bytes: int | None = None
     failures: int = 0
     first: tuple[int, P4RtError] | None = None
-    _details: bytearray | None = field(default_factory=bytearray)
+    _details: bytearray | None = msgspec.field(default_factory=bytearray)
     _successes: int = 0  # successes since the last failure
     _count: int = 0
     _last: tuple[P4RtError | None, bytes] = (None, _SUCCESS)  # the last error, and its detail for reuse

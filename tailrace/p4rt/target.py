@@ -5,7 +5,7 @@ controller: timestamp ticks, emulated PFC, and lossless channels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tailrace.spec import SpecError
 from tailrace.spec.watchdog import Watchdog
@@ -14,8 +14,7 @@ MOST_DEVICE_ID = (1 << 64) - 1
 """P4Runtime's device ids have 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmulatedPfc:
+class EmulatedPfc(msgspec.Struct, frozen=True):
     """Thresholds of PFC in the P4 program, in buffered bytes of an ingress port.
 
     watchdog: the PFC watchdog of links between switches, as a spec string (spec.watchdog)
@@ -26,8 +25,7 @@ class EmulatedPfc:
     watchdog: str = Watchdog().spec()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A target.
 
     tick_ns: unit of the target's v1model timestamps, in ns

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, Union
+
+import msgspec
 
 Value = Union[
     None,
@@ -41,8 +42,7 @@ ANY = "*"
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Mac:
+class Mac(msgspec.Struct, frozen=True, order=True):
     """An Ethernet address."""
 
     number: int
@@ -58,8 +58,7 @@ class Mac:
         return ":".join(f"{byte:02x}" for byte in self.number.to_bytes(6, "big"))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SwitchPort:
+class SwitchPort(msgspec.Struct, frozen=True, order=True):
     """A port of a switch, and its neighbour (None: unknown)."""
 
     number: int
@@ -69,8 +68,7 @@ class SwitchPort:
         return str(self.number) if self.peer is None else f"{self.number}:{self.peer}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Wide:
+class Wide(msgspec.Struct, frozen=True, order=True):
     """A number of more than 64 bits, which JSON parsers may truncate: shown in hexadecimal."""
 
     number: int
@@ -79,8 +77,7 @@ class Wide:
         return hex(self.number)
 
 
-@dataclass(frozen=True, slots=True)
-class Masked:
+class Masked(msgspec.Struct, frozen=True):
     """A ternary match: a value and the mask of the bits that must be equal.
 
     width: the field's width in bits
@@ -107,8 +104,7 @@ class Masked:
         return f"{value}&&&{self.mask:#x}"
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A closed range."""
 
     low: Value

@@ -38,11 +38,11 @@ from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
 from tailrace.results.statistics import P99_FLOWS, tail_note
-from tailrace.results.summary import installed_version
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError, given, in_file
 from tailrace.spec.suggest import unknown
 from tailrace.spec.units import parse_time_ns
+from tailrace.spec.version import VERSION
 from tailrace.study.grid import Grid
 from tailrace.study.pool import TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
@@ -161,7 +161,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
         chart=file.chart,
         scale=scale,
         command=f"tailrace paper {name} --scale {scale}" + _other_seeds(name, scale, seeds),
-        version=installed_version(),
+        version=VERSION,
         seeds=seeds,
         setting=_setting(file, scale),
         cases=cases,

@@ -21,7 +21,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
 from tailrace.p4rt.values import ABSENT
-from tailrace.results.summary import installed_version
+from tailrace.spec.version import VERSION
 from tailrace.study.machine import machine
 from tailrace.tables.markdown import escape, escape_line, table_row
 
@@ -111,8 +111,7 @@ def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
     parser.add_render_rule("image", _image)
     body = Markup(parser.render(markdown, {"pictures": pictures}))  # noqa: S704 - `render` escapes all text
     shell = templates({}).overlay(finalize=None).get_template("page.html.j2")
-    version = installed_version() or "not installed"
-    return shell.render(title=title, body=body, version=version, machine=machine())
+    return shell.render(title=title, body=body, version=VERSION, machine=machine())
 
 
 def _tags(state: StateBlock, start: int, _: int, silent: bool) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -46,8 +45,7 @@ class Fair(msgspec.Struct, frozen=True):
     slowdown_mean: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fluid:
+class Fluid(msgspec.Struct, frozen=True):
     """A flow as a fluid: its start in ns, its size in bits, and the parts of the network that it crosses."""
 
     start_ns: int

@@ -9,7 +9,7 @@ flow. With HF2T (host-based flowlet fine-tuning), NICs stretch gaps to the flowl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -38,7 +38,6 @@ from tailrace.results.summary import (
     completion,
     counters,
     flowlets,
-    installed_version,
     known,
     packets,
     recirculations,
@@ -49,6 +48,7 @@ from tailrace.sim.errors import RunError
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import parse, plugins
+from tailrace.spec.version import VERSION
 from tailrace.topology.timing import base_rtt_ns
 
 SPRITZ = "spritz"
@@ -115,7 +115,7 @@ def _described(planned: Plan) -> dict[str, Any]:
         "window_bytes": job.nic.window_bytes or UNSET,
         "queues": queues_of(job),
         "mtu_bytes": job.nic.mtu_bytes,
-        "version": known(installed_version()),
+        "version": VERSION,
         "plugins": dict(plugins.digest()) or UNSET,
     }
 
@@ -195,7 +195,7 @@ def _execution(outcome: Outcome) -> dict[str, Any]:
         "wall_s": outcome.wall_s,
         "traffic_s": known(outcome.traffic_s),
         "ranks": len(ranks) or UNSET,
-        "by_rank": tuple(map(asdict, ranks)) or UNSET,
+        "by_rank": tuple(map(structs.asdict, ranks)) or UNSET,
         "packet_hops": known(hops),
         "packet_hops_per_s": UNSET if hops is None or outcome.wall_s <= 0 else hops / outcome.wall_s,
         "trace_sha256": known(outcome.trace_sha256),

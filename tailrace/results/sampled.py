@@ -25,7 +25,6 @@ import itertools
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from arro3.core import Table
@@ -86,8 +85,7 @@ class Sampled(msgspec.Struct, frozen=True):
     imbalance: Imbalance | msgspec.UnsetType = msgspec.UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(msgspec.Struct, frozen=True):
     """A port of a switch; each sequence has one item per sample."""
 
     switch: str
@@ -97,8 +95,7 @@ class Port:
     paused: Sequence[bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """Samples of ports while there was traffic; the first sample is the last one before the traffic.
 
     `times_ns` and each port have one item per sample.

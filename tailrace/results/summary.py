@@ -9,7 +9,6 @@ finished has no completion times.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
 import msgspec
@@ -303,11 +302,3 @@ def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) ->
         return UNSET
     total = sums[RECIRCULATIONS]
     return Recirculations(total, total / delivered, sums[MOST_RECIRCULATIONS])
-
-
-def installed_version() -> str | None:
-    """The version of the installed package; None if it is not installed."""
-    try:
-        return version("tailrace")
-    except PackageNotFoundError:
-        return None

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import configuration, fitting, group_members, port_roles, routes
 from tailrace.schemes.blocks.groups import Groups, NextHopGroup

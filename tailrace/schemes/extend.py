@@ -7,10 +7,8 @@ method `nic` returns the configuration of NICs; hosts.extend has the names for t
 action parameter is wide enough for a value.
 """
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
+from tailrace.p4rt.entities import P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.basic import ResolvedBasic, SourcePortPaths
 from tailrace.schemes.blocks.entries import (

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from finsy.p4entity import P4Entity
-
 from tailrace.p4rt import digests, programs
+from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks import channels, limits, pfc

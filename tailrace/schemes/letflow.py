@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
 from tailrace.hosts.options.hf2t_spec import HF2T
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import common_entries, flowlet_config
 from tailrace.schemes.dragonfly import app as dragonfly

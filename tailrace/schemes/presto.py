@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from finsy.p4entity import P4Entity
-
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.codec.templates import RETH_BYTES
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import common_entries, flowcell_config
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
-from finsy.p4entity import P4Entity
 
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
+from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, excluding, plan_groups

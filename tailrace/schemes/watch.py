@@ -7,12 +7,13 @@ The time is an argument, so the same code runs in real and virtual time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
 
-from finsy.proto import p4r
+import msgspec
+from msgspec.structs import asdict
 
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.spec.units import format_time
@@ -23,8 +24,7 @@ LinkEnd = tuple[str, int]
 """A switch and its port: one end of a link."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuppressedPath:
+class SuppressedPath(msgspec.Struct, frozen=True):
     """A port whose path is suppressed (RFC 2439) since `since_ns`, and until `until_ns` at the earliest."""
 
     end: LinkEnd

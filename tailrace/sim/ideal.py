@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+
+import msgspec
 
 from tailrace.codec.sizes import wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
@@ -30,8 +31,7 @@ from tailrace.topology import Host, Topology, next_hops
 from tailrace.topology.index import Peer
 
 
-@dataclass(frozen=True, slots=True)
-class LinkHop:
+class LinkHop(msgspec.Struct, frozen=True):
     """A link on a path: rate and one-way propagation delay."""
 
     rate_bps: int

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import asdict
 
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.measured import Gaps, Learned
@@ -14,8 +16,7 @@ from tailrace.sim.job import Job
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """How far a run is: its phase, and how many of its `flows` are complete (`done`).
 
     `share` is the share of all flows' bytes that have arrived, 0 to 1. `share` and `virtual_ns` are None if
@@ -32,8 +33,7 @@ class Progress:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PfcSeen:
+class PfcSeen(msgspec.Struct, frozen=True):
     """PFC of a run: `frames` that switches sent to pause (XOFF) or resume (XON) their peers, and the time
     `paused_ns` that their ports were paused.
 
@@ -75,8 +75,7 @@ class PfcSeen:
         return fields if self.storms else {k: v for k, v in fields.items() if not k.startswith("storm")}
 
 
-@dataclass(frozen=True, slots=True)
-class DataSeen:
+class DataSeen(msgspec.Struct, frozen=True):
     """Data packets that no host received. `dropped` counts packets lost with their payload, in a switch
     or through a fault. `trimmed` counts packets lost after a switch had cut off the payload. `under_way`
     counts packets that were in switches or on links when the run ended.
@@ -87,8 +86,7 @@ class DataSeen:
     under_way: int
 
 
-@dataclass(frozen=True, slots=True)
-class RankWork:
+class RankWork(msgspec.Struct, frozen=True):
     """The work of one rank (one of several processes that share the network) during the traffic.
 
     `cpu_s` is its CPU time, `waited_s` the real time spent waiting for messages of other ranks, `meetings`
@@ -103,8 +101,7 @@ class RankWork:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
@@ -122,7 +119,7 @@ class Outcome:
 
     records: tuple[FlowRecord, ...]
     wall_s: float
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counters: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
     dropped: int | None = None
     data: DataSeen | None = None
     overload_reasons: tuple[str, ...] = ()

@@ -20,10 +20,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from tailrace.sim.child import environment
 from tailrace.sim.errors import RunError
@@ -42,8 +43,7 @@ _EXIT_TIMEOUT_S = 2.0
 """How long to wait for the exit of a process whose socket is closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankJob:
+class RankJob(msgspec.Struct, frozen=True):
     """The input of each rank: the job and its breakpoints."""
 
     job: Job
@@ -89,8 +89,7 @@ class _Forked:
         return self._status
 
 
-@dataclass(frozen=True, slots=True)
-class _Rank:
+class _Rank(msgspec.Struct, frozen=True):
     number: int
     process: _Process
     socket: socket.socket

@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+import msgspec
+from msgspec.structs import replace
 
 from tailrace.controller.reconcile import install_all
 from tailrace.hosts import IMPLEMENTATION
@@ -53,8 +55,7 @@ CHECK_RTTS = 5
 """Base RTTs between two checks whether all foreground flows are complete and whether PFC has a deadlock."""
 
 
-@dataclass(frozen=True, slots=True)
-class PausedRun:
+class PausedRun(msgspec.Struct, frozen=True):
     """A run at a breakpoint: its network, its job, and the dead link ends and suppressed paths known to its
     controller. `remote_addresses`: P4Runtime addresses of the switches in other ranks, by switch name.
     """
@@ -63,11 +64,10 @@ class PausedRun:
     job: Job
     down: Down
     suppressed: tuple[SuppressedPath, ...] = ()
-    remote_addresses: Mapping[str, str] = field(default_factory=dict)
+    remote_addresses: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Breakpoints:
+class Breakpoints(msgspec.Struct, frozen=True):
     """Virtual times at which runs pause (after faults, before other events), and the callback of a pause."""
 
     times_ns: tuple[int, ...]
@@ -78,8 +78,7 @@ MakeControl = Callable[[Network, Job, Callable[[Event], None]], ControlPlane]
 """Makes the controller of a network before it runs; the last argument receives the controller's events."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(msgspec.Struct, frozen=True):
     """A time, or the difference of two, in seconds: wall clock, CPU, and time waited for other ranks."""
 
     wall_s: float = 0.0
@@ -97,8 +96,7 @@ class _Moment:
         return _Moment(self.wall_s - other.wall_s, self.cpu_s - other.cpu_s, self.waited_s - other.waited_s)
 
 
-@dataclass(frozen=True, slots=True)
-class VirtualBackend:
+class VirtualBackend(msgspec.Struct, frozen=True):
     """Runs jobs in virtual time, one after the other.
 
     observe: called with each network before its traffic begins, for example to tap links.

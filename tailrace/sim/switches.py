@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network

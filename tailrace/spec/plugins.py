@@ -21,17 +21,19 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, FunctionType
-from typing import Any, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
 from tailrace.spec.errors import Error, SpecError
 from tailrace.spec.files import read_bytes
 from tailrace.spec.text import one_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 VARIABLE = "TAILRACE_PLUGINS"
 """The environment variable with folders and files to load, separated as in PATH."""
@@ -94,10 +96,7 @@ def load() -> None:
     _done.append(wanted)
     try:
         if first:
-            for point in sorted(
-                (point for group in GROUPS for point in entry_points(group=group)),
-                key=lambda point: (point.group, point.name),
-            ):
+            for point in _points():
                 _load_point(point)
         for path in [Path(text) for text in wanted.split(os.pathsep) if text]:
             for file in _files(path):
@@ -106,6 +105,27 @@ def load() -> None:
     except SpecError:
         _done.clear()
         raise
+
+
+def _points() -> list[EntryPoint]:
+    """The entry points of installed packages that name plug-ins."""
+    if not any(map(_may_have_points, sys.path)):
+        return []
+    # imported late: it takes as long as a small network's switches
+    from importlib.metadata import entry_points
+
+    points = (point for group in GROUPS for point in entry_points(group=group))
+    return sorted(points, key=lambda point: (point.group, point.name))
+
+
+def _may_have_points(place: str) -> bool:
+    """Whether a package in a folder of `sys.path` may have entry points for us; any archive may."""
+    folder = Path(place)
+    if folder.is_file():
+        return True
+    with suppress(OSError):
+        return any(b"[tailrace." in file.read_bytes() for file in folder.glob("*.*-info/entry_points.txt"))
+    return False
 
 
 def builds() -> tuple[Path, ...]:

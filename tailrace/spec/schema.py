@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-import tomli
 
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
@@ -70,6 +69,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         FileError: the file cannot be read, or is no valid TOML.
     """
+    import tomli  # imported late: most runs read no file
+
     text = text_of(path, MOST_BYTES)
     try:
         return tomli.loads(text.replace("\r\n", "\n"))

@@ -27,6 +27,7 @@ NOT_LOADED: Mapping[str, str] = {
     "tables/row_filter.py": "shows rows of values",
     "controller/runfile.py": "lists running networks",
     "emulation/debian.py": "finds Debian's packages",
+    "emulation/mininet.py": "runs networks in real time",
     "emulation/target.py": "chooses a target",
     "sim/mpi.py": "joins processes that share a network; a task has one process",
     "sim/rank.py": "one of processes that share a network; a task has one process",
@@ -40,6 +41,7 @@ NOT_LOADED: Mapping[str, str] = {
     "results/table.py": "shows results",
     "experiments/plan/axes.py": "makes tasks from specs",
     "experiments/plan/command.py": "prints command lines",
+    "study/cluster.py": "distributes tasks",
     "study/compare.py": "makes tasks from specs",
     "study/pool.py": "distributes tasks",
     "study/prepare.py": "reports what will run",
@@ -63,8 +65,8 @@ NOT_LOADED: Mapping[str, str] = {
 they cannot change its result."""
 
 HARMLESS: Mapping[str, str] = {
-    "emulation/mininet.py": "runs networks in real time",
     "results/atomic_folder.py": "moves files",
+    "spec/version.py": "names the version",
     "study/code_hash.py": "lists what the hash covers",
     "study/machine.py": "measures CPU time and memory of a run",
 }

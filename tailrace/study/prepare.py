@@ -11,7 +11,7 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
-from tailrace.hosts import compiled
+from tailrace.hosts import IMPLEMENTATION, compiled
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import REAL_TIME
 from tailrace.spec.constants import NS_PER_S
@@ -33,7 +33,8 @@ def choose_target(wanted: str, display: Display) -> str:
     choice = choose(wanted)
     display.say(f"target {choice.name}: {choice.reason}")
     # in real time the time scale compensates for slow, interpreted NICs
-    if choice.name == "virtual" and (why := compiled.why_interpreted()):
+    interpreted = choice.name == "virtual" and IMPLEMENTATION != compiled.COMPILED
+    if interpreted and (why := compiled.why_interpreted()):
         display.warn(why)
     return choice.name
 

@@ -11,13 +11,14 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, cast
-
-from rich.console import Console
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from tailrace.sim.outcome import Progress, Report
 from tailrace.spec.text import printable
 from tailrace.spec.units import readable_time
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _SPEED_S = 30.0
 """Time in s over which the speed is averaged to estimate the remaining time."""
@@ -35,19 +36,17 @@ class Display:
 
         If the file is closed or the disk is full, messages are lost, and runs continue.
         """
-        # in a notebook, rich would otherwise write to the cell's output instead of the file
-        self._console = Console(
-            file=None if file is None else cast("IO[str]", _BestEffortFile(file)),
-            quiet=file is None,
-            highlight=False,
-            soft_wrap=True,
-            force_jupyter=False,
-        )
-        self._quiet = file is None
+        self._file = None if file is None else _BestEffortFile(file)
+        self._console = _console(file) if file is not None and file.isatty() else None
 
     def say(self, text: str) -> None:
         """Shows one or more lines about what is happening."""
-        self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
+        shown = "\n".join(map(printable, text.split("\n")))
+        if self._console is not None:
+            self._console.print(shown, markup=False)
+        elif self._file is not None:
+            self._file.write(f"{shown}\n")
+            self._file.flush()
 
     def warn(self, text: str) -> None:
         """Shows one line about something that may be wrong."""
@@ -56,10 +55,10 @@ class Display:
     @contextmanager
     def run(self, name: str) -> Iterator[Report]:
         """Shows the progress of one run; yields the callback that reports the progress."""
-        if self._quiet:
+        if self._file is None:
             yield lambda _progress: None
-        elif self._console.is_terminal:
-            yield from self._bar(name)
+        elif self._console is not None:
+            yield from self._bar(name, self._console)
         else:
             yield from self._lines(name)
 
@@ -69,11 +68,10 @@ class Display:
 
         `what`: the kind of items, a plural noun.
         """
-        if self._quiet or not self._console.is_terminal:
+        if self._console is None:
             numbers = itertools.count(1)
             yield lambda name: self.say(f"{next(numbers)} of {total} {what}: {name}")
             return
-        # imported late: only terminals need bars
         from rich import progress as bar
 
         columns = (
@@ -85,7 +83,7 @@ class Display:
             task = bars.add_task(what, total=total, last="")
             yield lambda name: bars.update(task, advance=1, last=printable(name))
 
-    def _bar(self, name: str) -> Iterator[Report]:
+    def _bar(self, name: str, console: Console) -> Iterator[Report]:
         from rich import progress as bar
 
         columns = (
@@ -96,8 +94,8 @@ class Display:
             ),
             *(bar.TextColumn("{task.fields[now]}"), bar.TimeElapsedColumn(), bar.TimeRemainingColumn()),
         )
-        pace = _Pace(with_speed=self._console.width >= _WIDE)
-        with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+        pace = _Pace(with_speed=console.width >= _WIDE)
+        with bar.Progress(*columns, console=console, speed_estimate_period=_SPEED_S) as bars:
             task = bars.add_task(printable(name), total=None, now="", flows="")
 
             def report(progress: Progress) -> None:
@@ -132,6 +130,15 @@ class Display:
         yield report
         texts = [f"{last.done} of {last.flows} flows", f"{time.monotonic() - began_s:.1f} s", clock]
         self.say(f"{name}: {', '.join(filter(None, texts))}")
+
+
+def _console(terminal: IO[str]) -> Console:
+    # imported late: only terminals need rich
+    from rich.console import Console
+
+    # in a notebook, rich would otherwise write to the cell's output instead of the file
+    file = cast("IO[str]", _BestEffortFile(terminal))
+    return Console(file=file, highlight=False, soft_wrap=True, force_jupyter=False)
 
 
 class _BestEffortFile:

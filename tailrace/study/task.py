@@ -18,7 +18,6 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.identity import run_id_of, short_hash
 from tailrace.experiments.plan.plan import plan
@@ -154,7 +153,13 @@ def attempt(run: Callable[[], Result]) -> Result | Failed:
 
 def backend_of(target: str) -> Backend:
     """The backend that runs jobs on a target."""
-    return VirtualBackend() if target == "virtual" else MininetBackend()
+    if target == "virtual":
+        return VirtualBackend()
+    from tailrace.emulation.mininet import (
+        MininetBackend,  # imported late: runs in virtual time do not need it
+    )
+
+    return MininetBackend()
 
 
 def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:

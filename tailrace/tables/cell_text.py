@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.p4rt.values import ABSENT, Value, text_of
 from tailrace.spec.text import printable
@@ -17,8 +18,7 @@ Unit = tuple[int, str]
 """The length of a time unit in ns, and its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnTexts:
+class ColumnTexts(msgspec.Struct, frozen=True):
     """The text of a column. `right`: whether it is right-aligned, as numbers are; `strong`: whether each cell
     is emphasised.
     """

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
 from tailrace.controller.inband.relay import RelayServer
 from tailrace.p4rt import programs
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec.scale import scaled

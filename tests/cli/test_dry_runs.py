@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
 from tailrace.cli.inspect.dry_run_paths import DryRunPaths
 from tailrace.cli.inspect.packet_walk import walk
 from tailrace.p4rt import requests
 from tailrace.p4rt.client import Client
+from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.programs import P4Program, read
 from tailrace.spec import SpecError
@@ -57,7 +58,7 @@ def routes(program: P4Program, ports: Mapping[str, int]) -> list[p4r.Update]:
     for prefix, port in ports.items():
         action = P4TableAction("forward", next_hop=0x080000000000 + port, port=port)
         entry = P4TableEntry("route", match=P4TableMatch(dst=prefix), action=action)
-        updates.append(p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program.schema)))
+        updates.append(p4r.Update(type=p4r.Update.INSERT, entity=encode(program, [entry])[0]))
     return updates
 
 

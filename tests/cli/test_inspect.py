@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
 from tailrace.controller.inband import query
+from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.programs import P4Program
 from tests.cli.conftest import Command, Fabric, Outcome
 from tests.cli.frames import data_frame
@@ -311,7 +312,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 def route_update(program: P4Program, net: int, port: int) -> p4r.Update:
     action = P4TableAction("forward", next_hop=0x080000000100 + net, port=port)
     entry = P4TableEntry("route", match=P4TableMatch(dst=f"10.0.{net}.0/24"), action=action)
-    return p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program.schema))
+    return p4r.Update(type=p4r.Update.INSERT, entity=encode(program, [entry])[0])
 
 
 def test_tables_of_a_foreign_program(command: Command, foreign: list[str]) -> None:

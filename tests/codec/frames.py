@@ -9,8 +9,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from tailrace.codec import calls
-from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.nic import NicPort, port
+from tailrace.codec.numbers import PauseOp
 
 _DST = slice(30, 34)
 _OWN_SPORT = slice(42, 44)

@@ -12,12 +12,13 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from tailrace.codec import calls
-from tailrace.codec.layers.bth import AETH, BTH, Opcode
+from tailrace.codec.layers.bth import AETH, BTH
 from tailrace.codec.layers.dscp import DSCP_SHIFT, TRIMMED
-from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
+from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.reth import RETH
+from tailrace.codec.numbers import LOCAL_TYPE, Opcode, PauseOp, Subtype
 from tailrace.codec.templates import HostAddress, ip_number
 from tests.codec.frames import Frame
 
@@ -133,7 +134,7 @@ def _call_of(frame: bytes, virtual_bytes: int, address: int) -> Call:
     ether_type = int.from_bytes(frame[ETHER - 2 : ETHER], "big")  # Scapy takes a low one for a length
     if ether_type == 0x0800:
         return _ipv4(frame, virtual_bytes, address)
-    if ether_type == ETHER_TYPE:
+    if ether_type == LOCAL_TYPE:
         return _local(frame)
     return _mac_control(frame) if ether_type == 0x8808 else _junk("other")
 

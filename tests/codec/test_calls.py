@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tailrace.codec import calls
-from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.flow_pause import PauseOp
+from tailrace.codec.layers.bth import BTH
 from tailrace.codec.nic import port
+from tailrace.codec.numbers import Opcode, PauseOp
 from tailrace.codec.templates import HostAddress, data_headers, ip_number
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig

@@ -11,7 +11,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.numbers import Opcode
 from tailrace.codec.templates import HostAddress, cnp_frame
 
 _FIELDS = ("infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.p_key", "udp.dstport")

@@ -18,13 +18,12 @@ from scapy.packet import Raw
 
 from tailrace.codec import calls
 from tailrace.codec.calls import ACK, DATA, KIND_BITS, NIC_ACK, PAYLOAD, RAW, Packet
-from tailrace.codec.layers.bth import ROCE_PORT, Opcode, Syndrome
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import LocalHeader, Subtype
-from tailrace.codec.layers.nic_shim import NicShim
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.numbers import ROCE_PORT, Opcode, Subtype, Syndrome
 from tailrace.codec.templates import HostAddress, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tests.codec.frames import Frame, build
 from tests.codec.oracle import DATA as DATA_OPCODES
@@ -245,11 +244,11 @@ def test_frames_are_read_as_switches_leave_them(given, data):
     changed = bytearray(frame.data)
     headers = bytes(packet)[14:34]
     changed[14:16], changed[22:26] = headers[0:2], headers[8:12]
-    place = HeaderLayout(Ether, IP, UDP, BTH).span("BTH.fecn", "BTH.resv6").byte
+    place = HeaderLayout("Ether", "IP", "UDP", "BTH").span("BTH.fecn", "BTH.resv6").byte
     if given.packet[0] % (1 << KIND_BITS) != NIC_ACK:
         shim = (
-            HeaderLayout(NicShim).size_bytes
-            if len(given.template[0]) > HeaderLayout(Ether, IP, UDP, BTH).size_bytes
+            HeaderLayout("NicShim").size_bytes
+            if len(given.template[0]) > HeaderLayout("Ether", "IP", "UDP", "BTH").size_bytes
             else 0
         )
         changed[place + shim] = data.draw(bits(0, 255))

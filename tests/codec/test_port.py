@@ -11,8 +11,8 @@ import pytest
 
 from tailrace.codec.build import codec_extension
 from tailrace.codec.calls import ACK, PAYLOAD, RAW, Packet
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.nic import port
+from tailrace.codec.numbers import Opcode
 from tailrace.codec.table import icrc_mask, offsets
 from tailrace.codec.templates import HostAddress, data_headers, reth
 

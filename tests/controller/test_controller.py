@@ -198,9 +198,7 @@ def test_refused_writes_name_the_entry(start_switch: SwitchStarter) -> None:
                 await client.write([insert, fresh, insert])
             assert {0, 2} == set(caught.value.failures)
             with pytest.raises(SwitchError, match="leaf1: program broken was refused"):
-                await client.push(
-                    programs.P4Program("broken", program.path, program.p4info, program.schema, b"{", "", 1)
-                )
+                await client.push(programs.P4Program("broken", program.path, program.p4info, b"{", "", 1))
         async with connect("leaf1", leaf.address) as stranger:
             with pytest.raises(SwitchError, match="leaf1: write was refused"):
                 await stranger.write([insert])

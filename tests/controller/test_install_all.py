@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from ipaddress import IPv4Address
 
 import pytest
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
+from msgspec import structs
 
 from tailrace.controller.reconcile import ReconcileReport, install, install_all, read_all
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.errors import WriteError
 from tailrace.p4rt.inprocess import EntityUpdate, InProcess
 from tailrace.p4rt.intent import SwitchIntent
@@ -113,7 +113,7 @@ def test_a_second_install_writes_nothing_and_a_change_little() -> None:
     """What was filled is compared as all else is."""
     filled, _, intents = both("ecmp", LEAF_SPINE)
     assert set(install_all(filled.p4rt, intents).values()) == {ReconcileReport()}
-    intents["leaf1"] = dataclasses.replace(intents["leaf1"], entities=intents["leaf1"].entities[:-1])
+    intents["leaf1"] = structs.replace(intents["leaf1"], entities=intents["leaf1"].entities[:-1])
     assert install_all(filled.p4rt, intents)["leaf1"] == ReconcileReport(deleted=1)
 
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tailrace.controller import lldp
 from tailrace.controller.linkwatch import LinkMonitor, Probe, link_names

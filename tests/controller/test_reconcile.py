@@ -266,7 +266,7 @@ def test_errors_name_the_switch() -> None:
         run_at_once(endpoint.read(list(everything(FLOWCUT))))
     with pytest.raises(WriteError, match="spine1: "):
         run_at_once(endpoint.write([p4r.Update(type=p4r.Update.INSERT)]))
-    broken = P4Program("flowcut", FLOWCUT.path, FLOWCUT.p4info, FLOWCUT.schema, b"{", "", 1)
+    broken = P4Program("flowcut", FLOWCUT.path, FLOWCUT.p4info, b"{", "", 1)
     with pytest.raises(SwitchError, match="spine1: program flowcut was refused: "):
         run_at_once(endpoint.push(broken))
 

@@ -282,7 +282,9 @@ PROMPTED = (
 def prompted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """`tailrace run --cli`, with a script for the harness; its exit status."""
     monkeypatch.setattr(experiment_command, "choose_target", lambda _wanted, _display: "native")
-    monkeypatch.setattr(experiment_command, "MininetBackend", lambda: harness(tmp_path, DONE + TRAFFIC))
+    monkeypatch.setattr(
+        "tailrace.emulation.mininet.MininetBackend", lambda: harness(tmp_path, DONE + TRAFFIC)
+    )
     return main([*PROMPTED, *words])
 
 

@@ -15,6 +15,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.results.result import Result
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
+from tailrace.study import cluster as dask
 from tailrace.study import pool
 from tailrace.study.pool import Where, run_all
 from tailrace.study.progress import Display
@@ -130,7 +131,7 @@ def test_real_time_targets_run_alone(tmp_path: Path) -> None:
 def test_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, not a trace of a scheduler's library."""
     pytest.importorskip("distributed", reason="Dask is an extra")
-    monkeypatch.setattr(pool, "CONNECT_S", 1)
+    monkeypatch.setattr(dask, "CONNECT_S", 1)
     shown, _ = display()
     with pytest.raises(SpecError, match=r"cluster tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
         run_all(tasks(1), tmp_path, Where(cluster="tcp://127.0.0.1:9"), shown)
@@ -183,8 +184,8 @@ def test_dask_cluster(tmp_path: Path) -> None:
 def test_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said that nobody works, and after a while the runs have failed."""
     distributed = pytest.importorskip("distributed", reason="Dask is an extra")
-    monkeypatch.setattr(pool, "NO_WORKER_S", 1.0)
-    monkeypatch.setattr(pool, "LOOK_S", 0.2)
+    monkeypatch.setattr(dask, "NO_WORKER_S", 1.0)
+    monkeypatch.setattr(dask, "LOOK_S", 0.2)
     shown, text = display()
     with distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as cluster:
         where = Where(cluster=cluster.scheduler_address)

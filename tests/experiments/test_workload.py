@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.layers.bth import SOURCE_PORTS
+from tailrace.codec.numbers import SOURCE_PORTS
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.ports import MORE_PORTS
 from tailrace.experiments.workloads.workload import parse_workload

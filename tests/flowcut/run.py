@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from finsy import P4TableAction, P4TableEntry
-
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut

@@ -16,9 +16,9 @@ from scapy.contrib.roce import BTH, CNPPadding, cnp
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import Opcode
 from tailrace.codec.templates import HostAddress, cnp_frame, ip_number
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import PauseOp
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.gaps.histogram import bin_of, low_ns
 from tailrace.hosts.nic.nic import Nic

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import PauseOp, Subtype
 from tailrace.hosts.options.nic import NicConfig
 from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic

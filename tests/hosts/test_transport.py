@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.calls import NEVER
-from tailrace.codec.layers.bth import Syndrome
+from tailrace.codec.numbers import Syndrome
 from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport import make_receiver

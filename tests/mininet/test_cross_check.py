@@ -17,7 +17,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import PcapReader
 
-from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.bth import BTH
+from tailrace.codec.numbers import Opcode
 from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan

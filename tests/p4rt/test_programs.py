@@ -20,7 +20,7 @@ def test_a_profile_that_no_table_has(tmp_path: Path) -> None:
     (tmp_path / "some.p4info.txtpb").write_text(TABLE + PROFILE)
     program = load("some", tmp_path)
     assert len(program.p4info.action_profiles) == 1
-    assert program.schema.tables["t"].size == 4
+    assert program.table("t").size == 4
 
 
 def test_what_names_nothing_is_refused_in_a_line(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import LOCAL_TYPE, ROCE_PORT, Opcode
 from tests.p4src.rig import HOST, REMOTE
 
 HOST_MAC, GATEWAY_MAC = "02:00:0a:00:01:02", "02:00:00:00:00:fe"
@@ -49,7 +50,7 @@ def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
 
 def detoured(frame: Packet, group: int) -> Packet:
     """A frame between switches of one Dragonfly group, on its way to another one."""
-    next_type = ETHER_TYPE if LocalHeader in frame else 0x0800
+    next_type = LOCAL_TYPE if LocalHeader in frame else 0x0800
     header = LocalHeader() / Detour(group=group, next_type=next_type)
     return Ether(src=frame.src, dst=frame.dst) / header / frame[Ether].payload.copy()
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import ETHER_TYPE
+from tailrace.codec.numbers import LOCAL_TYPE, Opcode
 from tailrace.switch.core import SentFrame
 from tests.p4src.dragonfly_rig import (
     FOURTH_GROUP,
@@ -46,7 +45,7 @@ link_counts = st.integers(1, 255)
 
 def path_of(output: SentFrame) -> tuple[int, int]:
     """The port of a frame that left, and the group of its detour, 0 where it has none."""
-    if int.from_bytes(output.data[12:14], "big") != ETHER_TYPE:
+    if int.from_bytes(output.data[12:14], "big") != LOCAL_TYPE:
         return output.port, 0  # as most do, and Scapy takes long
     frame = Ether(output.data)
     return output.port, frame[Detour].group if Detour in frame else 0

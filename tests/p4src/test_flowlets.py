@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.numbers import Opcode
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, UPLINKS, Rig

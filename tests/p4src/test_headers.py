@@ -17,12 +17,13 @@ from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
+from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layers.path_probe import PathProbe
-from tailrace.codec.layers.pfc import OP_CODE, pfc_frame
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import PFC_OPCODE, PauseOp
 from tailrace.switch.compiler.model import HeaderType
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
@@ -133,7 +134,7 @@ def test_pauses_are_as_scapy_has_them(quanta: dict[int, int]) -> None:
     assert ether_bytes + sum(lengths) == len(frame)
     other_quanta = sum(quanta.get(priority, 0) << 16 * (7 - priority) for priority in range(1, 8))
     assert fields == {
-        "opcode": OP_CODE,
+        "opcode": PFC_OPCODE,
         "classes": sum(1 << priority for priority in quanta),
         "quanta_of_data": quanta.get(0, 0),
         "quanta_of_others": other_quanta,

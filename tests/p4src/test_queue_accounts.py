@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.numbers import Opcode
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
 from tests.p4src.rig import (
     DOWNLINK,

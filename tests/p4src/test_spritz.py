@@ -13,8 +13,8 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.numbers import Opcode
 from tests.long import times
 from tests.p4src.frames import roce
 from tests.p4src.rig import (

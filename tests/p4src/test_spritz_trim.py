@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.numbers import Opcode
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, UPLINKS, number
 from tests.p4src.spritz_rig import (

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
+from tailrace.codec.layers.bth import BTH
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import MAC_CONTROL_TYPE, Opcode
 from tailrace.schemes.blocks.pfc import leak
 from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog
 from tailrace.switch.core import Replica, SentFrame
@@ -92,7 +93,7 @@ class PfcRig:
         """Data that left a port: when its first bit did, and its number."""
         departures = []
         for output in self.outputs:
-            if output.port == port and (frame := Ether(output.data)).type != ETHER_TYPE:
+            if output.port == port and (frame := Ether(output.data)).type != MAC_CONTROL_TYPE:
                 began = output.time_ns - len(output.data) * 8 * 10**9 // RATE_BPS
                 departures.append((began, int(frame[BTH].psn)))
         return departures
@@ -101,7 +102,7 @@ class PfcRig:
         """Pause frames that left a port: when its last bit had, and quanta."""
         port_outputs = [output for output in self.outputs if output.port == port]
         frames = [(output.time_ns, Ether(output.data)) for output in port_outputs]
-        return [(at, int(frame.c0_pause_time)) for at, frame in frames if frame.type == ETHER_TYPE]
+        return [(at, int(frame.c0_pause_time)) for at, frame in frames if frame.type == MAC_CONTROL_TYPE]
 
     def is_empty(self) -> bool:
         """Whether nothing is left of any packet: in no account, nor among those that may wait."""

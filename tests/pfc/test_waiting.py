@@ -12,7 +12,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.numbers import MAC_CONTROL_TYPE
 from tests.p4src.rig import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, UPLINKS
 from tests.pfc.rig import NEIGHBOUR, QUANTUM_NS, RATE_BPS, Model, PfcRig, control, data
 
@@ -87,7 +88,7 @@ def test_frames_that_are_no_pause_of_data() -> None:
         good = bytes(pfc_frame(NEIGHBOUR, {0: LONG}))
         leaf.inject(HOST_PORT, pfc_frame(NEIGHBOUR, {1: LONG, 7: LONG}), 0)
         for bad in (
-            Ether(src=NEIGHBOUR, dst=PAUSE_MAC, type=ETHER_TYPE) / Raw(b"\0\1" + good[16:]),
+            Ether(src=NEIGHBOUR, dst=PAUSE_MAC, type=MAC_CONTROL_TYPE) / Raw(b"\0\1" + good[16:]),
             Ether(bytes.fromhex("020000000001") + good[6:]),
             Ether(good[:33]),
         ):

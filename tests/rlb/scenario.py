@@ -8,11 +8,12 @@ recirculations in most of them.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tailrace.controller.reconcile import install_all
 from tailrace.experiments.plan.nic import NO_WINDOW

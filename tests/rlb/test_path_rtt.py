@@ -12,9 +12,9 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.numbers import Opcode
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST, HOST_PORT, REMOTE, UPLINKS
 from tests.rlb.models import PathStamps

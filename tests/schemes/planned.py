@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from finsy import P4TableEntry
-
 from tailrace.p4rt import programs
+from tailrace.p4rt.entities import P4TableEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import Target
 from tailrace.schemes import intent as of_scheme

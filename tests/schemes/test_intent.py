@@ -10,12 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from finsy import P4CloneSessionEntry, P4TableEntry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.entities import P4CloneSessionEntry, P4TableEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve

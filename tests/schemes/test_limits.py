@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from finsy import P4TableEntry
 from finsy.proto import p4r
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import canonical
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.entities import P4TableEntry
 from tailrace.p4rt.target import target
 from tailrace.schemes.blocks.limits import HOST_BURST_BYTES, PORT_BURST_BYTES
 from tailrace.schemes.registry import parse_scheme

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from finsy import P4CloneSessionEntry, P4TableEntry
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.digests import DigestMessage
+from tailrace.p4rt.entities import P4CloneSessionEntry, P4TableEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.storms import storm_of

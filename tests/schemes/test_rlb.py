@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 
 from tailrace.p4rt import programs
+from tailrace.p4rt.entities import P4CloneSessionEntry, P4MulticastGroupEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 
-from finsy import P4MeterConfig, P4TableEntry
-
+from tailrace.p4rt.entities import P4MeterConfig, P4TableEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.topology import Topology
 

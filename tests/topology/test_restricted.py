@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from finsy import P4TableAction, P4TableEntry
 
+from tailrace.p4rt.entities import P4TableAction, P4TableEntry
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import SpecError

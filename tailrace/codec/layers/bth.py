@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RoCEv2 as used here: ports, opcodes, and the reserved fields of the BTH (layers: scapy.contrib.roce).
+"""RoCEv2 as used here: the reserved fields of the BTH (layers: scapy.contrib.roce).
 
 * resv7 of a data packet: the number of packets of the message that remain, including this one, at most 127;
   0: not given (Flowcut §IV-C).
@@ -10,37 +10,12 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding
+from scapy.contrib.roce import AETH, BTH, CNPPadding
 from scapy.packet import Packet
 
 from tailrace.codec.calls import LEFT_MASK, PSN_MASK
-from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 
-ROCE_PORT = 4791
-SOURCE_PORTS = range(FIRST_PORT, LAST_PORT + 1)
 MAX_LEFT = LEFT_MASK
-RETRANSMISSION = 1
-
-
-class Opcode(IntEnum):
-    """Opcodes of the reliable connection that we send, and the CNP."""
-
-    WRITE_FIRST = 0x06
-    WRITE_MIDDLE = 0x07
-    WRITE_LAST = 0x08
-    WRITE_ONLY = 0x0A
-    ACK = 0x11
-    CNP = CNP_OPCODE
-
-
-class Syndrome(IntEnum):
-    """First byte of the AETH."""
-
-    ACK = 0x1F  # no end-to-end credits
-    NAK_SEQUENCE = 0x60
-    NAK_TRIMMED = 0x7F  # code 31, the last reserved code; the MSN field has the PSN of the trimmed packet
 
 
 def left_field(packets_left: int) -> int:
@@ -63,12 +38,7 @@ __all__ = [
     "BTH",
     "MAX_LEFT",
     "PSN_MASK",
-    "RETRANSMISSION",
-    "ROCE_PORT",
-    "SOURCE_PORTS",
     "CNPPadding",
-    "Opcode",
-    "Syndrome",
     "left_field",
     "packets_left",
     "path_tag",

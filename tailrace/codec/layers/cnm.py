@@ -6,7 +6,8 @@ from __future__ import annotations
 from scapy.fields import ByteField, IntField, ShortField
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import Subtype
 
 LEAF_ALL = 0xFFFF
 """The warning applies to packets to every leaf."""

@@ -12,7 +12,8 @@ from scapy.fields import ShortField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import LOCAL_TYPE, Subtype
 
 
 class Detour(Packet):
@@ -24,4 +25,4 @@ class Detour(Packet):
 
 bind_layers(LocalHeader, Detour, subtype=int(Subtype.DETOUR))
 bind_layers(Detour, IP, next_type=0x0800)
-bind_layers(Detour, LocalHeader, next_type=ETHER_TYPE)
+bind_layers(Detour, LocalHeader, next_type=LOCAL_TYPE)

@@ -3,24 +3,15 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from scapy.fields import ByteEnumField, IntField
 from scapy.packet import Packet, bind_layers
 
 from tailrace.codec.layers.flow_key import flow_key_fields
-from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import PauseOp, Subtype
 
 # The multicast address of MAC control frames; bridges do not forward them.
 PAUSE_MAC = "01:80:c2:00:00:01"
-
-
-class PauseOp(IntEnum):
-    """What the source must do with the flow."""
-
-    XOFF = 1
-    XOFF_CREDIT = 2
-    XON = 3
 
 
 class FlowPause(Packet):

@@ -8,7 +8,8 @@ from scapy.packet import Packet, bind_layers
 
 from tailrace.codec.layers.data_shim import StampCount, stack_field
 from tailrace.codec.layers.flow_key import flow_key_fields
-from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import Subtype
 
 
 class FlowcutAck(Packet):

@@ -3,24 +3,11 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from scapy.fields import ByteEnumField
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
-ETHER_TYPE = 0x88B5
-
-
-class Subtype(IntEnum):
-    """Types of the header after the subtype byte."""
-
-    DATA_SHIM = 1
-    FLOWCUT_ACK = 2
-    FLOW_PAUSE = 3
-    CONGESTION = 4
-    PATH_PROBE = 5
-    DETOUR = 6
+from tailrace.codec.numbers import LOCAL_TYPE, Subtype
 
 
 class LocalHeader(Packet):
@@ -30,4 +17,4 @@ class LocalHeader(Packet):
     fields_desc = [ByteEnumField("subtype", 0, {int(kind): kind.name.lower() for kind in Subtype})]
 
 
-bind_layers(Ether, LocalHeader, type=ETHER_TYPE)
+bind_layers(Ether, LocalHeader, type=LOCAL_TYPE)

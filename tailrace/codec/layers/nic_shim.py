@@ -15,8 +15,7 @@ from scapy.fields import ByteField, IntField, ShortField, ThreeBytesField
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers
 
-SHIM_PORT = 4793
-ACK_PORT = 4794
+from tailrace.codec.numbers import ACK_PORT, SHIM_PORT
 
 
 class NicShim(Packet):

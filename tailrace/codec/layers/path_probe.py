@@ -11,7 +11,8 @@ from scapy.fields import BitField, IntField, ShortField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import LocalHeader, Subtype
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.numbers import Subtype
 
 
 class PathProbe(Packet):

@@ -6,15 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scapy.contrib.mac_control import MACControl, MACControlClassBasedFlowControl
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.spec.constants import NS_PER_S, QUANTUM_BITS
-
-ETHER_TYPE = 0x8808
-OP_CODE = MACControl.OP_CODE_CLASS_BASED_FLOW_CONTROL
+from tailrace.codec.numbers import MAC_CONTROL_TYPE
 
 
 def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
@@ -26,9 +23,5 @@ def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
     """
     fields: dict[str, Any] = {f"c{priority}_enabled": 1 for priority in quanta}
     fields |= {f"c{priority}_pause_time": time for priority, time in quanta.items()}
-    return Ether(src=src_mac, dst=PAUSE_MAC, type=ETHER_TYPE) / MACControlClassBasedFlowControl(**fields)
-
-
-def pause_ns(quanta: int, rate_bps: int) -> int:
-    """Length of a pause in ns, rounded up so that it is never too short."""
-    return -(-quanta * QUANTUM_BITS * NS_PER_S // rate_bps)
+    pause = MACControlClassBasedFlowControl(**fields)
+    return Ether(src=src_mac, dst=PAUSE_MAC, type=MAC_CONTROL_TYPE) / pause

@@ -7,7 +7,7 @@ from scapy.contrib.roce import BTH
 from scapy.fields import IntField, XIntField, XLongField
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.numbers import Opcode
 
 
 class RETH(Packet):

@@ -7,8 +7,9 @@ A plug-in may add kinds: `blamed` adds its file and line to errors, and `given_b
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from tailrace.sim.link_faults import LinkFault
 from tailrace.spec import SpecError
@@ -32,8 +33,7 @@ FAULTS: Registry[FaultKind] = Registry("fault", methods={"resolve": 2})
 """All kinds by name; their method `resolve` has two arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """A fault: its spec as written, its name, and its parsed keys."""
 
     spec: str

@@ -8,8 +8,9 @@ the same link, the later fault applies.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.faults.where import (
@@ -32,8 +33,7 @@ _AT = keys.time("at", "start of the fault")
 _RATE = keys.number("rate", "probability with which each link loses a packet", above=0, most=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(msgspec.Struct, frozen=True):
     """When a fault begins and ends."""
 
     at_ns: Annotated[int, _AT] = 0
@@ -45,8 +45,7 @@ class Times:
             raise SpecError(f"until must be later than at, found '{format_time(self.until_ns)}'")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkChoice:
+class LinkChoice(msgspec.Struct, frozen=True):
     """The links that a fault affects: one, or a random fraction of all."""
 
     link: Annotated[
@@ -77,8 +76,7 @@ class LinkChoice:
 
 
 @FAULTS.register("link-slow", "links at a fraction of their rate, in both directions")
-@dataclass(frozen=True, slots=True)
-class SlowLinks:
+class SlowLinks(msgspec.Struct, frozen=True):
     """Some links are slow."""
 
     links: LinkChoice
@@ -101,8 +99,7 @@ class SlowLinks:
 
 
 @FAULTS.register("link-down", "links that have failed in both directions")
-@dataclass(frozen=True, slots=True)
-class DeadLinks:
+class DeadLinks(msgspec.Struct, frozen=True):
     """Some links are down: they lose all packets."""
 
     links: LinkChoice
@@ -114,8 +111,7 @@ class DeadLinks:
 
 
 @FAULTS.register("drop", "links between switches lose data packets at random")
-@dataclass(frozen=True, slots=True)
-class Drops:
+class Drops(msgspec.Struct, frozen=True):
     """Some links lose data packets (RLB §IV-A: the links to one core switch)."""
 
     times: Times
@@ -146,8 +142,7 @@ class Drops:
 
 
 @FAULTS.register("ack-loss", "links between switches lose Flowcut's ACKs (from switches or NICs) at random")
-@dataclass(frozen=True, slots=True)
-class AckLosses:
+class AckLosses(msgspec.Struct, frozen=True):
     """All links lose Flowcut's ACKs."""
 
     times: Times
@@ -159,8 +154,7 @@ class AckLosses:
 
 
 @FAULTS.register("blackhole", "a switch that silently loses all packets of some pairs (RLB §IV)")
-@dataclass(frozen=True, slots=True)
-class Blackholes:
+class Blackholes(msgspec.Struct, frozen=True):
     """A switch loses the packets of some pairs."""
 
     times: Times
@@ -189,8 +183,7 @@ class Blackholes:
 
 
 @FAULTS.register("switch-restart", "a switch that loses its state and its packets, and is down for a while")
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(msgspec.Struct, frozen=True):
     """A switch restarts: it loses all its state, including counters."""
 
     switch: Annotated[

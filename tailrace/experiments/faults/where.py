@@ -7,7 +7,8 @@ A link here is a pair of switch names, so parallel links between two switches sh
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.spec import SpecError
 from tailrace.topology import Topology
@@ -17,8 +18,7 @@ ALL = "all"
 LinkEnds = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSet:
+class LinkSet(msgspec.Struct, frozen=True):
     """Some links; with `one_way`, only the direction from the first end to the second."""
 
     links: tuple[LinkEnds, ...]

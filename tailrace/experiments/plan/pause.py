@@ -10,7 +10,7 @@ that is given for the switches alone applies to the scheme, too (SchemeContext.p
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tailrace.experiments.plan.pfc import NoPfc, Pfc
 from tailrace.hosts.options.transport import Transport

@@ -26,9 +26,10 @@ on RLB, §II-A). If a spec enables PFC, the scheme's limits of queues still appl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
+
+import msgspec
 
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.spec import SpecError, UnitError, keys, parse
@@ -72,13 +73,11 @@ _CHANNELS = keys.parsed(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NoPfc:
+class NoPfc(msgspec.Struct, frozen=True):
     """The spec `off`: PFC is disabled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pfc:
+class Pfc(msgspec.Struct, frozen=True):
     """The parsed options of PFC; None means the default, which is auto for `channels`."""
 
     xoff_bytes: Annotated[

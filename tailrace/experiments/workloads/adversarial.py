@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.workloads.registry import DEFAULT_BYTES, JITTER, SIZE, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
@@ -35,8 +36,7 @@ Chain = tuple[str, str, str, str]
 
 
 @register("adversarial", "the worst-case permutation for minimal routing, in a Dragonfly or a Slim Fly")
-@dataclass(frozen=True, slots=True)
-class Adversarial:
+class Adversarial(msgspec.Struct, frozen=True):
     """Every host sends `size_bytes`."""
 
     size_bytes: Annotated[int, SIZE] = DEFAULT_BYTES

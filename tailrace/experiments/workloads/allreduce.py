@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.background import with_background
@@ -32,8 +33,7 @@ from tailrace.spec import keys
 from tailrace.topology import Host, Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message of a collective.
 
     sender, receiver: ranks of the hosts.
@@ -110,8 +110,7 @@ def _messages(algorithm: str, count: int) -> int:
 
 
 @register("allreduce", "one allreduce of a vector among all hosts, or a random subset")
-@dataclass(frozen=True, slots=True)
-class Allreduce:
+class Allreduce(msgspec.Struct, frozen=True):
     """One allreduce of a vector among `hosts_total` hosts drawn at random; 0 means all hosts."""
 
     algorithm: Annotated[str, keys.choice("algo", "allreduce algorithm", tuple(ALGORITHMS))] = "ring"

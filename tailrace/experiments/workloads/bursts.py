@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
@@ -82,8 +83,7 @@ def trains(spot: Spot, share: float, period_ns: int, size_bytes: int, until_ns: 
                 yield Transfer(sender, spot.receiver, size_bytes, start_ns, flow_class=BACKGROUND)
 
 
-@dataclass(frozen=True, slots=True)
-class Bursts:
+class Bursts(msgspec.Struct, frozen=True):
     """A burst every `every_ns` until the end of the workload, the first one after that time.
 
     degree: hosts that send to the receiver; senders and receiver are drawn for each burst

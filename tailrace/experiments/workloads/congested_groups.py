@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
@@ -50,8 +51,7 @@ PATHS = (HASH, SCHEME)
 
 
 @register("congested-groups", "one measured flow in a Dragonfly in which most groups are congested")
-@dataclass(frozen=True, slots=True)
-class CongestedGroups:
+class CongestedGroups(msgspec.Struct, frozen=True):
     """One measured flow of `size_bytes`; `free` groups have no traffic, besides that of its destination."""
 
     size_bytes: Annotated[int, keys.size("size", "size of the measured flow", least=1)] = DEFAULT_BYTES

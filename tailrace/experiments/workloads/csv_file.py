@@ -14,8 +14,9 @@ import csv
 import io
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.transfer import Transfer
@@ -32,8 +33,7 @@ _MOST_DIGITS = 12
 """Most decimal digits of a flow id or port."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One line: hosts by name or address, bytes, start in ns, source port or None, flows to wait for."""
 
     line: int
@@ -45,8 +45,7 @@ class Row:
     after: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True):
     """The flows of a file, at least one."""
 
     path: Path

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.background import permutation_among
@@ -25,8 +26,7 @@ from tailrace.topology import Host, Topology
 
 
 @register("incast", "many hosts send to one host at the same time")
-@dataclass(frozen=True, slots=True)
-class Incast:
+class Incast(msgspec.Struct, frozen=True):
     """`degree` hosts send to one; flows between bystanders have a separate class (classes.py)."""
 
     peers: Peers

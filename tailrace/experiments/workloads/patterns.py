@@ -8,8 +8,9 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
@@ -59,8 +60,7 @@ def named(topology: Topology, name: str) -> Host:
 
 
 @register("permutation", "every host sends to one other host and receives from one other host")
-@dataclass(frozen=True, slots=True)
-class Permutation:
+class Permutation(msgspec.Struct, frozen=True):
     """Every host sends to one other host and receives from one host; further flows repeat these pairs."""
 
     sizes: Sizes
@@ -84,8 +84,7 @@ class Permutation:
 
 
 @register("alltoall", "every host sends to every other host")
-@dataclass(frozen=True, slots=True)
-class AllToAll:
+class AllToAll(msgspec.Struct, frozen=True):
     """Every host sends a flow to every other host.
 
     With a window, at most `window` flows of a sender are active at a time: each flow waits until the flow
@@ -133,8 +132,7 @@ class AllToAll:
 
 
 @register("random", "flows between random pairs of hosts, or messages from every host to random hosts")
-@dataclass(frozen=True, slots=True)
-class Random:
+class Random(msgspec.Struct, frozen=True):
     """Flows between random pairs of hosts, all started at once; or, with `messages`, a sequence per host.
 
     In a sequence each message has a newly drawn receiver, and starts when the previous message has been

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.bursts import BURST_BYTES, TRAINS, Spot, trains
@@ -38,8 +39,7 @@ from tailrace.topology import Host, Topology
 
 
 @register("paused", "flows between two leaves, while bursts to another host make PFC pause some paths")
-@dataclass(frozen=True, slots=True)
-class Paused:
+class Paused(msgspec.Struct, frozen=True):
     """The flows of RLB's motivation: `load` refers to the first leaf's uplinks, `sizes` to f_1 .. f_n.
 
     A burst starts when the previous burst could have been sent completely at line rate. If the long flow

@@ -17,9 +17,10 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
@@ -126,8 +127,7 @@ class Slots:
 
 
 @register("poisson", "every host starts flows to random hosts, as a Poisson process")
-@dataclass(frozen=True, slots=True)
-class Poisson:
+class Poisson(msgspec.Struct, frozen=True):
     """Poisson arrivals for `duration_ns`; each flow has a random receiver. Flow ids rise with start times."""
 
     bursts: Bursts

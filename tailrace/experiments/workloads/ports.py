@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 
-from tailrace.codec.layers.bth import SOURCE_PORTS
+from tailrace.codec.numbers import SOURCE_PORTS
 from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.topology import Host
 

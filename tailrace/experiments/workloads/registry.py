@@ -10,8 +10,9 @@ Seed      seed=: overrides the experiment's seed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
 from tailrace.experiments.workloads.sizes import SizeCdf
@@ -38,8 +39,7 @@ TAKING_PART = keys.integer("hosts", "number of hosts that take part, drawn at ra
 IN_TOTAL = keys.integer("flows", "total number of flows", least=1, absent="one per host")
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(msgspec.Struct, frozen=True):
     """The sizes of flows: all equal, or drawn from a distribution."""
 
     size_bytes: Annotated[int | None, EITHER_SIZE] = None
@@ -78,8 +78,7 @@ class Sizes:
         return self.cdf if self.most_bytes is None else self.cdf.clipped(self.most_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Peers:
+class Peers(msgspec.Struct, frozen=True):
     """The keys for what must differ between sender and receiver."""
 
     peers: Annotated[
@@ -107,8 +106,7 @@ class Peers:
         return self.peers or (SWITCHES if self.cross else HOSTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(msgspec.Struct, frozen=True):
     """The key that every workload has."""
 
     seed: Annotated[

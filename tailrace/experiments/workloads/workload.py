@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tailrace.experiments.plan.size_estimate import counted
 from tailrace.experiments.workloads.classes import NO_CLASS
@@ -40,16 +41,14 @@ FIRST_QPN = 0x100
 """Base of the queue pair numbers of flows; InfiniBand reserves low numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(msgspec.Struct, frozen=True):
     """Flows, and by flow id the class (classes.py) of each flow that has a class."""
 
     flows: list[FlowSpec]
     classes: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """What an experiment sends: `pattern`, parsed from `spec`; `seed`: the key seed=, or None."""
 
     spec: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from tailrace.codec.calls import OPCODE_SHIFT, PSN_MASK
-from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.numbers import Opcode
 
 # Byte i of a message is i modulo this prime number, so that any part of a payload shows its offset.
 PATTERN_PERIOD: Final = 251

@@ -37,7 +37,7 @@ from tailrace.codec.calls import (
     SYNDROME_SHIFT,
     Packet,
 )
-from tailrace.codec.layers.bth import Syndrome
+from tailrace.codec.numbers import Syndrome
 from tailrace.codec.templates import HostAddress, ip_number
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec

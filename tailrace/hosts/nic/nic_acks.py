@@ -7,12 +7,11 @@ from collections import deque
 from typing import Final
 
 from tailrace.codec.calls import COUNT_SHIFT, NEVER, Packet
-from tailrace.codec.layers.nic_shim import NicAck
 from tailrace.codec.layout import HeaderLayout
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.flowcut import TICKS_MASK
 
-_MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")  # the largest value of the field
+_MOST_BYTES: Final[int] = HeaderLayout("NicAck").mask("NicAck.bytes")  # the largest value of the field
 
 
 class NicAcks:

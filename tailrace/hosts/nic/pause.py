@@ -14,8 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from tailrace.codec.calls import NEVER, NO_QUANTA
-from tailrace.codec.layers.flow_pause import PauseOp
-from tailrace.codec.layers.pfc import pause_ns
+from tailrace.codec.numbers import PauseOp, pause_ns
 from tailrace.spec.constants import PRIORITIES
 
 _XON: Final = int(PauseOp.XON)

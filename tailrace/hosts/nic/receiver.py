@@ -35,8 +35,8 @@ from tailrace.codec.calls import (
     TAG_SHIFT,
     Packet,
 )
-from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.numbers import ROCE_PORT, Syndrome
 from tailrace.codec.templates import HostAddress, ack_headers, cnp_frame, nic_ack_headers
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import ReceiverObservation

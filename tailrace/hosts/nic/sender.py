@@ -27,10 +27,8 @@ from tailrace.codec.calls import (
     VLAN_SHIFT,
     Packet,
 )
-from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.layers.nic_shim import SHIM_PORT
-from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT, ROCE_PORT, SHIM_PORT, Syndrome
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.codec.templates import (
     RETH_BYTES,

@@ -26,12 +26,11 @@ import random
 from typing import Final
 
 from tailrace.codec.calls import BYTE_MASK, COUNT_SHIFT, NEVER
-from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.options.nic import FlowcutNicConfig
 
-TICKS_MASK: Final[int] = HeaderLayout(NicShim).mask("NicShim.ticks")
+TICKS_MASK: Final[int] = HeaderLayout("NicShim").mask("NicShim.ticks")
 
 
 class MinRtt:

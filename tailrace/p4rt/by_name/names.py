@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
-from finsy.proto import p4i
-
+from tailrace.p4rt.messages import p4i
 from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
 

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from finsy.proto import p4i, p4r
-
 from tailrace.p4rt.fields import FieldKind, TypedField
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.values import Mac
 from tailrace.spec import SpecError
 

@@ -8,16 +8,16 @@ port, or None.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from finsy.proto import p4i, p4r, p4t
+from msgspec import structs
 
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.names import NameIndex
 from tailrace.p4rt.fields import FieldKind, PeerOf, TypedField, data_field, enum_members, fields_of, original
+from tailrace.p4rt.messages import p4i, p4r, p4t
 from tailrace.p4rt.values import Value, text_of
 from tailrace.spec import SpecError
 
@@ -206,6 +206,7 @@ class ProgramNames:
             for number, table in self.table_names.by_id.items()
         }
         self.counters = names.entities("counter", info.counters)
+        self.digests = names.entities("digest", info.digests)
         self.direct_counters = names.entities("direct counter", info.direct_counters)
         self.meters = names.entities("meter", info.meters)
         self.registers = names.entities("register", info.registers)
@@ -330,4 +331,4 @@ class ProgramNames:
 
 def _with_enum(types: p4t.P4TypeInfo, owner: str, field: TypedField) -> TypedField:
     members = enum_members(types, ENUM_FIELDS.get((owner, field.name), ""))
-    return dataclasses.replace(field, kind=FieldKind.ENUM, members=members) if members else field
+    return structs.replace(field, kind=FieldKind.ENUM, members=members) if members else field

@@ -20,8 +20,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from scapy.layers.l2 import Ether
-
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import LocalHeader
@@ -90,7 +88,7 @@ def tailrace_cost(stamps: int) -> MemoryCost:
     stack = [Stamp()] * stamps
     data = bytes(LocalHeader() / DataShim(stack=stack))
     ack = bytes(LocalHeader() / FlowcutAck(stack=stack))
-    return MemoryCost(len(data) + HeaderLayout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
+    return MemoryCost(len(data) + HeaderLayout("Ether").size_bytes + len(ack), *_tailrace_state_bytes())
 
 
 def _tailrace_state_bytes() -> tuple[int, int]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.p4entity import P4Entity
-
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.blocks.entries import common_entries
 from tailrace.schemes.resolved import EntryPlan, Resolved
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.p4entity import P4Entity
-
 from tailrace.codec.numbers import TTL
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.blocks.entries import default_action
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import IPv4Network
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan
 

@@ -20,8 +20,9 @@ faultless network, in the order of their first leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 COPIES = 15
 SLOT_TABLES_CACHED = 1 << 12
@@ -30,8 +31,7 @@ SLOT_TABLES_CACHED = 1 << 12
 Ports = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NextHopGroup:
+class NextHopGroup(msgspec.Struct, frozen=True):
     """A group of next hops: `slots` has the port of each slot, `ports` each live port once, in order."""
 
     id: int
@@ -39,15 +39,14 @@ class NextHopGroup:
     ports: Ports
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(msgspec.Struct, frozen=True):
     """The groups of one switch, in order of ids, and the group of next hops to each reachable leaf; `of_host`
     has the groups of single hosts, by address, if a scheme keeps state for each destination.
     """
 
     groups: tuple[NextHopGroup, ...]
     of_leaf: dict[str, NextHopGroup]
-    of_host: Mapping[str, NextHopGroup] = field(default_factory=dict)
+    of_host: Mapping[str, NextHopGroup] = msgspec.field(default_factory=dict)
 
 
 @lru_cache(SLOT_TABLES_CACHED)

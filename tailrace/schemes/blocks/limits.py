@@ -14,12 +14,9 @@ port that control packets of several hosts, or of one host with a faster link, t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 
-from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity, P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.schemes.blocks.entries import ENTRIES_CACHED
 from tailrace.schemes.resolved import EntryPlan
 
@@ -84,5 +81,4 @@ def _metered(
     rate = steps * _RATE_STEP
     meter = P4MeterConfig(cir=rate, cburst=burst_bytes, pir=rate, pburst=burst_bytes)
     call = P4TableAction(action[0], **dict(action[1:]))
-    entry = P4TableEntry(table, match=P4TableMatch([key]), action=call)
-    return replace(entry, meter_config=meter)
+    return P4TableEntry(table, match=P4TableMatch([key]), action=call, meter_config=meter)

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4CloneSessionEntry, P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.entries import (

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity
 from tailrace.schemes.base import scheme
 from tailrace.schemes.dragonfly import app
 from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, require_dragonfly

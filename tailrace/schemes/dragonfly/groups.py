@@ -18,15 +18,14 @@ A failure moves only the slots of the dead ports (schemes.blocks.groups).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tailrace.schemes.blocks.groups import Groups, NextHopGroup, Ports, slot_table
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 
 
-@dataclass(frozen=True, slots=True)
-class FirstLink:
+class FirstLink(msgspec.Struct, frozen=True):
     """The first link of a path.
 
     port: egress port
@@ -39,8 +38,7 @@ class FirstLink:
     group: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FarGroup:
+class FarGroup(msgspec.Struct, frozen=True):
     """The paths to another Dragonfly group.
 
     paths: first links of the minimal paths
@@ -55,8 +53,7 @@ class FarGroup:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class DragonflyRouting:
+class DragonflyRouting(msgspec.Struct, frozen=True):
     """The groups and paths of a switch of a Dragonfly.
 
     onward: next-hop groups for packets from switches of the same Dragonfly group, by next-hop group id

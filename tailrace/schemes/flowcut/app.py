@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4CloneSessionEntry, P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks.entries import (
     configuration,
@@ -265,9 +263,10 @@ def _next_hop_ports(plan: EntryPlan) -> Iterator[P4Entity]:
 @cache
 def _candidate_actions(program: P4Program) -> list[tuple[str, list[str]]]:
     """The actions with next hops as parameters, the smallest first, each with these parameters' names."""
-    schema = program.schema
-    allowed = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]
+    allowed = {ref.id for ref in program.table("candidates").action_refs}
     actions = [
-        (action.alias, [param.name for param in action.params if param.name != "count"]) for action in allowed
+        (action.preamble.alias, [param.name for param in action.params if param.name != "count"])
+        for action in program.p4info.actions
+        if action.preamble.id in allowed
     ]
     return sorted((action for action in actions if action[1]), key=lambda action: len(action[1]))

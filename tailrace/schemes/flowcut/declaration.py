@@ -21,10 +21,10 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from typing import Annotated, Any, ClassVar
 
-from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, scheme

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import (
+    P4CloneSessionEntry,
+    P4Entity,
+    P4MulticastGroupEntry,
+    P4TableAction,
+    P4TableEntry,
+    P4TableMatch,
+)
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,

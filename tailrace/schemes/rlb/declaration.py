@@ -29,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
 from tailrace.hosts.options.nic import NicConfig
+from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.dragonfly.paths import GAP

@@ -16,8 +16,9 @@ DEVIATION: the paper suppresses paths and does not say when they are used again.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.target import Target
@@ -30,8 +31,7 @@ DIGEST = "failure_alert_t"
 MOST_DOUBLINGS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(msgspec.Struct, frozen=True):
     """A switch's report of a faulty path behind one of its ports.
 
     neighbour: the switch behind the port, which is assumed to have failed (Algorithm 2, line 8)
@@ -75,8 +75,7 @@ def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert
     return Alert(digest.switch, port, peer.name, mean, delay_ns)
 
 
-@dataclass(slots=True)
-class _Path:
+class _Path(msgspec.Struct):
     """State of a path.
 
     is_suppressed: whether the path is suppressed

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from finsy import P4TableAction, P4TableEntry
-from finsy.proto import p4r
-
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import excluding
@@ -155,11 +153,10 @@ def missing_ports(program: P4Program, intended: Iterable[p4r.Entity], held: Iter
 
 def member_ports(program: P4Program, entities: Iterable[p4r.Entity]) -> set[int]:
     """The ports in next-hop groups among these entities."""
-    table = program.table(_MEMBERS).preamble.id
-    ports = set()
-    for entity in entities:
-        if entity.table_entry.table_id == table:
-            action = P4TableEntry.decode(entity, program.schema).action
-            if isinstance(action, P4TableAction):
-                ports.add(int(action.args["port"]))
-    return ports
+    table = program.table(_MEMBERS)
+    return {
+        int.from_bytes(param.value, "big")
+        for entity in entities
+        if entity.table_entry.table_id == table.preamble.id
+        for param in entity.table_entry.action.action.params
+    }

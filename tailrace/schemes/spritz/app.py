@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network
 
-from finsy import P4TableAction, P4TableEntry, P4TableMatch
-from finsy.p4entity import P4Entity
-
+from tailrace.p4rt.entities import P4Entity, P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.schemes.blocks.entries import (
     ENTRIES_CACHED,
     configuration,

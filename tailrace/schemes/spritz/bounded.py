@@ -22,10 +22,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Annotated, Any, ClassVar
 
-from finsy.p4entity import P4Entity
-
 from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.transports import LOSS, PATH
+from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, red_up_to

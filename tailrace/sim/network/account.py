@@ -7,13 +7,13 @@ Virtual payload is payload of which only the length is simulated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.sim.network.core import SwitchAccount, WireAccount
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """A number of frames, and of bytes of virtual payload."""
 
     frames: int = 0
@@ -27,8 +27,7 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
     return sum(amounts, Amount())
 
 
-@dataclass(frozen=True, slots=True)
-class _Switch:
+class _Switch(msgspec.Struct, frozen=True):
     """The counts of a switch, in the order of core.SwitchAccount. The switch core counts `truncated_bytes` to
     `held`, which is in its queues. The network counts `entered` and the fields below.
     """
@@ -51,8 +50,7 @@ class _Switch:
         return _Switch(truncated_bytes, *(Amount(*amount) for amount in amounts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wire:
+class _Wire(msgspec.Struct, frozen=True):
     """The counts of a wire (one direction of a link)."""
 
     sent: Amount
@@ -70,8 +68,7 @@ class _Wire:
         return self.sent == _sum((self.delivered, self.cut, self.dropped, self.under_way))
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkAccount:
+class NetworkAccount(msgspec.Struct, frozen=True):
     """Where all frames are: `sent`, `packet_outs` and `made` count all frames that ever existed, the other
     amounts count what became of them.
 

@@ -14,18 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
 
-from scapy.layers.inet import UDP
-
-from tailrace.codec.layers import local
-from tailrace.codec.layers.bth import BTH, ROCE_PORT
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.layers.local import Subtype
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
-from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.nic import NicPort
+from tailrace.codec.numbers import LOCAL_TYPE, ROCE_PORT, SHIM_PORT, Subtype
 from tailrace.sim.network.build import extension
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.ranks import RankTransport
@@ -151,8 +143,8 @@ def _module() -> ModuleType:
 
 
 def _formats(net: Net) -> None:
-    """Sets the header formats in `net`: EtherType, subtypes and offsets, all from the Scapy layers."""
-    shim, stamp = HeaderLayout(DataShim), HeaderLayout(Stamp)
+    """Sets the header formats in `net`: EtherType, subtypes and offsets, all from the formats of headers."""
+    shim, stamp = HeaderLayout("DataShim"), HeaderLayout("Stamp")
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")
     next_at = shim.span("DataShim.next_type").byte
@@ -160,15 +152,15 @@ def _formats(net: Net) -> None:
     shims = [
         (int(Subtype.DATA_SHIM), shim.size_bytes, count.byte, stamp.size_bytes, next_at),
     ]
-    for subtype, layer in ((Subtype.DETOUR, Detour), (Subtype.PATH_PROBE, PathProbe)):
+    for subtype, layer in ((Subtype.DETOUR, "Detour"), (Subtype.PATH_PROBE, "PathProbe")):
         fixed = HeaderLayout(layer)
-        next_at = fixed.span(f"{layer.__name__}.next_type").byte
+        next_at = fixed.span(f"{layer}.next_type").byte
         shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
-    udp, shimmed = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
+    udp, shimmed = HeaderLayout("UDP", "BTH"), HeaderLayout("UDP", "NicShim", "BTH")
     # UDP destination port, and offset of the PSN
     sequences = [(ROCE_PORT, udp.span("BTH.psn").byte), (SHIM_PORT, shimmed.span("BTH.psn").byte)]
     trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
-    net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
+    net.set_formats(LOCAL_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
 
 
 def new_net() -> Net:

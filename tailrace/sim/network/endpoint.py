@@ -19,9 +19,9 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
-from finsy.proto import p4r
-
-from tailrace.p4rt.requests import set_election
+from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.programs import P4Program
+from tailrace.p4rt.requests import push_request, set_election
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network.core import Net
 from tailrace.sim.network.errors import NetworkError
@@ -35,8 +35,8 @@ from tailrace.switch.p4runtime.state import AnyUpdate, Result
 
 ELECTION_ID = 1
 _Request = p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest
-PreparedCache = MutableMapping[bytes, Prepared]
-"""Verified pipeline configurations, by serialised request: most switches run the same program."""
+PreparedCache = MutableMapping[bytes | P4Program, Prepared]
+"""Verified pipeline configurations, by serialised request or program: most switches run the same program."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -209,6 +209,20 @@ class SwitchEndpoint:
         else:
             prepared = self.device.prepare(copy)  # None: COMMIT, the configuration was saved earlier
         self.device.configure(copy.action, prepared)
+
+    def push(self, program: P4Program) -> None:
+        """Carries out the SetForwardingPipelineConfig of a program, which is made once for the whole network.
+
+        Raises:
+            P4RtError: the program is refused.
+        """
+        request = p4r.SetForwardingPipelineConfigRequest()
+        self._set_election(request)
+        self.device.authorize(request)
+        prepared = self._prepared.get(program) or self.device.prepare(push_request(program))
+        assert prepared is not None
+        self._prepared[program] = prepared
+        self.device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
 
     def pipeline(
         self, response_type: int = p4r.GetForwardingPipelineConfigRequest.ALL

@@ -9,13 +9,14 @@ import heapq
 import itertools
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from tailrace.codec.nic import Nic, port
 from tailrace.sim.network.core import NEVER_PS, RUNNING_WINDOW, Stop, new_net
 from tailrace.sim.network.deferred_signals import DeferredSignals
-from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
+from tailrace.sim.network.endpoint import CpuPort, PreparedCache, SwitchEndpoint
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.prng import SplitMix64
 from tailrace.sim.network.ranks import ExchangeCounts, RankTransport, TimedTransport
@@ -23,7 +24,6 @@ from tailrace.sim.network.wire import NodePort, Wire
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.watchdog import of_host
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
-from tailrace.switch.p4runtime.pipeline import Prepared
 from tailrace.topology import Topology
 from tailrace.topology import model as topology_model
 from tailrace.topology.partition import parts
@@ -134,7 +134,7 @@ class Fabric:
 
     def _add_switches(self) -> None:
         # verified pipeline configurations, which the endpoints of all switches share
-        prepared: dict[bytes, Prepared] = {}
+        prepared: PreparedCache = {}
         cpu_port = self._config.cpu_port
         for item in self.topology.switches:
             if not self.has(item.name):

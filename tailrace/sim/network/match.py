@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from scapy.layers.inet import IP
-from scapy.layers.l2 import Ether
+import msgspec
 
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
-from tailrace.codec.layers.nic_shim import ACK_PORT
 from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.numbers import ACK_PORT, LOCAL_TYPE, Subtype
 from tailrace.codec.table import IPV4
 from tailrace.codec.templates import UDP_PROTOCOL
 
-_LAYOUT, _DETOUR = HeaderLayout(Ether, LocalHeader), HeaderLayout(LocalHeader, Detour)
+_LAYOUT, _DETOUR = HeaderLayout("Ether", "LocalHeader"), HeaderLayout("LocalHeader", "Detour")
 _TYPE, _NEXT = _LAYOUT.span("Ether.type"), _DETOUR.span("Detour.next_type")
 _MOST_SUBTYPES = 64
 _LAST_PORT = 65535
-_IPV4_BYTES = HeaderLayout(IP).size_bytes
+_IPV4_BYTES = HeaderLayout("IP").size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FrameMatch:
+class FrameMatch(msgspec.Struct, frozen=True):
     """Matches frames of the project's local EtherType if their subtype is in `subtypes`, UDP datagrams if
     their destination port is `udp_port` (0: none), and all other frames if `other_types` is set.
 
@@ -61,7 +56,7 @@ class FrameMatch:
     def __call__(self, frame: bytes) -> bool:
         """Whether a frame matches; the same test in Python as the network makes in C."""
         ether_type, offset = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
-        while int.from_bytes(ether_type, "big") == ETHER_TYPE and offset < len(frame):
+        while int.from_bytes(ether_type, "big") == LOCAL_TYPE and offset < len(frame):
             if frame[offset] != Subtype.DETOUR:
                 return frame[offset] in self.subtypes
             offset += _DETOUR.size_bytes

@@ -10,10 +10,11 @@ import heapq
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple, cast
+
+import msgspec
 
 from tailrace.sim.network.account import NetworkAccount
 from tailrace.sim.network.core import WireAccount
@@ -24,8 +25,7 @@ from tailrace.sim.network.wire import Tap, Wire
 from tailrace.spec.constants import PS_PER_NS
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficCounts:
+class TrafficCounts(msgspec.Struct, frozen=True):
     """Counts of frames since the start.
 
     `packet_hops`: entered switches, packet-outs included; `delivered`: delivered by wires; `lost`: lost to
@@ -46,8 +46,7 @@ class TrafficCounts:
         return self.cut + self.dropped + self.swallowed
 
 
-@dataclass(frozen=True, slots=True)
-class DataFrames:
+class DataFrames(msgspec.Struct, frozen=True):
     """Data frames that no host has received.
 
     `dropped` by switches, or sent to a port without a wire; `lost` to faults; `under_way` in switches and on
@@ -72,8 +71,7 @@ class PortSamples(NamedTuple):
     paused: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(msgspec.Struct, frozen=True):
     """Periodic samples of ports of switches, by (switch, port), with a value for each of `times_ns`."""
 
     times_ns: Sequence[int]

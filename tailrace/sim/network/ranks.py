@@ -11,8 +11,9 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, cast
+
+import msgspec
 
 from tailrace.sim.network.build import extension
 from tailrace.sim.network.errors import NetworkError
@@ -40,8 +41,7 @@ class RankTransport(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeCounts:
+class ExchangeCounts(msgspec.Struct, frozen=True):
     """Exchanges of a rank with its peers since the start.
 
     `meetings` is the number of exchanges, `frames` the number of frames that this rank sent to others,

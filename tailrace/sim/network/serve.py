@@ -20,8 +20,8 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from finsy.proto import p4r
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, not_found
 from tailrace.sim.network.endpoint import SwitchEndpoint
 from tailrace.sim.network.network import Network

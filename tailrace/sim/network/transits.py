@@ -8,8 +8,9 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from tailrace.sim.network.wire import Wire
 
@@ -35,8 +36,7 @@ _FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
 """By the values of tv_logged_frame.what (tv_net.h)."""
 
 
-@dataclass(slots=True)
-class WireTransit:
+class WireTransit(msgspec.Struct):
     """A frame on a wire: when the network noticed it, and when its last bit arrived, or would have arrived.
 
     At `sent_ps` a host sends the first bit. A switch may have sent it earlier, because the network notices

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from tailrace.sim.network.core import Net
 
@@ -13,8 +14,7 @@ FrameTest = Callable[[bytes], bool]
 """Returns whether a fault applies to a frame."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePort:
+class NodePort(msgspec.Struct, frozen=True):
     """A port of a switch, or the only port (0) of a host."""
 
     node: str

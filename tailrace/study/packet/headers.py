@@ -10,18 +10,27 @@ from ipaddress import IPv4Address
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode, Syndrome
 from tailrace.codec.layers.data_shim import DataShim
 from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import ETHER_TYPE, Subtype
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
-from tailrace.codec.layers.pfc import ETHER_TYPE as MAC_CONTROL
 from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.numbers import (
+    LOCAL_TYPE,
+    MAC_CONTROL_TYPE,
+    RETRANSMISSION,
+    ROCE_PORT,
+    SHIM_PORT,
+    Opcode,
+    Subtype,
+    Syndrome,
+)
 from tailrace.sim.job import Job
 from tailrace.sim.network.transits import WireTransit
 
-_IP = HeaderLayout(IP)
-_ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}
+_IP = HeaderLayout("IP")
+_ROCE = {
+    ROCE_PORT: HeaderLayout("UDP", "BTH", "AETH"),
+    SHIM_PORT: HeaderLayout("UDP", "NicShim", "BTH", "AETH"),
+}
 """Layouts of headers from UDP on, by UDP destination port."""
 
 _IHL_MASK, _WORD_BYTES = 15, 4
@@ -97,7 +106,7 @@ def header_of(transit: WireTransit) -> RoceHeader | None:
 
 def flow_pause_op(frame: bytes, src: str, dst: str, sport: int) -> str | None:
     """The operation, such as `xoff`, of a frame that pauses this flow; None for any other frame."""
-    if len(frame) < 15 or int.from_bytes(frame[12:14], "big") != ETHER_TYPE:
+    if len(frame) < 15 or int.from_bytes(frame[12:14], "big") != LOCAL_TYPE:
         return None
     pause = Ether(frame).getlayer(FlowPause)
     if pause is None or (pause.src, pause.dst, pause.sport) != (src, dst, sport):
@@ -107,7 +116,7 @@ def flow_pause_op(frame: bytes, src: str, dst: str, sport: int) -> str | None:
 
 def shim_flags(frame: bytes) -> tuple[str, ...]:
     """The Flowcut flags that the last switch set in the frame's shim, such as `moved` and `drained`."""
-    if int.from_bytes(frame[12:14], "big") != ETHER_TYPE or frame[14] != Subtype.DATA_SHIM:
+    if int.from_bytes(frame[12:14], "big") != LOCAL_TYPE or frame[14] != Subtype.DATA_SHIM:
         return ()
     shim = Ether(frame).getlayer(DataShim)
     if shim is None or not shim.stack:
@@ -126,7 +135,7 @@ class PacketNames:
         if not frame:
             return "a packet that was dropped later"
         ether_type = int.from_bytes(frame[12:14], "big")
-        if ether_type == MAC_CONTROL:
+        if ether_type == MAC_CONTROL_TYPE:
             return "PFC"
         layers = Ether(frame)
         ip, udp = layers.getlayer(IP), layers.getlayer(UDP)
@@ -144,6 +153,6 @@ class PacketNames:
 
     @staticmethod
     def _local(frame: bytes) -> str:
-        if int.from_bytes(frame[12:14], "big") == ETHER_TYPE and frame[14] in list(Subtype):
+        if int.from_bytes(frame[12:14], "big") == LOCAL_TYPE and frame[14] in list(Subtype):
             return Subtype(frame[14]).name.lower().replace("_", " ")
         return "another packet"

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from tailrace.switch.compiler.model import Extract, Model, Pipeline, Primitive, Source, Verify
 
 Kind = Literal["state", "select", "extract", "action", "statement", "table", "condition"]
 
 
-@dataclass(frozen=True, slots=True)
-class CoveragePoint:
+class CoveragePoint(msgspec.Struct, frozen=True):
     """A part of a program that a packet may execute.
 
     `name` is the name of the state, action, table or condition. `what` is its part: a statement, a

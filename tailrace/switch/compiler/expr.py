@@ -8,48 +8,43 @@ a value to the field's width (behavioral-model docs/JSON_format.md).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderInst:
+class HeaderInst(msgspec.Struct, frozen=True):
     """A header instance by its index in ``Model.headers``."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class StackElem:
+class StackElem(msgspec.Struct, frozen=True):
     """An element of a header stack at an index that is known only at run time."""
 
     stack: int
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class StackLast:
+class StackLast(msgspec.Struct, frozen=True):
     """The element of a header stack that the parser filled last (P4's ``last``)."""
 
     stack: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnionInst:
+class UnionInst(msgspec.Struct, frozen=True):
     """A header union by its index in ``Model.unions``."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStackElem:
+class UnionStackElem(msgspec.Struct, frozen=True):
     """An element of a stack of unions at an index that is known only at run time."""
 
     stack: int
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStackLast:
+class UnionStackLast(msgspec.Struct, frozen=True):
     """The element of a stack of unions that the parser filled last."""
 
     stack: int
@@ -58,8 +53,7 @@ class UnionStackLast:
 UnionRef = UnionInst | UnionStackElem | UnionStackLast
 
 
-@dataclass(frozen=True, slots=True)
-class UnionMember:
+class UnionMember(msgspec.Struct, frozen=True):
     """One header of a union, by its position in the union's type."""
 
     union: UnionRef
@@ -69,52 +63,45 @@ class UnionMember:
 HeaderRef = HeaderInst | StackElem | StackLast | UnionMember
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(msgspec.Struct, frozen=True):
     """An integer constant of any size and sign."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class BoolConst:
+class BoolConst(msgspec.Struct, frozen=True):
     """``true`` or ``false``."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRef:
+class FieldRef(msgspec.Struct, frozen=True):
     """A field of a header, by its position in the header's type."""
 
     header: HeaderRef
     field: int
 
 
-@dataclass(frozen=True, slots=True)
-class ValidBit:
+class ValidBit(msgspec.Struct, frozen=True):
     """The hidden ``$valid$`` field of a header, as the number 0 or 1."""
 
     header: HeaderRef
 
 
-@dataclass(frozen=True, slots=True)
-class ActionParam:
+class ActionParam(msgspec.Struct, frozen=True):
     """A parameter of the action, from the table entry."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lookahead:
+class Lookahead(msgspec.Struct, frozen=True):
     """``bits`` of the packet at bit ``offset`` from the parser's position; they are not consumed."""
 
     offset: int
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(msgspec.Struct, frozen=True):
     """An operator with its operands; ``name`` is its name in BMv2.
 
     Casts: ``two_comp_mod`` (to int<W>), ``usat_cast``, ``sat_cast``; ``b2d``: boolean to number; ``d2b``.
@@ -124,8 +111,7 @@ class Op:
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StackCount:
+class StackCount(msgspec.Struct, frozen=True):
     """The number of elements that the parser has filled in a header or union stack (``size_stack``); with
     ``minus_one``, the index of the last filled element (``last_stack_index``).
     """
@@ -135,38 +121,33 @@ class StackCount:
     minus_one: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IsValid:
+class IsValid(msgspec.Struct, frozen=True):
     """Validity of a header as a boolean."""
 
     header: HeaderRef
 
 
-@dataclass(frozen=True, slots=True)
-class IsValidUnion:
+class IsValidUnion(msgspec.Struct, frozen=True):
     """Whether any member of a union is valid."""
 
     union: UnionRef
 
 
-@dataclass(frozen=True, slots=True)
-class SameHeader:
+class SameHeader(msgspec.Struct, frozen=True):
     """Equality of two headers as BMv2 defines it: both valid, same type, all fields equal."""
 
     left: HeaderRef
     right: HeaderRef
 
 
-@dataclass(frozen=True, slots=True)
-class SameUnion:
+class SameUnion(msgspec.Struct, frozen=True):
     """Equality of two header unions."""
 
     left: UnionRef
     right: UnionRef
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterCell:
+class RegisterCell(msgspec.Struct, frozen=True):
     """A cell of a register array, read directly in an expression."""
 
     register: int
@@ -212,6 +193,6 @@ def parts(operand: object) -> Iterator[object]:
     if isinstance(operand, tuple):
         for item in operand:
             yield from parts(item)
-    elif is_dataclass(operand):
-        for f in fields(operand):
-            yield from parts(getattr(operand, f.name))
+    elif isinstance(operand, msgspec.Struct):
+        for name in operand.__struct_fields__:
+            yield from parts(getattr(operand, name))

@@ -8,8 +8,9 @@ control plane use the same indexes. Widths are in bits unless a name contains "b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+import msgspec
 
 from tailrace.switch.compiler.expr import (
     Expr,
@@ -24,8 +25,7 @@ from tailrace.switch.compiler.expr import (
 MatchKind = Literal["exact", "lpm", "ternary", "range"]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A place in the source of the P4 program."""
 
     file: str
@@ -35,8 +35,7 @@ class Source:
 # ---- headers ----
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(msgspec.Struct, frozen=True):
     """A field of a header type; for a ``varbit`` field, bits is the maximum width.
 
     ``saturating``: an assigned value is clamped to the field's range, not truncated.
@@ -53,8 +52,7 @@ class FieldType:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderType:
+class HeaderType(msgspec.Struct, frozen=True):
     """A header type. Its fixed-width fields add up to whole bytes; a hidden field is the last field."""
 
     index: int
@@ -82,8 +80,7 @@ class HeaderType:
         return next((i for i, f in enumerate(self.fields) if f.varbit), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """A header instance. ``stack``, ``union``: index of the stack or union around it, and position there."""
 
     index: int
@@ -94,8 +91,7 @@ class Header:
     union: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderStack:
+class HeaderStack(msgspec.Struct, frozen=True):
     """A stack of headers of one type."""
 
     index: int
@@ -104,8 +100,7 @@ class HeaderStack:
     headers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(msgspec.Struct, frozen=True):
     """A header union.
 
     ``members``: header indexes in the order of the union's type
@@ -120,8 +115,7 @@ class Union:
     stack: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStack:
+class UnionStack(msgspec.Struct, frozen=True):
     """A stack of unions of one type."""
 
     index: int
@@ -163,8 +157,7 @@ class HeaderSpace:
 # ---- statements ----
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(msgspec.Struct, frozen=True):
     """A call of a BMv2 primitive: name, operands (see ``read.actions``), and P4 source ``text``."""
 
     op: str
@@ -173,16 +166,14 @@ class Primitive:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(msgspec.Struct, frozen=True):
     """A parameter of an action."""
 
     name: str
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """An action. The JSON may contain one action of the source several times, once for each table."""
 
     index: int
@@ -205,8 +196,7 @@ def limbs_of(bits: int) -> int:
 # ---- parser ----
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
+class Extract(msgspec.Struct, frozen=True):
     """Extraction into a header, or into the next element of a header stack or a stack of unions.
 
     Exactly one of ``target``, ``stack`` and ``union_stack`` (stack, member) is set. ``length`` is the width
@@ -220,24 +210,21 @@ class Extract:
     max_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ParserSet:
+class ParserSet(msgspec.Struct, frozen=True):
     """Assignment in a parser."""
 
     target: FieldRef
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(msgspec.Struct, frozen=True):
     """``verify(condition, error)``."""
 
     condition: Expr
     error: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(msgspec.Struct, frozen=True):
     """Skips bits of the packet."""
 
     bits: Expr
@@ -246,16 +233,14 @@ class Advance:
 ParserOp = Extract | ParserSet | Verify | Advance | Primitive
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPart:
+class KeyPart(msgspec.Struct, frozen=True):
     """One component of a transition key."""
 
     value: Expr
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(msgspec.Struct, frozen=True):
     """A case of a select: (value, mask) of each key part, or a value set. ``next`` None means accept."""
 
     values: tuple[tuple[int, int], ...] | None
@@ -264,8 +249,7 @@ class Transition:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ParseState:
+class ParseState(msgspec.Struct, frozen=True):
     """A parser state; ``default`` is the next state if no transition matches (None: accept)."""
 
     name: str
@@ -275,16 +259,14 @@ class ParseState:
     default: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Parser:
+class Parser(msgspec.Struct, frozen=True):
     """The parser's states by name."""
 
     init: str | None
     states: tuple[ParseState, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSet:
+class ValueSet(msgspec.Struct, frozen=True):
     """A parser value set: keys of ``key_bytes`` bytes, each component padded to whole bytes."""
 
     index: int
@@ -302,15 +284,13 @@ class ValueSet:
 # ---- calculations ----
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderInput:
+class HeaderInput(msgspec.Struct, frozen=True):
     """All fields of a header as calculation input."""
 
     header: HeaderRef
 
 
-@dataclass(frozen=True, slots=True)
-class ConstInput:
+class ConstInput(msgspec.Struct, frozen=True):
     """A constant as calculation input."""
 
     value: int
@@ -320,8 +300,7 @@ class ConstInput:
 CalcInput = FieldRef | HeaderInput | ConstInput
 
 
-@dataclass(frozen=True, slots=True)
-class Calculation:
+class Calculation(msgspec.Struct, frozen=True):
     """A hash or checksum over ``inputs``, in order, followed by the packet's payload if ``payload``."""
 
     index: int
@@ -331,8 +310,7 @@ class Calculation:
     payload: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Checksum:
+class Checksum(msgspec.Struct, frozen=True):
     """A checksum to verify after parsing or to update before deparsing."""
 
     target: FieldRef
@@ -345,8 +323,7 @@ class Checksum:
 # ---- tables ----
 
 
-@dataclass(frozen=True, slots=True)
-class KeyField:
+class KeyField(msgspec.Struct, frozen=True):
     """A field of a table key: ``nbytes`` bytes at ``offset`` of the packed key, big-endian.
 
     ``header``: the header whose validity is checked; if it is invalid, the field is zero.
@@ -363,8 +340,7 @@ class KeyField:
     static_mask: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConstEntry:
+class ConstEntry(msgspec.Struct, frozen=True):
     """A table entry that the program declares. If several match, the largest priority is used.
 
     For a range field, ``key`` has the lower bound and ``mask`` the upper bound.
@@ -378,8 +354,7 @@ class ConstEntry:
     data: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A match-action table. ``next_*`` name the next node of the pipeline; None is the end.
 
     ``by_hit``: the next node depends on hit or miss (``next_hit``, ``next_miss``); otherwise on the action
@@ -429,8 +404,7 @@ class Table:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(msgspec.Struct, frozen=True):
     """An ``if`` of a control."""
 
     name: str
@@ -441,8 +415,7 @@ class Conditional:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCallNode:
+class ActionCallNode(msgspec.Struct, frozen=True):
     """A direct action call of a control."""
 
     name: str
@@ -450,8 +423,7 @@ class ActionCallNode:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(msgspec.Struct, frozen=True):
     """Ingress or egress: a graph of tables (indexes), conditionals and calls. ``init``: the first node."""
 
     name: str
@@ -461,8 +433,7 @@ class Pipeline:
     calls: tuple[ActionCallNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """An action profile. ``selector``: index of its action selector's hash calculation; None: no selector."""
 
     index: int
@@ -479,8 +450,7 @@ class Profile:
 # ---- state ----
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(msgspec.Struct, frozen=True):
     """A counter array, or the direct counter of a table."""
 
     index: int
@@ -490,8 +460,7 @@ class Counter:
     table: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Meter:
+class Meter(msgspec.Struct, frozen=True):
     """A two-rate three-colour meter array, or the direct meter of a table."""
 
     index: int
@@ -502,8 +471,7 @@ class Meter:
     unit: Literal["packets", "bytes"]
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(msgspec.Struct, frozen=True):
     """A register array."""
 
     index: int
@@ -512,8 +480,7 @@ class Register:
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(msgspec.Struct, frozen=True):
     """A digest: the values that are sent to the control plane, each with its width."""
 
     index: int
@@ -527,8 +494,7 @@ class Digest:
         return tuple(bits for _, bits in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldList:
+class FieldList(msgspec.Struct, frozen=True):
     """The fields that a clone, resubmit or recirculate keeps."""
 
     id: int
@@ -545,8 +511,7 @@ def _named(items: Sequence[_T], name: str) -> _T:
     raise KeyError(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Model(HeaderSpace):
+class Model(HeaderSpace, msgspec.Struct, frozen=True):
     """A whole program.
 
     ``standard``: the fields of standard_metadata by name; ``errors``: the numbers of parser errors by name.

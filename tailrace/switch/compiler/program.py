@@ -30,6 +30,10 @@ _MAX_FRAME_BYTES = 1 << 20
 """Largest stack frame of a C function: the stack has 8 MiB, and an overflow crashes at the first packet."""
 
 
+_codes: dict[Path, ctypes.CDLL] = {}
+"""The code of programs by the path of the shared object, which contains a hash of all inputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class SwitchProgram:
     """A compiled program: its model, and the shared object with its code.
@@ -58,26 +62,31 @@ class SwitchProgram:
             raise _not_compiled(self.source, error) from None
 
     def load(self) -> ctypes.CDLL:
-        """Loads the code into this process; compiles it again if it is no longer in the cache.
+        """The code, loaded into this process once; compiled again if it is no longer in the cache.
 
         Raises:
             CompilerError: the code could not be compiled or loaded.
         """
-        try:
-            return self.recipe.load()
-        except BuildError as error:
-            raise _not_compiled(self.source, error) from None
+        if self.library not in _codes:
+            try:
+                _codes[self.library] = self.recipe.load()
+            except BuildError as error:
+                raise _not_compiled(self.source, error) from None
+        return _codes[self.library]
 
 
 def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
     """Parses a program, or loads its model from the cache in a tenth of the time."""
-    # imported late: a switch with cached programs does not need the reader
-    from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-
     parsed: list[Model] = []  # filled only if the cache has no model
 
+    def read() -> Model:
+        # imported late: a switch with cached programs does not need the reader
+        from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
+
+        return read_bmv2_json(text, source)
+
     def pickled() -> bytes:
-        parsed.append(read_bmv2_json(text, source))
+        parsed.append(read())
         return pickle.dumps(parsed[0])
 
     # models that cannot be pickled, such as those with deeply nested expressions, are not cached
@@ -86,7 +95,7 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
         octets = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not parsed:
             return _unpickled(octets)
-    return parsed[0] if parsed else read_bmv2_json(text, source)
+    return parsed[0] if parsed else read()
 
 
 def _cache_key(digest: str, source: str) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import Any
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.compiler.program import SwitchProgram
-from tailrace.switch.core.encoding import TargetEncoder
+from tailrace.switch.core.encoding import encode_target
 from tailrace.switch.core.lib import MAX_NS, C, ffi
-from tailrace.switch.core.types import ErrorCode, MeterRates, StateError
+from tailrace.switch.core.types import ErrorCode, MeterRates, StateError, Target
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     C.TR_EEXIST: ("exists", "exists already"),
@@ -42,8 +42,6 @@ class Core:
     """Pointer to the C switch, a ``tr_switch *``; NULL after close."""
     _lib: Any
     _program: SwitchProgram | None
-    _encode: TargetEncoder
-    """Encodes the action, member or group to which a table entry refers."""
 
     @property
     def address(self) -> int:
@@ -65,6 +63,10 @@ class Core:
         if self._program is None:
             raise StateError("not_found", "no program is loaded")
         return self._program.model
+
+    def _encode(self, target: Target) -> list[tuple[Any, ...]]:
+        """The action, member or group to which a table entry refers, for the core."""
+        return encode_target(self.model, target)
 
     def _do(self, what: str, call: Callable[..., int], *arguments: object) -> int:
         """Calls a C function that can fail; `what` names the object of the call, for error messages.

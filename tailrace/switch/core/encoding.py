@@ -10,7 +10,8 @@ from tailrace.switch.compiler.model import Action, Model, limbs_of
 from tailrace.switch.core.lib import C, ffi
 from tailrace.switch.core.types import ActionCall, MemberRef, StateError, Target
 
-_LIMB_MASK = (1 << 64) - 1
+_LIMB_BITS = 64
+_LIMB_MASK = (1 << _LIMB_BITS) - 1
 _ACTION, _MEMBER, _GROUP = C.TR_TARGET_ACTION, C.TR_TARGET_MEMBER, C.TR_TARGET_GROUP
 _DATA = ffi.typeof("uint64_t[]")
 
@@ -42,41 +43,34 @@ def int_to_limbs(value: int, bits: int) -> list[int]:
     return [value >> 64 * i & _LIMB_MASK for i in range(limbs_of(bits))]
 
 
-class TargetEncoder:
-    """Encodes what an entry refers to (action, member or group) as the core's ``tr_target``."""
+def encode_target(model: Model, target: Target) -> list[tuple[Any, ...]]:
+    """What an entry refers to (action, member or group) as the core's ``tr_target``.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._one_limb_per_param = [all(p.bits <= 64 for p in a.params) for a in model.actions]
+    Raises:
+        StateError: the action does not exist, or number or size of the values do not fit.
+    """
+    if not isinstance(target, ActionCall):
+        kind = _MEMBER if isinstance(target, MemberRef) else _GROUP
+        return [(kind, target.handle, ffi.NULL, 0)]
+    if not 0 <= target.action < len(model.actions):
+        raise StateError("range", f"there is no action {target.action}")
+    action = model.actions[target.action]
+    if len(target.data) != len(action.params):
+        raise StateError(
+            "invalid", f"{action.name} takes {len(action.params)} values, {len(target.data)} are given"
+        )
+    limbs = _limbs(action, target.data)
+    return [(_ACTION, target.action, ffi.new(_DATA, limbs), len(limbs))]
 
-    def __call__(self, target: Target) -> list[tuple[Any, ...]]:
-        """Encodes one target.
 
-        Raises:
-            StateError: the action does not exist, or number or size of the values do not fit.
-        """
-        if not isinstance(target, ActionCall):
-            kind = _MEMBER if isinstance(target, MemberRef) else _GROUP
-            return [(kind, target.handle, ffi.NULL, 0)]
-        if not 0 <= target.action < len(self.model.actions):
-            raise StateError("range", f"there is no action {target.action}")
-        action = self.model.actions[target.action]
-        if len(target.data) != len(action.params):
-            raise StateError(
-                "invalid", f"{action.name} takes {len(action.params)} values, {len(target.data)} are given"
-            )
-        limbs = self._limbs(action, target.data)
-        return [(_ACTION, target.action, ffi.new(_DATA, limbs), len(limbs))]
-
-    def _limbs(self, action: Action, data: tuple[int, ...]) -> Sequence[int]:
-        if self._one_limb_per_param[action.index]:
-            for p, value in zip(action.params, data, strict=True):
-                if value < 0 or value >> p.bits:
-                    raise StateError(
-                        "range", f"{p.name} of {action.name}: {value} does not fit into {p.bits} bits"
-                    )
-            return data
-        limbs: list[int] = []
-        for p, value in zip(action.params, data, strict=True):
-            limbs += int_to_limbs(value, p.bits)
-        return limbs
+def _limbs(action: Action, data: tuple[int, ...]) -> Sequence[int]:
+    wide = False
+    for p, value in zip(action.params, data, strict=True):
+        if value < 0 or value >> p.bits:
+            raise StateError("range", f"{p.name} of {action.name}: {value} does not fit into {p.bits} bits")
+        wide = wide or p.bits > _LIMB_BITS
+    if not wide:
+        return data
+    return [
+        limb for p, value in zip(action.params, data, strict=True) for limb in int_to_limbs(value, p.bits)
+    ]

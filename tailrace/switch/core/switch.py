@@ -25,7 +25,7 @@ from tailrace.switch.compiler.model import Model, limbs_of
 from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core import lib
 from tailrace.switch.core.core import ps
-from tailrace.switch.core.encoding import TargetEncoder, split_limbs
+from tailrace.switch.core.encoding import split_limbs
 from tailrace.switch.core.externs import ExternControl
 from tailrace.switch.core.lib import C, ffi
 from tailrace.switch.core.ports import PortControl
@@ -118,7 +118,6 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         if program is not None:
             self._digest_bits = tuple(digest.field_bits for digest in program.model.digests)
             self._set_storm_digests(program.model)
-            self._encode = TargetEncoder(program.model)
             self._install(program.model)
         if self.on_program is not None:
             self.on_program()
@@ -159,9 +158,6 @@ class V1ModelSwitch(TableControl, ExternControl, PortControl):
         self._code, other._code = other._code, self._code
         self._program, other._program = other._program, self._program
         self._digest_bits, other._digest_bits = other._digest_bits, self._digest_bits
-        for switch in (self, other):
-            if switch._program is not None:
-                switch._encode = TargetEncoder(switch._program.model)
         if self.on_program is not None:
             self.on_program()
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from tailrace.spec.errors import Error
 from tailrace.spec.watchdog import Watchdog
@@ -27,8 +28,7 @@ class PortError(Error):
     """A port cannot be opened or used; the message is one line for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class PfcLimits:
+class PfcLimits(msgspec.Struct, frozen=True):
     """PFC thresholds of one ingress port and priority."""
 
     xoff_bytes: int
@@ -36,8 +36,7 @@ class PfcLimits:
     headroom_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PfcConfig:
+class PfcConfig(msgspec.Struct, frozen=True):
     """PFC of a port (RLB §II-A): its lossless priorities and their thresholds in bytes.
 
     `overrides` has the thresholds of single priorities; `quanta` is the requested pause, in 512 bit times.
@@ -51,7 +50,7 @@ class PfcConfig:
     xon_bytes: int
     headroom_bytes: int
     quanta: int = 0xFFFF
-    overrides: Mapping[int, PfcLimits] = field(default_factory=dict)
+    overrides: Mapping[int, PfcLimits] = msgspec.field(default_factory=dict)
     watchdog: Watchdog | None = None
     rise: int = 0
 
@@ -65,8 +64,7 @@ class PfcConfig:
         return self.overrides.get(priority, PfcLimits(self.xoff_bytes, self.xon_bytes, self.headroom_bytes))
 
 
-@dataclass(frozen=True, slots=True)
-class BufferConfig:
+class BufferConfig(msgspec.Struct, frozen=True):
     """The shared packet buffer of a switch: its size in `bytes`, headrooms included.
 
     `alpha` makes thresholds dynamic: an ingress port and priority may use `alpha` times the free bytes, but
@@ -78,8 +76,7 @@ class BufferConfig:
     port_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchConfig:
+class SwitchConfig(msgspec.Struct, frozen=True):
     """Settings of a switch. A rate, queue depth or memory size of 0 means no limit.
 
     tick_ns: unit of the P4 timestamps
@@ -103,8 +100,7 @@ class SwitchConfig:
     buffer: BufferConfig | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCall:
+class ActionCall(msgspec.Struct, frozen=True):
     """An action, identified by its index in the model, with a value for each parameter."""
 
     action: int
@@ -118,15 +114,13 @@ class EncodedTarget(NamedTuple):
     data: object
 
 
-@dataclass(frozen=True, slots=True)
-class MemberRef:
+class MemberRef(msgspec.Struct, frozen=True):
     """A member of the table's action profile, by handle."""
 
     handle: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRef:
+class GroupRef(msgspec.Struct, frozen=True):
     """A group of the table's action selector, by handle."""
 
     handle: int
@@ -135,16 +129,14 @@ class GroupRef:
 Target = ActionCall | MemberRef | GroupRef
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(msgspec.Struct, frozen=True):
     """A copy made by the packet replication engine; ``instance`` becomes egress_rid."""
 
     port: int
     instance: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MeterRates:
+class MeterRates(msgspec.Struct, frozen=True):
     """Rates (units/s) and bursts (units) of a meter; a unit is a packet or a byte, as the program declares.
 
     Without `eburst`: a two-rate three-colour meter (RFC 2698); with equal rates and bursts it marks no packet
@@ -165,8 +157,7 @@ ColourCounts = tuple[int, ...]
 """Green bytes, green packets, yellow bytes, yellow packets, red bytes, red packets."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentFrame:
+class SentFrame(msgspec.Struct, frozen=True):
     """A frame that a port sent; its last bit left at ``time_ns``.
 
     `virtual_bytes`: bytes of payload after `data` that are counted, but not stored.
@@ -186,8 +177,7 @@ class DigestRecord(NamedTuple):
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FrameAccount:
+class FrameAccount(msgspec.Struct, frozen=True):
     """What became of all frames and of their virtual payload bytes (``_virt``: counted, not stored).
 
     Each frame that was received (``rx``) or made in the switch (clone, multicast copy, pause frame) has been
@@ -217,8 +207,7 @@ class FrameAccount:
         return (self.rx_frames + self.made_frames, self.rx_virt + self.made_virt) == (frames, virt)
 
 
-@dataclass(frozen=True, slots=True)
-class PortStats:
+class PortStats(msgspec.Struct, frozen=True):
     """Counts of one port since the switch was created.
 
     ``paused_ns`` sums the finite PFC pauses of the port's queues; a pause that has begun counts in full.
@@ -236,8 +225,7 @@ class PortStats:
     pfc_ignored: int
 
 
-@dataclass(frozen=True, slots=True)
-class PfcStats:
+class PfcStats(msgspec.Struct, frozen=True):
     """PFC counts of one port and priority since the switch was created.
 
     Ingress: ``bytes`` received here wait now, ``headroom_bytes`` of them in the headroom; ``_most_``: maxima.
@@ -278,8 +266,7 @@ class PausedQueue(NamedTuple):
     pausing: int
 
 
-@dataclass(frozen=True, slots=True)
-class BufferState:
+class BufferState(msgspec.Struct, frozen=True):
     """The packet buffer of a switch: size (0: no limit), reserved bytes, current and maximum occupancy.
 
     ``own_bytes`` are occupied in the ports' reserves for packets that are not lossless. Without a size limit

@@ -23,6 +23,7 @@ from tailrace.spec import heap
 from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line, printable
+from tailrace.spec.version import VERSION
 from tailrace.switch.compiler import CompilerError, SwitchProgram
 from tailrace.switch.compiler.errors import located
 from tailrace.switch.core import BuildError, StateError, SwitchConfig, V1ModelSwitch
@@ -77,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     if arguments.version or arguments.json_version:
-        print(_version() if arguments.version else _json_version())
+        print(VERSION if arguments.version else _json_version())
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
@@ -115,15 +116,6 @@ def _fail(message: str) -> int:
     """Prints an error message; returns the exit code."""
     print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE_CHARS)}", file=sys.stderr)
     return 2
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("tailrace")
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 def _json_version() -> str:
@@ -308,8 +300,7 @@ def _read(path: Path) -> bytes:
 
 def _commit(device: Device, program: Path, p4info: Path) -> None:
     """Sets a program and its P4Info as the device's forwarding pipeline."""
-    from finsy.proto import p4r
-
+    from tailrace.p4rt.messages import p4r
     from tailrace.p4rt.programs import parse_p4info
     from tailrace.p4rt.status import P4RtError
 

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from tailrace.spec import UnitError
 from tailrace.spec.constants import MAX_QUANTA

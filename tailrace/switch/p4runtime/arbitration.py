@@ -8,10 +8,11 @@ backups. When the primary disconnects, no backup is promoted: a client must send
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import election_of, set_election
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
@@ -31,8 +32,7 @@ class ArbitrationClient:
     election_id: int | None = None
 
 
-@dataclass(slots=True)
-class _Role:
+class _Role(msgspec.Struct):
     """A role and its clients.
 
     `highest`: the highest election id so far. `term`: the number of the role's last takeover, that is, change
@@ -42,7 +42,7 @@ class _Role:
     highest: int | None = None
     primary: ArbitrationClient | None = None
     term: int = 0
-    clients: list[ArbitrationClient] = field(default_factory=list)
+    clients: list[ArbitrationClient] = msgspec.field(default_factory=list)
 
     def elect_live(self) -> None:
         """Makes the connected client with the highest election id primary."""

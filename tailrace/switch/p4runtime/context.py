@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError, V1ModelSwitch
@@ -156,12 +156,11 @@ class Undo(list[Callable[[], None]]):
             )
 
 
-@dataclass(slots=True)
-class DevicePorts:
+class DevicePorts(msgspec.Struct):
     """The ports of the device, and those that are down. If `known` is empty, every port number is valid."""
 
     known: frozenset[int] = frozenset()
-    down: set[int] = field(default_factory=set)
+    down: set[int] = msgspec.field(default_factory=set)
 
     def exists(self, port: int) -> bool:
         """Whether the device has the port."""
@@ -172,8 +171,7 @@ class DevicePorts:
         return port not in self.down
 
 
-@dataclass(slots=True)
-class Context:
+class Context(msgspec.Struct):
     """The switch of one pipeline, and what its entities share; `now_ns` is the switch's clock.
 
     `switch` is replaced when the pipeline becomes live. `port_names`: the strings of ports (sdn_string);

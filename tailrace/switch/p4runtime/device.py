@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import TraceNeeds, election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import CompilerError, SwitchProgram
@@ -32,21 +32,18 @@ from tailrace.switch.p4runtime.context import (
     in_quanta,
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
-from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
-from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
+from tailrace.switch.p4runtime.entities.schema import build_schema
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
-from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import AnyUpdate, ForwardingState, Result, UpdateResults
 from tailrace.switch.p4runtime.statistics import statistics
-from tailrace.switch.trace import TraceError
-from tailrace.switch.trace.coverage import EntryCoverage
-from tailrace.switch.trace.records import NumberedEvents
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.roles import Roles
+    from tailrace.switch.trace.coverage import EntryCoverage
+    from tailrace.switch.trace.records import NumberedEvents
 
 API_VERSION = "1.5.0"
 
@@ -61,8 +58,7 @@ def _no_pipeline() -> P4RtError:
     return P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSettings:
+class DeviceSettings(msgspec.Struct, frozen=True):
     """How the device behaves.
 
     `bmv2_compat` follows simple_switch_grpc where it departs from the specification: while no stream is open,
@@ -179,8 +175,8 @@ class Device:
         config.CopyFrom(given)
         config.DiscardUnknownFields()
         schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
-        self._packet_io(schema)  # rejects invalid packet-in and packet-out headers
-        return Prepared(config, program, schema)
+        packet_io = PacketIo(schema, lenient=self.settings.bmv2_compat)
+        return Prepared(config, program, schema, packet_io)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
         """Executes a prepared action of SetForwardingPipelineConfig; if it fails, nothing has changed.
@@ -251,12 +247,10 @@ class Device:
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
             switch.load(prepared.program)
-            packet_io = self._packet_io(prepared.schema)
-            context = Context(
-                switch, self._now_ns, self.ports, account, self.settings, port_names=packet_io.port_names
-            )
+            port_names = prepared.packet_io.port_names
+            context = Context(switch, self._now_ns, self.ports, account, self.settings, port_names=port_names)
             self._building = ForwardingState(prepared.schema, context)
-            pipeline = ForwardingPipeline(prepared, self._building, packet_io)
+            pipeline = ForwardingPipeline(prepared, self._building)
             if keep is not None:
                 try:
                     yield from transfer(keep, pipeline.state)
@@ -309,9 +303,6 @@ class Device:
         self._saved = None
         for pipeline in self.dropped():
             pipeline.free()
-
-    def _packet_io(self, schema: Schema) -> PacketIo:
-        return PacketIo(schema, lenient=self.settings.bmv2_compat)
 
     def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
         """The GetForwardingPipelineConfigResponse; without a pipeline `config` is unset (specification 15).
@@ -451,7 +442,7 @@ class Device:
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
         """The message for a frame on the CPU port; None: there is no pipeline, or the frame is too short."""
-        return None if self._live is None else self._live.packet_io.packet_in(frame)
+        return None if self._live is None else self._live.prepared.packet_io.packet_in(frame)
 
     def packet_out(self, message: p4r.PacketOut) -> bytes:
         """The frame to inject on the CPU port for a packet-out.
@@ -463,7 +454,7 @@ class Device:
             raise P4RtError(Code.FAILED_PRECONDITION, "the switch has no CPU port")
         if self._live is None:
             raise _no_pipeline()
-        return self._live.packet_io.packet_out(message)
+        return self._live.prepared.packet_io.packet_out(message)
 
     def has_port(self, port: int) -> bool:
         """Whether the switch receives packets on a port, the CPU port included."""
@@ -475,6 +466,9 @@ class Device:
 
     def entity_text(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
         """An entity of the live pipeline as text (see entity_text.py); "": it does not exist."""
+        # here and below: only traces need what is imported late
+        from tailrace.switch.p4runtime.entity_text import entity_text
+
         if self._live is None:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
@@ -485,6 +479,9 @@ class Device:
         Raises:
             TraceError: the state has changed since the trace, or cannot be saved.
         """
+        from tailrace.switch.p4runtime.read_set import needs
+        from tailrace.switch.trace import TraceError
+
         if self._live is None:
             raise TraceError("the switch has no program")
         config = self._live.prepared.config
@@ -492,6 +489,8 @@ class Device:
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryCoverage]:
         """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
+        from tailrace.switch.p4runtime.entity_text import all_entries
+
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 

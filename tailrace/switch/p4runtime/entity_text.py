@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from finsy.proto import p4i, p4r
-
 from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.switch.p4runtime.entities.entry import StoredEntry
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState

@@ -9,11 +9,11 @@ in the most significant bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from finsy.proto import p4i, p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import invalid
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.entities.schema import Schema
@@ -28,8 +28,7 @@ _PORTS = ("ingress_port", "egress_port")
 Metadata = p4i.ControllerPacketMetadata.Metadata
 
 
-@dataclass(frozen=True, slots=True)
-class _MetadataField:
+class _MetadataField(msgspec.Struct, frozen=True):
     """A field of `bits` bits, above the lowest `shift` bits of the packed header.
 
     `sdn` converts values between frames and messages.
@@ -42,8 +41,7 @@ class _MetadataField:
     sdn: Sdn
 
 
-@dataclass(frozen=True, slots=True)
-class _PacketHeader:
+class _PacketHeader(msgspec.Struct, frozen=True):
     nbytes: int
     fields: tuple[_MetadataField, ...]
 

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.p4runtime.context import Work, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema
@@ -17,17 +16,16 @@ from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.state import ForwardingState
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A verified ForwardingPipelineConfig, its compiled program, and their schema."""
+class Prepared(msgspec.Struct, frozen=True):
+    """A verified ForwardingPipelineConfig, its compiled program, and what P4Info and program say together."""
 
     config: p4r.ForwardingPipelineConfig
     program: SwitchProgram
     schema: Schema
+    packet_io: PacketIo
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardingPipeline:
+class ForwardingPipeline(msgspec.Struct, frozen=True):
     """A pipeline with its state.
 
     `state.context.switch`: the device's switch if the pipeline is live, else a scratch switch.
@@ -36,8 +34,7 @@ class ForwardingPipeline:
 
     prepared: Prepared
     state: ForwardingState
-    packet_io: PacketIo
-    responses: dict[int, bytes] = field(default_factory=dict)
+    responses: dict[int, bytes] = msgspec.field(default_factory=dict)
 
     def free(self) -> None:
         """Frees the switch of a replaced pipeline; thread-safe."""

@@ -15,8 +15,7 @@ import hashlib
 from collections.abc import Callable
 from typing import ClassVar, Literal, TypeVar
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.switch.core import SwitchConfig
 from tailrace.switch.p4runtime.entities.entry import StoredEntry

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from finsy.proto import p4r
-
 from tailrace.p4rt.inprocess import EntityUpdate
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import (
     DELETE,

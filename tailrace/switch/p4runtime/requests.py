@@ -12,9 +12,9 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
-from finsy.proto import p4r
 from google.protobuf.message import DecodeError, Message
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_PART = 1 << 20

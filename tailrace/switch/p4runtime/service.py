@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 import grpc
 import grpc.aio
-from finsy.proto import p4r
 from google.protobuf.message import Message
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError

@@ -16,8 +16,7 @@ import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found, without_frames
 from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.context import (

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from tailrace.spec.atomic import write_file
 from tailrace.switch.core import V1ModelSwitch

@@ -8,8 +8,8 @@ import logging
 from collections import deque
 
 import grpc
-from finsy.proto import p4r
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError, exhausted
 from tailrace.switch.p4runtime.arbitration import ArbitrationClient
 from tailrace.switch.p4runtime.calls import shielded

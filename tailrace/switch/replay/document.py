@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from msgspec import Meta
 
 from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import parse_p4info
 from tailrace.p4rt.requests import TraceNeeds, parse_write_request
 from tailrace.p4rt.status import P4RtError

@@ -7,8 +7,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from finsy.proto import p4i, p4r
-
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import P4RtError
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import CompilerError

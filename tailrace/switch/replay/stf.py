@@ -15,10 +15,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finsy.proto import p4i, p4r
-
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.canonical import replica_port
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import Frame, SavedTrace
 

@@ -11,11 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
-from finsy.proto import p4i, p4r
-
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import RefusedError, UnsupportedError
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import CompilerError

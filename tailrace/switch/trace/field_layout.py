@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.core.lib import C
@@ -19,8 +20,7 @@ _SCALARS = "scalars."
 """Prefix of variables outside of structs: p4c makes them fields of a header `scalars`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LayoutField:
+class LayoutField(msgspec.Struct, frozen=True, eq=False):
     """A field, or a hidden field of a header (such as its validity): `size` bytes at `offset`, little-endian.
 
     Instances are equal only if identical.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar, cast
 
+import msgspec
 from msgspec import structs
 
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
@@ -79,8 +79,7 @@ _OF_STATEMENTS = frozenset(
 _HEAD_SIZE = 4  # kind, packet, time, size of the payload, in 64-bit fields
 
 
-@dataclass(slots=True)
-class _Packet:
+class _Packet(msgspec.Struct):
     """The state of decoding one packet's records.
 
     content: the present values of its header and metadata fields
@@ -94,13 +93,13 @@ class _Packet:
     """
 
     content: PacketFields
-    steps: list[events.Event] = field(default_factory=list)
+    steps: list[events.Event] = msgspec.field(default_factory=list)
     pipeline: int = 0
     statement: tuple[int, int, int] | None = None
     extracted: tuple[int, int] | None = None
     state: int = 0
-    runs: list[tuple[int, int, bytes]] = field(default_factory=list)
-    externs: list[events.Event] = field(default_factory=list)
+    runs: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    externs: list[events.Event] = msgspec.field(default_factory=list)
 
 
 class TraceRecord(NamedTuple):

@@ -13,8 +13,9 @@ hosts, then the other routers of its group in order, then global links.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
@@ -22,8 +23,7 @@ from tailrace.topology.families.options import GroupLinks, register
 
 
 @register("dragonfly", "groups of completely connected routers, with links between each pair of groups")
-@dataclass(frozen=True, slots=True)
-class Dragonfly:
+class Dragonfly(msgspec.Struct, frozen=True):
     """A Dragonfly."""
 
     links: GroupLinks

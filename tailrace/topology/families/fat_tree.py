@@ -11,8 +11,9 @@ Ports: edge: hosts, then aggregation switches; agg: edges, then cores; core: por
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
@@ -22,8 +23,7 @@ from tailrace.topology.paths.restricted import RESTRICTED
 
 
 @register("fat-tree", "a three-level fat tree, with or without tapering at the edge")
-@dataclass(frozen=True, slots=True)
-class FatTree:
+class FatTree(msgspec.Struct, frozen=True):
     """A fat tree of k-port switches."""
 
     links: LinkOptions

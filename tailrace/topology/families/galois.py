@@ -8,14 +8,14 @@ digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
+
+import msgspec
 
 _Polynomial = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GaloisField:
+class GaloisField(msgspec.Struct, frozen=True):
     """GF(q). `add` and `mul` are its tables, `generator` the smallest primitive element."""
 
     q: int

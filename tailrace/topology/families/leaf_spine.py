@@ -6,8 +6,9 @@ Port h + j of a leaf with h hosts leads to spine j; port i of a spine leads to l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.spec import keys
 from tailrace.topology.families.build import Builder
@@ -17,8 +18,7 @@ from tailrace.topology.paths.restricted import RESTRICTED
 
 
 @register("leaf-spine", "every leaf has a link to every spine")
-@dataclass(frozen=True, slots=True)
-class LeafSpine:
+class LeafSpine(msgspec.Struct, frozen=True):
     """A leaf-spine."""
 
     links: LinkOptions

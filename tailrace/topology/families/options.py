@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Protocol
+
+import msgspec
 
 from tailrace.spec import keys
 from tailrace.spec.registry import Registry
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from tailrace.topology.families.build import Builder
 
 
-@dataclass(frozen=True, slots=True)
-class LinkOptions:
+class LinkOptions(msgspec.Struct, frozen=True):
     """Keys of all links and switches; the defaults are those of Flowcut §III-B1."""
 
     rate_bps: Annotated[int, keys.rate("rate", "rate of all links")] = 200_000_000_000
@@ -39,8 +39,7 @@ class LinkOptions:
         return self.delay_ns
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLinks(LinkOptions):
+class GroupLinks(LinkOptions, frozen=True):
     """Keys for networks with groups of switches: delays may depend on the kind of link (Spritz, Table II)."""
 
     local_ns: Annotated[

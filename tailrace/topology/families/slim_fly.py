@@ -14,8 +14,9 @@ X and X' are the sets of even and odd powers of a primitive element. For d = -1,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
+
+import msgspec
 
 from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
@@ -42,8 +43,7 @@ def generators(gf: GaloisField) -> tuple[frozenset[int], frozenset[int]]:
 
 
 @register("slim-fly", "routers in a graph of diameter 2")
-@dataclass(frozen=True, slots=True)
-class SlimFly:
+class SlimFly(msgspec.Struct, frozen=True):
     """A Slim Fly; routers with the same (s, x) form a group."""
 
     links: GroupLinks

@@ -32,8 +32,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from tailrace.spec import SpecError
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
@@ -55,8 +56,7 @@ MOST_EVS = EV_SLOTS * EV_SLOTS - 1
 _LISTS_CACHED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class PathTables:
+class PathTables(msgspec.Struct, frozen=True):
     """The ECMP tables of one switch: ports in the order of slots.
 
     first_far, first_near: for the first switch of a path (role ECMP 1 of Spritz), to other groups and within
@@ -69,8 +69,7 @@ class PathTables:
     second: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedPath:
+class BoundedPath(msgspec.Struct, frozen=True):
     """A path between two switches.
 
     ev: the entropy value that selects it
@@ -94,8 +93,7 @@ _Head = tuple[int, Segment]
 """An EV, and the part of a path that it chooses."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tail:
+class _Tail(msgspec.Struct, frozen=True):
     """The part of a path that default tables choose, and the switches that must not occur before it."""
 
     segment: Segment

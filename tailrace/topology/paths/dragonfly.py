@@ -18,7 +18,8 @@ next hop of a shortest path is nearer, and from the first switch with a minimal 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
@@ -32,8 +33,7 @@ DETOUR_SWITCHES = 6
 Ports = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NextHops:
+class NextHops(msgspec.Struct, frozen=True):
     """Next hops, sorted; a port occurs once for each path that begins with it. `minimal`: whether the paths
     are minimal.
     """

@@ -9,7 +9,8 @@ The latency of a segment is the sum over its links of propagation delay and the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.spec.constants import PS_BITS, PS_PER_NS
 from tailrace.topology.model import Topology
@@ -18,8 +19,7 @@ PATH_FRAME_BYTES = 4160
 """A full frame of Spritz, Table II: 64 bytes of headers and 4096 of payload."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathHop:
+class PathHop(msgspec.Struct, frozen=True):
     """A port of a switch that leads to another switch, `peer`; `is_local`: both are in the same group."""
 
     port: int
@@ -28,8 +28,7 @@ class PathHop:
     latency_ps: int
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """A part of a path: its switches, and their egress ports in the same order; the last switch has none."""
 
     switches: tuple[str, ...]

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from finsy import P4Schema
 from finsy.proto import p4i
 from google.protobuf import text_format
 
@@ -147,7 +146,7 @@ def read_program(build: Path, name: str) -> P4Program:
     info = p4i.P4Info()
     text_format.Parse((build / f"{name}.p4info.txtpb").read_text(), info)
     path = build / f"{name}.json"
-    return P4Program(name, path, info, P4Schema(info), path.read_bytes(), "", 1)
+    return P4Program(name, path, info, path.read_bytes(), "", 1)
 
 
 class Primary:

@@ -14,6 +14,7 @@ from finsy import (
     P4IndirectAction,
     P4Member,
     P4MulticastGroupEntry,
+    P4Schema,
     P4TableAction,
     P4TableEntry,
     P4TableMatch,
@@ -55,8 +56,10 @@ def node(switch: ServedSwitch) -> Iterator[InspectedSwitch]:
     with Primary(switch) as primary:
         run_at_once(primary.push(program))
 
+        schema = P4Schema(program.p4info)
+
         def insert(*entities: P4Entity) -> None:
-            updates = [p4r.Update(type=p4r.Update.INSERT, entity=e.encode(program.schema)) for e in entities]
+            updates = [p4r.Update(type=p4r.Update.INSERT, entity=e.encode(schema)) for e in entities]
             run_at_once(primary.write(updates))
 
         insert(

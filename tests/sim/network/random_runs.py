@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import structs
+
 from tailrace.sim.network import SWITCH_CONFIG, FrameMatch, Network
 from tailrace.sim.network.account import NetworkAccount
 from tailrace.sim.network.observation import Sight, TrafficCounts
@@ -95,7 +97,9 @@ class RandomRun:
         """instant: some ports may take no time; transport: this is one rank of several."""
         rng = random.Random(f"run {seed}")
         self.topo = random_topology(rng)
-        config = replace(SWITCH_CONFIG, pfc=_PFC if pfc else None, queue_depth_bytes=0 if pfc else 5000)
+        config = structs.replace(
+            SWITCH_CONFIG, pfc=_PFC if pfc else None, queue_depth_bytes=0 if pfc else 5000
+        )
         self.net = network(self.topo, seed, config=config, stepwise=stepwise, transport=transport)
         if instant:
             self._infinite_ports(rng)

@@ -14,9 +14,10 @@ from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
-from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.nic_shim import NicAck
 from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.numbers import ACK_PORT, LOCAL_TYPE, Subtype
 from tailrace.sim.network import FrameMatch, Wire, WireEvent
 from tests.sim.network.l3 import Frame, attach_all, network, topology
 
@@ -36,8 +37,8 @@ _STACKS: list[tuple[Packet, bool, bool]] = [
     (LocalHeader(subtype=3) / FlowPause(), False, False),
     (LocalHeader(subtype=5) / PathProbe(stamped=1) / _IP, True, False),
     (LocalHeader(subtype=6) / Detour(group=1) / _IP, True, False),
-    (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _SHIM, True, False),
-    (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _ACK, False, True),
+    (LocalHeader(subtype=6) / Detour(group=1, next_type=LOCAL_TYPE) / _SHIM, True, False),
+    (LocalHeader(subtype=6) / Detour(group=1, next_type=LOCAL_TYPE) / _ACK, False, True),
 ]
 """Frames behind Ethernet, whether they are a flow's own, whether they are ACKs of Flowcut."""
 
@@ -71,7 +72,7 @@ def test_frames_are_told_apart(behind: Packet, flows: bool, ack: bool) -> None:
         assert lost(match, [frame]) == [frame] * expected
 
 
-_TYPES = [ETHER_TYPE.to_bytes(2, "big"), b"\x08\x00", b"\x81\x00"]
+_TYPES = [LOCAL_TYPE.to_bytes(2, "big"), b"\x08\x00", b"\x81\x00"]
 _JUNK = st.builds(
     lambda kind, rest: bytes(12) + kind + rest,
     st.sampled_from(_TYPES),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tailrace.experiments.plan.pfc import Pfc
 from tailrace.sim.network import SWITCH_CONFIG, Network
@@ -52,7 +53,7 @@ def _incast(topo: Topology, pfc: PfcConfig, frames: int, frame_bytes: int, room:
         # both ends of a switch's links are ports of switches or hosts
         ports = max(len(topo.ports_of(switch.name)) for switch in topo.switches)
         buffer = BufferConfig(room + ports * pfc.headroom_bytes)
-    config = replace(SWITCH_CONFIG, pfc=pfc, buffer=buffer)
+    config = structs.replace(SWITCH_CONFIG, pfc=pfc, buffer=buffer)
     *sources, sink = topo.hosts
     with network(topo, config=config) as net:
         nics = _attach(net)
@@ -116,9 +117,11 @@ def test_headroom_is_needed_and_too_little_of_it_loses() -> None:
     assert (whole.arrived, whole.paused > 0) == (1200, True)
     # in two times 5 us 12.5 bytes a ns come in, of which a quarter leaves meanwhile; and frames that had begun
     assert 93_750 - 1500 <= whole.headroom_most_bytes <= 93_750 + 4 * 1500
-    just = _incast(topo, replace(plenty, headroom_bytes=whole.headroom_most_bytes), 300, 1500, None)
+    just = _incast(topo, structs.replace(plenty, headroom_bytes=whole.headroom_most_bytes), 300, 1500, None)
     assert (just.account.reasons, just.arrived) == ({}, 1200)
-    small = _incast(topo, replace(plenty, headroom_bytes=whole.headroom_most_bytes - 1500), 300, 1500, None)
+    small = _incast(
+        topo, structs.replace(plenty, headroom_bytes=whole.headroom_most_bytes - 1500), 300, 1500, None
+    )
     assert small.account.reasons["pfc_headroom"] == 1200 - small.arrived > 0
     assert small.account.balanced
 
@@ -150,7 +153,7 @@ def _victim(pfc: PfcConfig | None, *, congested: bool) -> tuple[int, dict[str, i
     """
     topo = _row()
     # the queue of the slow link has room for 40 frames, where nothing pauses
-    config = replace(SWITCH_CONFIG, pfc=pfc, queue_depth_bytes=0 if pfc else 40 * _SIZE)
+    config = structs.replace(SWITCH_CONFIG, pfc=pfc, queue_depth_bytes=0 if pfc else 40 * _SIZE)
     with network(topo, config=config) as net:
         nics = _attach(net)
         nics["h2"].script = _frames(topo, "h2", "h4", _FRAMES, _SIZE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tailrace.sim.network import SWITCH_CONFIG
 from tailrace.switch.core import PfcConfig

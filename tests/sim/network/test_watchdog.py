@@ -12,6 +12,7 @@ import functools
 from dataclasses import dataclass, replace
 
 import pytest
+from msgspec import structs
 
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.sim.network import SWITCH_CONFIG
@@ -56,7 +57,7 @@ class Outcome:
 def _run(pfc: PfcConfig, attack: Script) -> Outcome:
     topo = _topology()
     frames = END_NS * RATE_BPS // (8 * _SIZE * 10**9)
-    with network(topo, config=replace(SWITCH_CONFIG, pfc=pfc)) as net:
+    with network(topo, config=structs.replace(SWITCH_CONFIG, pfc=pfc)) as net:
         nics = {h.name: ObeyingNic(rate_bps=h.rate_bps) for h in topo.hosts}
         for name, nic in nics.items():
             net.attach(name, nic)
@@ -144,8 +145,8 @@ def _beside_data() -> int:
 
 def test_without_a_watchdog_one_frame_starves_a_pair() -> None:
     """The fault: pauses spread from the port that was paused to all senders."""
-    alone = _run(replace(_PFC, watchdog=NO_WATCHDOG), [])
-    starved = _run(replace(_PFC, watchdog=NO_WATCHDOG), ATTACKS["once"])
+    alone = _run(structs.replace(_PFC, watchdog=NO_WATCHDOG), [])
+    starved = _run(structs.replace(_PFC, watchdog=NO_WATCHDOG), ATTACKS["once"])
     assert alone.victim >= 0.99 * _beside_data()
     assert starved.victim < 0.3 * alone.victim
 
@@ -172,7 +173,7 @@ def test_what_is_no_pause_of_the_class_does_nothing(name: str) -> None:
 def test_pauses_may_be_ignored_instead(script: str) -> None:
     """Then what is sent to the host gets there all the same."""
     host_port = of_host(RATE_BPS, XOFF, "ignore")
-    pfc = replace(_PFC, watchdog=host_port)
+    pfc = structs.replace(_PFC, watchdog=host_port)
     outcome = _run(pfc, ATTACKS[script])
     assert outcome.victim >= (1 - _LOSS) * _beside_data()
     assert outcome.port.storms > 0
@@ -183,7 +184,7 @@ def test_a_network_trusts_switches_more_than_hosts() -> None:
     """Pauses between switches may last for as long as a switch that is shipped lets them."""
     topo = _topology()
     data = packet(topo, "h1", "h3", bytes(100))
-    with network(topo, config=replace(SWITCH_CONFIG, pfc=_PFC)) as net:
+    with network(topo, config=structs.replace(SWITCH_CONFIG, pfc=_PFC)) as net:
         for name, port, detect_ns in (("s3", 3, _DETECT), ("s1", 100, Watchdog().detect_ns)):
             switch = net.switch(name)
             for time_ns in range(0, detect_ns, 500_000):

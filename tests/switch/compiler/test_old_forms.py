@@ -6,12 +6,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json

@@ -7,7 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 import tomli
 from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
+from msgspec.structs import replace
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import SwitchProgram, load_program

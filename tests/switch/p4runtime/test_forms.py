@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tailrace.switch.p4runtime.entities import tables
 from tailrace.switch.p4runtime.entities.schema import Schema

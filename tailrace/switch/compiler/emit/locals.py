@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
+
+import msgspec
 
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
 from tailrace.switch.compiler.model import KeyField, Model, Pipeline
@@ -43,9 +45,9 @@ def references(part: object) -> Iterator[FieldRef | HeaderInst]:
         yield from references(part.value)
         if not isinstance(part.value, FieldRef) or part.value.header != part.header:
             yield from references(part.header)
-    elif is_dataclass(part):
-        for f in fields(part):
-            yield from references(getattr(part, f.name))
+    elif isinstance(part, msgspec.Struct):
+        for name in part.__struct_fields__:
+            yield from references(getattr(part, name))
 
 
 def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:

@@ -8,8 +8,9 @@ p4c until 2020). Errors name unsupported constructs; `Model.unread` lists unknow
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tailrace.spec.text import ELLIPSIS, one_line
 from tailrace.switch.compiler.errors import CompilerError, located

@@ -8,7 +8,9 @@ if a header is valid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tailrace.spec.constants import MAX_FRAME_BYTES
 from tailrace.switch.compiler.expr import (

@@ -11,8 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from finsy.proto import p4i, p4r
-
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.core import ActionCall
 from tailrace.switch.p4runtime.entities.bytestring import decode, encode

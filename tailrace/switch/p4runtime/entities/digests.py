@@ -14,11 +14,11 @@ an entity. `Undo` is the list of functions that roll back a batch; None: not nee
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from itertools import islice
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.spec.text import printable
 from tailrace.switch.core import DigestRecord
@@ -39,8 +39,7 @@ MIN_SWEEP_NS = 100_000_000
 Record = tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Enabled:
+class _Enabled(msgspec.Struct):
     """One enabled digest.
 
     `buffer`: messages of the next list. `made_ns`: when the data plane generated the first of these messages;
@@ -53,11 +52,11 @@ class _Enabled:
     plan: DigestPlan
     config: p4r.DigestEntry.Config
     sweep_from_ns: int | None
-    buffer: dict[Record, None] = field(default_factory=dict)
+    buffer: dict[Record, None] = msgspec.field(default_factory=dict)
     first_ns: int = 0
     made_ns: int = 0
-    sent: dict[int, tuple[int, list[Record]]] = field(default_factory=dict)
-    cache: set[Record] = field(default_factory=set)
+    sent: dict[int, tuple[int, list[Record]]] = msgspec.field(default_factory=dict)
+    cache: set[Record] = msgspec.field(default_factory=set)
     forgotten: int = 0
 
     @property

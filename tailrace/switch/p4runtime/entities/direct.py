@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.core import ColourCounts, MeterRates, V1ModelSwitch
 from tailrace.switch.p4runtime.context import Context, Undo

@@ -7,11 +7,11 @@ So parsed entries are interned: equal messages are parsed once for all switches 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.core import EncodedTarget, MeterRates
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
@@ -32,8 +32,7 @@ MOST_INTERNED = 1 << 15
 TargetSpec = ActionSpec | IndirectSpec
 
 
-@dataclass(slots=True)
-class ParsedEntry:
+class ParsedEntry(msgspec.Struct):
     """A valid TableEntry message to insert; `identity`: its key among the entries of its table.
 
     Two caches, filled at the first use: `encoded`, the action as the switch core takes it; `read_entity`, the
@@ -57,8 +56,7 @@ Interned = dict[bytes, ParsedEntry]
 """A pipeline's entries whose target is an action, by the octets of their TableEntry messages."""
 
 
-@dataclass(slots=True)
-class StoredEntry:
+class StoredEntry(msgspec.Struct):
     """A table entry; `handle` identifies it in the switch core.
 
     `interned`: the parsed entry as it was inserted; the target may have been modified since. `keys`: the

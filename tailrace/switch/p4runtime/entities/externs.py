@@ -17,8 +17,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid
 from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.core.externs import cell_ranges

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4r
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import invalid
 
 NUMBER = 5

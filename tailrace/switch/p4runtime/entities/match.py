@@ -9,13 +9,13 @@ high bound in the mask. A don't-care field has a mask of zeros (or the full rang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 
@@ -144,8 +144,7 @@ class _UnknownError(Exception):
     """A string (sdn_string) that has no number in the data plane."""
 
 
-@dataclass(slots=True)
-class KeyPlan:
+class KeyPlan(msgspec.Struct):
     """How the keys of one table or value set are packed.
 
     `what`: its name in errors. `by_id`: position and field by field id. `required`: bit mask of exact fields.

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, field
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.switch.core import GroupRef, MemberRef
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 
-@dataclass(frozen=True, slots=True)
-class WatchPort:
+class WatchPort(msgspec.Struct, frozen=True):
     """The watch port of a member; `in_message`: the value of `watch` or `watch_port` in the message."""
 
     port: int | None = None
@@ -33,8 +32,7 @@ class WatchPort:
             message.watch = self.in_message
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedMember:
+class WeightedMember(msgspec.Struct, frozen=True):
     """The weight (0: the program allows no weights) and watch port of a member in a group."""
 
     weight: int
@@ -46,8 +44,7 @@ class WeightedMember:
         return self.weight or 1
 
 
-@dataclass(slots=True)
-class StoredMember:
+class StoredMember(msgspec.Struct):
     """A member.
 
     handles: its copies in the core
@@ -57,17 +54,16 @@ class StoredMember:
 
     action: ActionSpec
     handles: list[int]
-    group_counts: Counter[int] = field(default_factory=Counter)
+    group_counts: Counter[int] = msgspec.field(default_factory=Counter)
     references: int = 0
 
 
-@dataclass(slots=True)
-class StoredGroup:
+class StoredGroup(msgspec.Struct):
     """A group; `members` by id in ascending order, as in p4lang/PI."""
 
     handle: int
     max_size: int
-    members: dict[int, WeightedMember] = field(default_factory=dict)
+    members: dict[int, WeightedMember] = msgspec.field(default_factory=dict)
     references: int = 0
 
 

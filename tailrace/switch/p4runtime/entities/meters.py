@@ -8,8 +8,7 @@ A meter's type is in P4Info only; the core derives a meter's behaviour from its 
 
 from __future__ import annotations
 
-from finsy.proto import p4i, p4r
-
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import invalid
 from tailrace.switch.core import ColourCounts, MeterRates
 from tailrace.switch.p4runtime.entities.schema import MeterPlan

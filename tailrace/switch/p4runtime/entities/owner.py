@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4r
+from tailrace.p4rt.messages import p4r
 
 _OWNER_IDS = {
     "table_entry": ("table_id",),

@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from finsy.proto import p4d, p4t
-
+from tailrace.p4rt.messages import p4d, p4t
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, decode_signed, encode, encode_signed
 from tailrace.switch.p4runtime.entities.translation import Translations

@@ -10,12 +10,11 @@ annotation. `check` and `check_deletion` raise an error if a reference would hav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
-from finsy.proto import p4r
+import msgspec
 
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import Replica
 from tailrace.switch.core.lib import MAX_PORT
@@ -43,8 +42,7 @@ MAX_REPLICAS = 16384
 """Most replicas and backups of one multicast group or clone session."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaPlan:
+class ReplicaPlan(msgspec.Struct, frozen=True):
     """A replica, then its backups, as (port, instance): the first whose port is up gets the packet."""
 
     ports: tuple[tuple[int, int], ...]
@@ -57,8 +55,7 @@ class ReplicaPlan:
         return Replica(*self.ports[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(msgspec.Struct, frozen=True):
     """A group or session. `keys`: the tuples by which entries can refer to it; `needs`: its references."""
 
     message: p4r.PacketReplicationEngineEntry
@@ -73,8 +70,7 @@ class _Stored:
         return size + memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
 
 
-@dataclass(slots=True)
-class _Store:
+class _Store(msgspec.Struct):
     """The multicast groups, or the clone sessions, by id.
 
     `field`: their field of PacketReplicationEngineEntry; `id_field`: that of the id in it. `demand`: how many
@@ -85,7 +81,7 @@ class _Store:
     field: str
     id_field: str
     most_id: int
-    entries: dict[int, _Stored] = dataclass_field(default_factory=dict)
+    entries: dict[int, _Stored] = msgspec.field(default_factory=dict)
     demand: int = 0
 
     def entry(self, message: p4r.PacketReplicationEngineEntry) -> Any:

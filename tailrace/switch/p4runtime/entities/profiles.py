@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import memory

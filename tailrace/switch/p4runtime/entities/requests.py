@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from finsy.proto import p4r
-
+from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import invalid, not_found
 from tailrace.switch.p4runtime.context import ENTITY, SKIPPED, Responses, Undo, Work
 from tailrace.switch.p4runtime.entities.entry import StoredEntry

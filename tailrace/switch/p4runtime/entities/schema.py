@@ -10,11 +10,12 @@ actions and externs from the program only. Requests that refer to such an object
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from finsy.proto import p4i
+import msgspec
+from msgspec.structs import replace
 
+from tailrace.p4rt.messages import p4i
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import model
 from tailrace.switch.compiler.model import Model
@@ -62,8 +63,7 @@ _N = TypeVar("_N", bound=_Named)
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class ParamPlan:
+class ParamPlan(msgspec.Struct, frozen=True):
     """A parameter of an action; `names`: translation of its values, if messages contain strings."""
 
     id: int
@@ -73,22 +73,19 @@ class ParamPlan:
     names: SdnStrings | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     id: int
     name: str
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class SizedPlan(_Plan):
+class SizedPlan(_Plan, frozen=True):
     """An object with a size, for example a counter array, which has no other properties."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActionPlan(_Plan):
+class ActionPlan(_Plan, frozen=True):
     """An action of one table (or profile); `index`: in the program, or ABSENT.
 
     `scope`: a value of P4Info's ActionRef.Scope, or GROUP_ACTION. `ordered`: the parameters in order.
@@ -100,36 +97,31 @@ class ActionPlan(_Plan):
     restriction: ActionRestriction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MeterPlan(SizedPlan):
+class MeterPlan(SizedPlan, frozen=True):
     """A meter array, or a direct meter with size 0; `type`: a value of P4Info's MeterSpec.Type."""
 
     type: int
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterPlan(SizedPlan):
+class RegisterPlan(SizedPlan, frozen=True):
     """A register array; a cell is the concatenation of the scalar fields of its type."""
 
     type: TypePlan
 
 
-@dataclass(frozen=True, slots=True)
-class DigestPlan(_Plan):
+class DigestPlan(_Plan, frozen=True):
     """A digest and the type of its records."""
 
     type: TypePlan
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSetPlan(SizedPlan):
+class ValueSetPlan(SizedPlan, frozen=True):
     """A parser value set."""
 
     key: KeyPlan
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilePlan(SizedPlan):
+class ProfilePlan(SizedPlan, frozen=True):
     """An action profile or selector; `tables`: P4Info ids of its tables.
 
     `sum_of_members`: whether the size of a group is its number of members, not the sum of their weights.
@@ -144,8 +136,7 @@ class ProfilePlan(SizedPlan):
     tables: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TablePlan(SizedPlan):
+class TablePlan(SizedPlan, frozen=True):
     """A table; `counter`: the id of its direct counter, 0 if it has none."""
 
     key: KeyPlan
@@ -159,8 +150,7 @@ class TablePlan(SizedPlan):
     restriction: EntryRestriction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(msgspec.Struct, frozen=True):
     """The objects of a pipeline, by P4Info id.
 
     `absent`: descriptions of objects that only P4Info has, for errors. Shared by all switches with this
@@ -171,15 +161,15 @@ class Schema:
     info: p4i.P4Info
     model: Model
     types: Translations
-    tables: dict[int, TablePlan] = field(default_factory=dict)
-    profiles: dict[int, ProfilePlan] = field(default_factory=dict)
-    counters: dict[int, SizedPlan] = field(default_factory=dict)
-    meters: dict[int, MeterPlan] = field(default_factory=dict)
-    registers: dict[int, RegisterPlan] = field(default_factory=dict)
-    digests: dict[int, DigestPlan] = field(default_factory=dict)
-    value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
-    absent: dict[int, str] = field(default_factory=dict)
-    interned: Interned = field(default_factory=dict)
+    tables: dict[int, TablePlan] = msgspec.field(default_factory=dict)
+    profiles: dict[int, ProfilePlan] = msgspec.field(default_factory=dict)
+    counters: dict[int, SizedPlan] = msgspec.field(default_factory=dict)
+    meters: dict[int, MeterPlan] = msgspec.field(default_factory=dict)
+    registers: dict[int, RegisterPlan] = msgspec.field(default_factory=dict)
+    digests: dict[int, DigestPlan] = msgspec.field(default_factory=dict)
+    value_sets: dict[int, ValueSetPlan] = msgspec.field(default_factory=dict)
+    absent: dict[int, str] = msgspec.field(default_factory=dict)
+    interned: Interned = msgspec.field(default_factory=dict)
     constraints: ConstraintSet | None = None
     roles: Roles | None = None
     references: ReferencePlan | None = None

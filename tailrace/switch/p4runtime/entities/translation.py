@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from finsy.proto import p4t
+import msgspec
 
+from tailrace.p4rt.messages import p4t
 from tailrace.p4rt.status import invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, encode
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.pins.strings import SdnStrings, StringQuota
 
 
-@dataclass(frozen=True, slots=True)
-class Sdn:
+class Sdn(msgspec.Struct, frozen=True):
     """How messages represent a type: as numbers of `bits` bits, at most the data plane's, or as strings."""
 
     bits: int
@@ -49,8 +48,7 @@ class Savepoint(NamedTuple):
     strings: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class Translations:
+class Translations(msgspec.Struct):
     """The translated types of one pipeline.
 
     `parts`: how many types have plans (p4types.py). `states`: how many forwarding states use the strings.
@@ -64,7 +62,7 @@ class Translations:
     states: int = 0
     batches: int = 0
     stale: bool = False
-    _names: dict[str, SdnStrings] = field(default_factory=dict)
+    _names: dict[str, SdnStrings] = msgspec.field(default_factory=dict)
     _quota: StringQuota | None = None
     _writes: int = 0
 

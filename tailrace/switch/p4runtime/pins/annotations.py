@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from finsy.proto import p4t
+from tailrace.p4rt.messages import p4t
 
 _STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\nrt])')

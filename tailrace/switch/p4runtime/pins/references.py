@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from finsy.proto import p4i, p4r
-
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import encode, shortest
 from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, PackedKey

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from finsy.proto import p4i
-
+from tailrace.p4rt.messages import p4i
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
 from tailrace.switch.p4runtime.entities.bytestring import encode
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, PackedKey

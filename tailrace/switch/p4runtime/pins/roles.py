@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finsy.proto import p4i, p4r
-
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE
 from tailrace.switch.p4runtime.entities.owner import owner_of
