@@ -110,6 +110,8 @@ def test_an_interval_can_leave_open_what_is_no_law() -> None:
         assert grade(kind, expected, 1.0, (0.95, 1.05)) == HOLDS
         for ends in ((0.8, 1.05), (0.95, 1.2), (0.8, 1.2)):
             assert grade(kind, expected, 1.0, ends) == open_
+        for value, ends in ((0.7, (0.0, 1.7)), (0.85, (0.8, 0.95)), (1.2, (1.05, 1.4))):
+            assert grade(kind, expected, value, ends) == (DIFFERS if open_ == HOLDS else open_)
         assert grade(kind, parse_expectation("< 1"), 0.96, (0.9, 1.03)) == open_
         assert grade(kind, parse_expectation("< 1"), 1.2, (1.1, 1.3)) == DIFFERS
 

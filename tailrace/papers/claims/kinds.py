@@ -70,8 +70,11 @@ def grade(
     if kind == RANKING:
         return _ranking(expected, ends)
     verdict = HOLDS if expected.test(value) else DIFFERS
-    if kind in _UNCERTAIN and ends is not None and len({expected.test(each) for each in (value, *ends)}) > 1:
-        return UNDECIDED  # other seeds could give the opposite verdict
+    if kind in _UNCERTAIN and ends is not None:
+        within = all(map(expected.test, ends))
+        meets = expected.test(value) or (ends[0] <= expected.high and ends[1] >= expected.low)
+        if meets and not within:
+            return UNDECIDED  # other seeds could give the opposite verdict
     return verdict
 
 
