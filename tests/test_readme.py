@@ -13,6 +13,7 @@ from tailrace.cli.complete import KINDS
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
+from tailrace.spec.version import VERSION
 from tailrace.switch.daemon.command_line import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -133,9 +134,10 @@ def test_named_files_exist() -> None:
 
 
 def test_the_version_to_cite_is_the_projects() -> None:
-    """CITATION.cff has the version of pyproject.toml, and the licence."""
+    """CITATION.cff has the version of the package, and the licence of pyproject.toml."""
     cited = (ROOT / "CITATION.cff").read_text("utf-8")
     project = (ROOT / "pyproject.toml").read_text("utf-8")
-    for key in ("version", "license"):
-        (value,) = re.findall(rf'^{key} = "(.*)"$', project, re.MULTILINE)
-        assert re.findall(rf"^{key}: (.*)$", cited, re.MULTILINE) == [value]
+    license_ = re.findall(r'^license = "(.*)"$', project, re.MULTILINE)
+    assert len(license_) == 1
+    for key, values in {"version": [VERSION], "license": license_}.items():
+        assert re.findall(rf"^{key}: (.*)$", cited, re.MULTILINE) == values

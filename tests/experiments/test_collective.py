@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tailrace.experiments.workloads.allreduce import ALGORITHMS, Message
 from tailrace.experiments.workloads.workload import parse_workload

@@ -84,9 +84,8 @@ def test_progress_tells_that_figures_are_made(tmp_path: Path, monkeypatch: pytes
     """The bars stand at 100 % by then, and nothing seems to happen."""
     progress: list[str] = []
     stream = io.StringIO()
-    # the function of this name hides the module
-    api_run = importlib.import_module("tailrace.api.run")
-    monkeypatch.setattr(api_run, "draw_comparison", lambda *_words: progress.append(stream.getvalue()))
+    drawn = "tailrace.report.figures.beside.draw_comparison"
+    monkeypatch.setattr(drawn, lambda *_words: progress.append(stream.getvalue()))
     tailrace.compare(None, ["ecmp", "spray"], out=tmp_path / "out", progress=stream, **KEYS)
     assert len(progress) == 1
     assert "figure" in progress[0]

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.sim.child import environment
-from tests.extend.conftest import Run
+from tests.extend.conftest import ROOT, Run
 
 RING = """
 from dataclasses import dataclass
@@ -123,6 +125,21 @@ def test_listings_have_them(folder: Path, forked_tailrace: Run) -> None:
     assert (unknown.returncode, "slim-fly or FILE.json" in unknown.stderr) == (2, True)
     assert "ring" in unknown.stderr
     assert "5 switches" in forked_tailrace("topology", "ring:switches=5", "--plugin", folder).stdout
+
+
+@pytest.mark.parametrize("form", ["folder", "archive"])
+def test_installed_packages_have_them(form: str, tailrace: Run, tmp_path: Path) -> None:
+    """By the entry points of a package, wherever Python finds it."""
+    site = tmp_path / "site"
+    (site / "rings-1.0.dist-info").mkdir(parents=True)
+    (site / "rings.py").write_text(RING, "utf-8")
+    (site / "rings-1.0.dist-info" / "METADATA").write_text("Name: rings\nVersion: 1.0\n", "utf-8")
+    points = "[tailrace.topologies]\nring = rings\n"
+    (site / "rings-1.0.dist-info" / "entry_points.txt").write_text(points, "utf-8")
+    place = site if form == "folder" else Path(shutil.make_archive(str(tmp_path / "rings"), "zip", site))
+    done = tailrace("topology", "ring:switches=5", PYTHONPATH=f"{ROOT}{os.pathsep}{place}")
+    assert "5 switches" in done.stdout
+    assert tailrace("topology", "ring:switches=5").returncode == 2
 
 
 @pytest.mark.parametrize(
