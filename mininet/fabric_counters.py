@@ -7,6 +7,7 @@ Of p4rt.counters: `requests` are the entities that read all counters, `cells` de
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from fabric_plan import FabricPlan, SwitchPlan
 from fabric_report import FabricError
@@ -24,15 +25,15 @@ Cells = dict[str, dict[int, int]]
 """Packets of a switch by counter and index of the cell."""
 
 
-def read(plan: FabricPlan, program: P4Program) -> dict[str, Cells]:
-    """The cells of all switches, read in parallel.
+def read(plan: FabricPlan, programs: Mapping[str, P4Program]) -> dict[str, Cells]:
+    """The cells of all switches, read in parallel; `programs`: by switch.
 
     Raises:
         FabricError: a switch does not answer.
     """
 
     async def read_all() -> list[Cells]:
-        return await asyncio.gather(*(_cells(switch, program) for switch in plan.switches))
+        return await asyncio.gather(*(_cells(switch, programs[switch.name]) for switch in plan.switches))
 
     try:
         cells = asyncio.run(read_all())

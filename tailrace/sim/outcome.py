@@ -107,7 +107,8 @@ class RankWork:
 class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
-    `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
+    `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason.
+    `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
     in real time, a line each, so that its times are not reliable. `packet_hops`: packets that entered
     switches. `delays`: whether the target emulated the propagation delays of links. `trace_sha256`: hash of
@@ -123,6 +124,7 @@ class Outcome:
     records: tuple[FlowRecord, ...]
     wall_s: float
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    drops: Mapping[str, int] = field(default_factory=dict)
     dropped: int | None = None
     data: DataSeen | None = None
     overload_reasons: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
+from tailrace.p4rt.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.spec import SpecError
 
 _PORT, _GROUP = "port", "group"
