@@ -89,7 +89,7 @@ class FabricRun:
                 fabric_switches.compile_ahead(path)
         self.report.phase("fabric")
         plan = slowed(self._plan, job.faults)
-        net = FabricNet(plan, self._start_switch)
+        net = FabricNet(plan, self._start_switch, silent=bool(job.sources))
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
             if job.target == BMV2:
@@ -247,6 +247,7 @@ class FabricRun:
             },
             "gaps": collected["gaps"],
             "learned": collected["learned"],
+            "frames": collected["frames"],
             "applied": {"delays": self._delays, "down": self._taken_down},
             "events": self._events,
             "pfc": self._pfc(pfc, collected["wall_ns"]),

@@ -22,7 +22,7 @@ from finsy.proto import p4r
 
 from checks.bench import library
 from checks.bench.result import BenchError, BenchResult
-from tailrace.cli.inspect.captures import CaptureError, packets_of
+from tailrace.codec.captures import CaptureError, packets_of
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends

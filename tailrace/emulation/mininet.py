@@ -20,6 +20,7 @@ import msgspec
 from tailrace.cbuild.artifacts import MININET
 from tailrace.emulation.applied import not_applied
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.counters import dropped
 from tailrace.p4rt.events import event_of
@@ -84,6 +85,7 @@ class _Report(msgspec.Struct):
     events: tuple[dict[str, Any], ...] = ()
     gaps: tuple[tuple[int, int], ...] | None = None
     learned: tuple[Learned, ...] = ()
+    frames: dict[str, HostFrames] = msgspec.field(default_factory=dict)
 
 
 class _Line(msgspec.Struct):
@@ -288,4 +290,5 @@ def _outcome(path: Path, job: Job) -> Outcome:
         pfc=pfc,
         gaps=None if report.gaps is None else Gaps.merged([report.gaps]),
         learned=report.learned,
+        frames=job.named(report.frames),
     )

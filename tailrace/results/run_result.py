@@ -24,6 +24,7 @@ from tailrace.hosts.measured import Learned
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
 from tailrace.results.fair import FairSharing
+from tailrace.results.frames import host_counts, ping_summary
 from tailrace.results.metrics import measure_plugins
 from tailrace.results.queues import queues_of
 from tailrace.results.result import Result
@@ -73,7 +74,9 @@ def result_of(
     case, described = case_name(planned.experiment.faults), _described(planned)
     rows = _rows(planned, outcome)
     summary = Summary(**described, **_measured(planned, outcome, rows), **_execution(outcome), **usage)
-    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+    result = Result(
+        case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps, frames=outcome.frames
+    )
     metrics = measure_plugins(result)
     return replace(result, summary=structs.replace(summary, metrics=metrics)) if metrics else result
 
@@ -163,6 +166,8 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
         "counters": _counted(outcome.counters) if is_foreign else scheme_sums or UNSET,
         "drops": dict(outcome.drops) or UNSET,
+        "pings": ping_summary(outcome.frames),
+        "hosts": host_counts(outcome.frames),
     }
 
 

@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 from tailrace.hosts.measured import GapSummary
 from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from tailrace.results.fair import Fair
+from tailrace.results.frames import HostCount, PingSummary
 from tailrace.results.queues import Queues
 from tailrace.results.rows import FlowRow
 from tailrace.results.sampled import Sampled
@@ -135,6 +136,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     metrics of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version.
     With a user's program (scheme `program`) `counters` has the sum of each counter by switch, and `drops` the
     frames that switches dropped by reason.
+    `pings` and `hosts` have what hosts sent and received besides flows (tailrace/results/frames.py).
     `deadlock` is present if switches paused each other in a cycle, which ends the run. It lists the queues:
     each waits for the next, and the last for the first.
     """
@@ -181,6 +183,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drops: dict[str, int] | UnsetType = UNSET
     recirculations: Recirculations | UnsetType = UNSET
     dcqcn: dict[str, int] | UnsetType = UNSET
+    pings: PingSummary | UnsetType = UNSET
+    hosts: dict[str, HostCount] | UnsetType = UNSET
     metrics: dict[str, float] | UnsetType = UNSET
     plugins: dict[str, str] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.events import Event
 from tailrace.sim.job import Job
@@ -107,6 +108,7 @@ class RankWork:
 class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
+    `frames`: what each host sent and received besides flows, by its name; empty if no host sends such frames.
     `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason.
     `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
@@ -123,6 +125,7 @@ class Outcome:
 
     records: tuple[FlowRecord, ...]
     wall_s: float
+    frames: Mapping[str, HostFrames] = field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     drops: Mapping[str, int] = field(default_factory=dict)
     dropped: int | None = None

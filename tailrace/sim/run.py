@@ -28,7 +28,7 @@ from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.ranks import RankLostError, RankTransport
-from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
+from tailrace.sim.nics import attach_nics, frames_seen, gaps_seen, learned, records
 from tailrace.sim.no_controller import NoController
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
@@ -418,6 +418,7 @@ class _Run:
             pfc=pfc_counts(network, self._job),
             deadlock=tuple(map(str, self._deadlock)),
             gaps=gaps_seen(network, nics, self._job),
+            frames=frames_seen(network, self._job),
             learned=learned(network, nics),
             nics=IMPLEMENTATION,
         )

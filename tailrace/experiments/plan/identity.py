@@ -22,7 +22,7 @@ _DIGITS = 16
 _ALWAYS = ("scheme", "topology", "workload", "target")
 """Specs that are stored even where they are the default."""
 
-_SEPARATORS = re.compile("[:,=]")
+_SEPARATORS = re.compile(r" \+ |[:,=]")
 _DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
