@@ -153,7 +153,7 @@ def make_plan(
     switches = tuple(
         SwitchPlan(
             name=switch.name,
-            device_id=switch.id,
+            device_id=switch.id - 1 if foreign else switch.id,  # the tutorials' tool counts from 0
             address=f"unix:{run_dir}/{switch.name}.sock",
             log=logs / f"{switch.name}.log",
             statistics=run_dir / f"{switch.name}.json",

@@ -39,7 +39,9 @@ from tailrace.spec import SpecError, heap
 
 Switches = dict[str, SwitchAddress]
 
+FIRST_PORT = 50051
 _ELECTION_ID = 1
+_CHUNK_BYTES = 1 << 16
 READY_S = 60.0
 """Timeout until all switches have their entries, plus two seconds per switch."""
 
@@ -67,19 +69,41 @@ def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
 
 
 async def _install(job: Job, switches: Switches) -> None:
-    """Writes the programs and entries of a user to the switches, then waits for SIGTERM. Nothing is changed
-    later, and other controllers may become primary with a higher election id.
+    """Writes the programs and entries of a user to the switches, then waits for SIGTERM. Afterwards the
+    switches have no primary controller, so that a controller of the user's may become it. It finds the
+    switches, as with the p4lang tutorials' tool, at FIRST_PORT and the following ports of this network
+    namespace, with device ids from 0.
     """
     ended = _on_sigterm()
-    async with contextlib.AsyncExitStack() as stack:
-        for name, intent in intents_of(job.topology, job.scheme, job.switches).items():
-            assert intent.updates is not None
-            client = await stack.enter_async_context(connect(name, switches[name]))
+    for name, intent in intents_of(job.topology, job.scheme, job.switches).items():
+        assert intent.updates is not None
+        async with connect(name, switches[name]) as client:
             await client.become_primary(_ELECTION_ID)
             await install_files(client, programs.load(intent.program), intent.updates)
+    async with contextlib.AsyncExitStack() as stack:
+        for port, switch in enumerate(job.topology.switches, FIRST_PORT):
+            await stack.enter_async_context(await _forward(port, switches[switch.name].address))
         _write_run_file(job, switches, None)
         _print_event("ready", f"{len(switches)} switches")
         await ended.wait()
+
+
+async def _forward(port: int, address: str) -> asyncio.Server:
+    """Forwards connections to a port of this namespace to the Unix socket of a switch."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_switch, to_switch = await asyncio.open_unix_connection(address.partition(":")[2])
+        await asyncio.gather(_copy(reader, to_switch), _copy(from_switch, writer))
+
+    return await asyncio.start_server(connected, "127.0.0.1", port)
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await source.read(_CHUNK_BYTES):
+            target.write(data)
+            await target.drain()
+    target.close()
 
 
 def _on_sigterm() -> asyncio.Event:

@@ -31,6 +31,7 @@ from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.program import ProgramConfig
 from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkFault, LinkSlow
@@ -128,6 +129,8 @@ def _real_controller(experiment: Experiment, target: str, scale: float) -> RealC
     wanted = experiment.parsed.controller
     if wanted is None:
         return None
+    if experiment.parsed.scheme.name == ProgramConfig.name:
+        raise SpecError("controller: with the scheme program no controller changes the entries")
     if target != "virtual":
         raise SpecError(f"controller: in real time it is always real; the target is {target}")
     return scaled(wanted, scale)
