@@ -31,6 +31,9 @@ NAMES = ("{}-runtime.json", "{}.json", "{}-runtime.txtpb", "{}.txtpb", "{}-comma
 DEPTH_PACKETS = 64
 """simple_switch's limit of a queue."""
 
+TICK_NS = 1_000
+"""The unit of simple_switch's timestamps."""
+
 _OURS = ("kmin", "kmax", "pmax", "seed", "guard", "control")
 """Keys that act by entries of this project's programs."""
 
@@ -72,6 +75,7 @@ class ProgramConfig(SchemeConfig, frozen=True, kw_only=True):
         int,
         keys.integer("depth", "limit of each queue in packets; 0: no limit", least=0, most=_MOST_DEPTH),
     ] = DEPTH_PACKETS
+    tick_ns: Annotated[int, keys.time("tick", "unit of the program's timestamps", least=1)] = TICK_NS
 
     @property
     def limits_queues(self) -> bool:
@@ -143,10 +147,15 @@ class ProgramConfig(SchemeConfig, frozen=True, kw_only=True):
 
 
 class ResolvedProgram(Resolved, frozen=True, kw_only=True):
-    """A user's program on a network. depth_packets: limit of a queue in packets; 0: none."""
+    """A user's program on a network.
+
+    depth_packets: limit of a queue in packets; 0: none
+    tick_ns: unit of the program's timestamps, at the time scale, so that the program's times scale, too
+    """
 
     files: dict[str, SwitchFiles]
     depth_packets: int
+    tick_ns: int
 
     @property
     def is_foreign(self) -> bool:

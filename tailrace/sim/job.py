@@ -18,6 +18,7 @@ from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import EmulatedPfc, Target, target
+from tailrace.schemes.program import ResolvedProgram
 from tailrace.schemes.registry import with_scheme
 from tailrace.schemes.resolved import Resolved
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
@@ -65,8 +66,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def switches(self) -> Target:
         """Properties of the switches. BMv2's traffic manager has no PFC: there the P4 program emulates it."""
         pfc = self.pfc if self.target == "bmv2" else None
+        # BMv2's ticks cannot be changed
+        scheme = self.scheme if self.target != "bmv2" else None
         return target(
             self.target,
+            scheme.tick_ns if isinstance(scheme, ResolvedProgram) else None,
             pfc=None if pfc is None else EmulatedPfc(pfc.xoff_bytes, pfc.xon_bytes, pfc.watchdog.spec()),
             channels=0 if self.pfc is None else self.pfc.channels,
         )

@@ -37,7 +37,7 @@ def switch_config(job: Job) -> SwitchConfig:
 def _foreign_config(scheme: ResolvedProgram) -> SwitchConfig:
     """simple_switch's settings with a limit of queues, which our own programs have themselves."""
     return SwitchConfig(
-        tick_ns=SWITCH_CONFIG.tick_ns,
+        tick_ns=scheme.tick_ns,
         queue_depth_packets=scheme.depth_packets,
         queue_depth_bytes=scheme.queue_limit_bytes,
     )
