@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections import Counter
@@ -141,6 +142,18 @@ def thrift_port(switch: Switch) -> int:
     return THRIFT_BASE + switch.id
 
 
+def tutorial_order(topology: Topology) -> list[str]:
+    """The switches in the order in which the p4lang tutorials' tool gives them device ids, from 0: by name,
+    with numbers in it as numbers.
+    """
+
+    def key(name: str) -> list[tuple[bool, int, str]]:
+        parts = re.split(r"([0-9]+)", name)
+        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+    return sorted((switch.name for switch in topology.switches), key=key)
+
+
 def make_plan(
     topology: Topology, target: str, run_dir: Path, logs: Path, *, foreign: bool = False
 ) -> FabricPlan:
@@ -149,11 +162,12 @@ def make_plan(
     `foreign`: switches run programs of the user's, so their settings are simple_switch's, or the topology's.
     """
     cpu_port, queues = (None, 1) if foreign else (CPU_PORT, PRIORITY_QUEUES)
+    tutorial_ids = {name: number for number, name in enumerate(tutorial_order(topology))}
     ends = _switch_ends(topology)
     switches = tuple(
         SwitchPlan(
             name=switch.name,
-            device_id=switch.id - 1 if foreign else switch.id,  # the tutorials' tool counts from 0
+            device_id=tutorial_ids[switch.name] if foreign else switch.id,
             address=f"unix:{run_dir}/{switch.name}.sock",
             log=logs / f"{switch.name}.log",
             statistics=run_dir / f"{switch.name}.json",

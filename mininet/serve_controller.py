@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 import msgspec
-from fabric_plan import BMV2, thrift_port
+from fabric_plan import BMV2, thrift_port, tutorial_order
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.controller import runfile
@@ -81,8 +81,8 @@ async def _install(job: Job, switches: Switches) -> None:
             await client.become_primary(_ELECTION_ID)
             await install_files(client, programs.load(intent.program), intent.updates)
     async with contextlib.AsyncExitStack() as stack:
-        for port, switch in enumerate(job.topology.switches, FIRST_PORT):
-            await stack.enter_async_context(await _forward(port, switches[switch.name].address))
+        for port, name in enumerate(tutorial_order(job.topology), FIRST_PORT):
+            await stack.enter_async_context(await _forward(port, switches[name].address))
         _write_run_file(job, switches, None)
         _print_event("ready", f"{len(switches)} switches")
         await ended.wait()

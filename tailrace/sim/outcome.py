@@ -109,7 +109,8 @@ class Outcome:
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `frames`: what each host sent and received besides flows, by its name; empty if no host sends such frames.
-    `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason.
+    `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason
+    (`no_link`: sent by a port without a link).
     `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
     in real time, a line each, so that its times are not reliable. `packet_hops`: packets that entered

@@ -398,13 +398,14 @@ class _Run:
         in_switches = counters.dropped(by_name.values()) + queue_drops + restart_drops
         all_dropped = sum(reasons.values()) if is_foreign else in_switches
         all_dropped += traffic.lost + traffic.unwired
+        no_link = {"no_link": traffic.unwired} if traffic.unwired else {}
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
             traffic_s=elapsed.wall_s,
             by_rank=self._by_rank(network, elapsed),
             counters=by_name,
-            drops=reasons if is_foreign else {},
+            drops={**reasons, **no_link} if is_foreign else {},
             # a plug-in's P4 program need not count every drop; then the core's count (`data`) is larger
             dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),
             data=data_seen,
