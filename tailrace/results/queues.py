@@ -35,7 +35,7 @@ class Queues(Struct, frozen=True, kw_only=True):
 
     limit_bytes: int | UnsetType = UNSET
     limit_packets: int | UnsetType = UNSET
-    program_marks: bool = False
+    program_marks: bool | UnsetType = UNSET
     holds_all: bool = False
     trims: bool = False
     kmin_bytes: int | UnsetType = UNSET
