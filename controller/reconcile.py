@@ -18,6 +18,7 @@ from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, s
 from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
 from tailrace.p4rt.entities import P4Entity, P4TableEntry
+from tailrace.p4rt.entry_files import Updates, refusal
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
 from tailrace.p4rt.inprocess import EntityUpdate, InProcess, InProcessSwitch
 from tailrace.p4rt.intent import SwitchIntent
@@ -209,10 +210,35 @@ def install_all(
     """
     fresh: dict[P4Program, ByKey] = {}
     loaded = {name: programs.load(name) for name in {each.program for each in intents.values()}}
-    return {
-        name: run_at_once(_install(InProcess(switch(name)), loaded[each.program], each.entities, fresh))
-        for name, each in intents.items()
-    }
+    reports = {}
+    for name, each in intents.items():
+        endpoint, program = InProcess(switch(name)), loaded[each.program]
+        if each.updates is None:
+            reports[name] = run_at_once(_install(endpoint, program, each.entities, fresh))
+        else:
+            reports[name] = run_at_once(install_files(endpoint, program, each.updates))
+    return reports
+
+
+async def install_files(endpoint: Endpoint, program: P4Program, updates: Updates) -> ReconcileReport:
+    """Pushes a program and writes the updates of files of entries, in their order.
+
+    Raises:
+        WriteError: the switch refuses updates; the message has their places in the files.
+        SwitchError: it refuses the program, or is not reachable.
+    """
+    await endpoint.push(program)
+    failures: dict[int, str] = {}
+    for start in range(0, len(updates), BATCH):
+        try:
+            await endpoint.write(updates[start : start + BATCH])
+        except WriteError as error:
+            if not error.failures:
+                raise
+            failures |= {start + index: text for index, text in error.failures.items()}
+    if failures:
+        raise WriteError(endpoint.name, refusal(updates, program.p4info, failures))
+    return _count(updates)
 
 
 async def _install(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from fabric_plan import PRIORITY_QUEUES, SwitchPlan, queue_packets
+from fabric_plan import SwitchPlan
 from fabric_report import FabricError
 
 from tailrace.bmv2.thrift import ThriftClient
@@ -29,9 +29,9 @@ def packets_per_s(rate_bps: int, frame_bytes: int) -> int:
     return max(1, round(rate_bps / (8 * frame_bytes)))
 
 
-def set_rate(client: ThriftClient, port: int, packets: int) -> None:
-    """Limits the rate of data of every priority at a port; control frames stay without a limit."""
-    for priority in range(PRIORITY_QUEUES - 1):
+def set_rate(client: ThriftClient, plan: SwitchPlan, port: int, packets: int) -> None:
+    """Limits the rate of every priority at a port; control frames of our programs stay without a limit."""
+    for priority in range(plan.priority_queues - plan.unlimited):
         client.set_queue_rate(port, priority, packets)
 
 
@@ -56,7 +56,7 @@ def recirculation_rates(
 
 
 def set_queues(
-    plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, recirculation: Mapping[int, int]
+    plan: SwitchPlan, depth_packets: int, frame_bytes: int, recirculation: Mapping[int, int]
 ) -> None:
     """Sets depths and rates of the queues of a running switch; `recirculation`: from `recirculation_rates`.
 
@@ -64,11 +64,11 @@ def set_queues(
         FabricError: the Thrift server does not answer, or refuses.
     """
     with thrift(plan.thrift_port, plan.name) as client:
-        client.set_queue_depths(queue_packets(queue_limit_bytes))
+        client.set_queue_depths(depth_packets)
         for port in plan.ports:
-            set_rate(client, port.number, packets_per_s(port.rate_bps, frame_bytes))
+            set_rate(client, plan, port.number, packets_per_s(port.rate_bps, frame_bytes))
         for number, packets in recirculation.items():
-            set_rate(client, number, packets)
+            set_rate(client, plan, number, packets)
 
 
 def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:

@@ -7,6 +7,9 @@ Of p4rt.counters: `requests` are the entities that read all counters, `cells` de
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from fabric_plan import FabricPlan, SwitchPlan
 from fabric_report import FabricError
@@ -24,21 +27,43 @@ Cells = dict[str, dict[int, int]]
 """Packets of a switch by counter and index of the cell."""
 
 
-def read(plan: FabricPlan, program: P4Program) -> dict[str, Cells]:
-    """The cells of all switches, read in parallel.
+def read(plan: FabricPlan, programs: Mapping[str, P4Program]) -> dict[str, Cells]:
+    """The cells of all switches, read in parallel; `programs`: by switch.
 
     Raises:
         FabricError: a switch does not answer.
     """
 
     async def read_all() -> list[Cells]:
-        return await asyncio.gather(*(_cells(switch, program) for switch in plan.switches))
+        return await asyncio.gather(*(_cells(switch, programs[switch.name]) for switch in plan.switches))
 
     try:
         cells = asyncio.run(read_all())
     except ControllerError as error:
         raise FabricError(str(error)) from error
     return {switch.name: each for switch, each in zip(plan.switches, cells, strict=True)}
+
+
+def drops(plan: FabricPlan) -> dict[str, int]:
+    """The frames that native switches dropped, by reason; empty with BMv2, which does not say.
+
+    Raises:
+        FabricError: a switch does not answer.
+    """
+
+    async def read_all() -> list[dict[str, Any] | None]:
+        return await asyncio.gather(*map(_statistics, plan.switches))
+
+    try:
+        statistics = asyncio.run(read_all())
+    except ControllerError as error:
+        raise FabricError(str(error)) from error
+    return dict(sum((Counter(counts["drops"]) for counts in statistics if counts), Counter()))
+
+
+async def _statistics(switch: SwitchPlan) -> dict[str, Any] | None:
+    async with connect(switch.name, SwitchAddress(switch.address, switch.device_id)) as client:
+        return await client.statistics()
 
 
 async def _cells(switch: SwitchPlan, program: P4Program) -> Cells:

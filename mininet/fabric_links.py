@@ -51,7 +51,7 @@ class FabricLinks:
             switch = self._switches[end.node]
             rate_bps = next(port.rate_bps for port in switch.ports if port.number == end.port)
             with thrift(switch.thrift_port, switch.name) as client:
-                set_rate(client, end.port, packets_per_s(share(rate_bps, factor), self._frame_bytes))
+                set_rate(client, switch, end.port, packets_per_s(share(rate_bps, factor), self._frame_bytes))
 
     def _set_end(self, end: LinkInterface, state: str) -> None:
         if self._plan.target != BMV2:

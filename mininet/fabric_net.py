@@ -27,6 +27,9 @@ GATEWAY_IP = "169.254.0.1"
 """The next hop of all hosts. No node has this address: hosts need only its MAC address, GATEWAY_MAC."""
 
 _IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+_UP_COMMANDS = 3
+"""The first commands of `_configure` start the interfaces."""
+
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 Starter = Callable[[SwitchPlan], FabricProcess]
 
@@ -55,8 +58,11 @@ class P4Switch(Switch):
 class FabricNet:
     """The running fabric. It is not taken down link by link: it disappears with its namespaces."""
 
-    def __init__(self, plan: FabricPlan, starter: Starter) -> None:
+    def __init__(self, plan: FabricPlan, starter: Starter, *, silent: bool = False) -> None:
         """Makes hosts, switches and links, and starts the switch processes.
+
+        Args:
+            silent: the hosts' kernel stacks have no address, so that they answer no frame.
 
         Raises:
             FabricError: an interface cannot be made, or a switch cannot be started.
@@ -72,7 +78,7 @@ class FabricNet:
             self.mininet.addSwitch(switch.name, cls=P4Switch, plan=switch, starter=starter)
         self._add_links()
         for host in plan.topology.hosts:
-            self._configure(host)
+            self._configure(host, silent=silent)
         self.mininet.built = True
         self.mininet.start()
 
@@ -93,8 +99,8 @@ class FabricNet:
             run(_offloads_off(name))
         run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
 
-    def _configure(self, host: HostData) -> None:
-        """Gives a host's kernel stack an address, and a default route through the switches."""
+    def _configure(self, host: HostData, *, silent: bool) -> None:
+        """Gives a host's kernel stack an address and a default route, unless it is to be silent."""
         node, name = self.mininet[host.name], host_interface(host.name)
         mtu = ["mtu", str(HOST_MTU_BYTES)]
         commands = [
@@ -106,6 +112,7 @@ class FabricNet:
             # the MTU of the interface is for the NIC's frames, that of the route for ping and iperf
             ["ip", "route", "add", "default", "via", GATEWAY_IP, "dev", name, "onlink", *mtu],
         ]
+        commands = commands[:_UP_COMMANDS] if silent else commands
         script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
         steps = [script, *(f"{shlex.join(arguments)} >/dev/null" for arguments in commands), "echo done"]
         output = node.cmd(" && ".join(steps))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections import Counter
@@ -53,7 +54,11 @@ class PortPlan:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """One switch process: where it listens (a gRPC target), where it writes log and counts, and its ports."""
+    """One switch process: where it listens (a gRPC target), where it writes log and counts, and its ports.
+
+    cpu_port, priority_queues: its settings; without a CPU port None.
+    unlimited: number of its highest priorities for which BMv2 has no rate limit.
+    """
 
     name: str
     device_id: int
@@ -62,6 +67,9 @@ class SwitchPlan:
     statistics: Path
     thrift_port: int
     ports: tuple[PortPlan, ...]
+    cpu_port: int | None = CPU_PORT
+    priority_queues: int = PRIORITY_QUEUES
+    unlimited: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +142,32 @@ def thrift_port(switch: Switch) -> int:
     return THRIFT_BASE + switch.id
 
 
-def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> FabricPlan:
-    """The fabric of `topology`: sockets go to `run_dir`, log files to `logs`."""
+def tutorial_order(topology: Topology) -> list[str]:
+    """The switches in the order in which the p4lang tutorials' tool gives them device ids, from 0: by name,
+    with numbers in it as numbers.
+    """
+
+    def key(name: str) -> list[tuple[bool, int, str]]:
+        parts = re.split(r"([0-9]+)", name)
+        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+    return sorted((switch.name for switch in topology.switches), key=key)
+
+
+def make_plan(
+    topology: Topology, target: str, run_dir: Path, logs: Path, *, foreign: bool = False
+) -> FabricPlan:
+    """The fabric of `topology`: sockets go to `run_dir`, log files to `logs`.
+
+    `foreign`: switches run programs of the user's, so their settings are simple_switch's, or the topology's.
+    """
+    cpu_port, queues = (None, 1) if foreign else (CPU_PORT, PRIORITY_QUEUES)
+    tutorial_ids = {name: number for number, name in enumerate(tutorial_order(topology))}
     ends = _switch_ends(topology)
     switches = tuple(
         SwitchPlan(
             name=switch.name,
-            device_id=switch.id,
+            device_id=tutorial_ids[switch.name] if foreign else switch.id,
             address=f"unix:{run_dir}/{switch.name}.sock",
             log=logs / f"{switch.name}.log",
             statistics=run_dir / f"{switch.name}.json",
@@ -154,20 +181,21 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Fab
                 )
                 for number, peer in sorted(topology.ports_of(switch.name).items())
             ),
+            cpu_port=switch.cpu_port or cpu_port,
+            priority_queues=switch.priority_queues or queues,
+            unlimited=0 if foreign else 1,
         )
         for switch in topology.switches
     )
     return FabricPlan(topology, target, switches, _links(topology, ends))
 
 
-def command(
-    plan: SwitchPlan, target: Target, queue_limit_bytes: int | None, more: Sequence[str] = ()
-) -> list[str]:
+def command(plan: SwitchPlan, target: Target, queue_depth: str, more: Sequence[str] = ()) -> list[str]:
     """The command line of one switch.
 
     Args:
         target: bmv2 or native.
-        queue_limit_bytes: the program's limit of a queue; None: queues have no limit.
+        queue_depth: depth of the native switch's queues, as its option is written.
         more: more options, of the native switch only.
     """
     arguments = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
@@ -177,13 +205,15 @@ def command(
         arguments = [EXECUTABLE, "--thrift-port", str(plan.thrift_port), *arguments]
     else:
         arguments = [sys.executable, "-m", NATIVE_MODULE, *arguments]
-        arguments += [*_native_options(plan, target.tick_ns, queue_limit_bytes), *more]
-    arguments += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
-    return [*arguments, "--priority-queues", str(PRIORITY_QUEUES)]
+        arguments += [*_native_options(plan, target.tick_ns, queue_depth), *more]
+    arguments += ["--", "--grpc-server-addr", plan.address]
+    if plan.cpu_port is not None:
+        arguments += ["--cpu-port", str(plan.cpu_port)]
+    return [*arguments, "--priority-queues", str(plan.priority_queues)]
 
 
-def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int | None) -> list[str]:
-    arguments = ["--tick-ns", str(tick_ns), "--queue-depth", f"{queue_bytes(queue_limit_bytes)}B"]
+def _native_options(plan: SwitchPlan, tick_ns: int, queue_depth: str) -> list[str]:
+    arguments = ["--tick-ns", str(tick_ns), "--queue-depth", queue_depth]
     for port in plan.ports:
         arguments += ["--port-rate", f"{port.number}:{port.rate_bps}bps"]
         arguments += ["--port-delay", f"{port.number}:{port.delay_ns}ns"]

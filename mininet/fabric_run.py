@@ -19,7 +19,7 @@ from fabric_faults import schedule, slowed
 from fabric_links import FabricLinks, add_delays
 from fabric_load import LoadResult, LoadWatch, interfaces
 from fabric_net import FabricNet
-from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan
+from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan, queue_bytes, queue_packets
 from fabric_process import FabricProcess, end_all
 from fabric_report import FabricReport
 from fabric_sandbox import note_run_file
@@ -29,6 +29,7 @@ from fabric_watch import ProcessMonitor
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
+from tailrace.schemes.program import ResolvedProgram
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import LinkDown
 from tailrace.spec.constants import NS_BITS
@@ -37,6 +38,8 @@ from tailrace.topology.timing import fabric_rate_bps
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")
 CAPTURE_S = 30.0
+MANY_PACKETS = 1 << 20
+"""Depth of BMv2's queues if they shall have no limit."""
 
 
 class FabricRun:
@@ -59,9 +62,9 @@ class FabricRun:
         self._delays = True  # whether links have their delays; `up` sets it
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
-        self._program = programs.load(job.scheme.program)
+        self._programs = programs.load_all(topology.switches, job.scheme.program_of)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
-        self._plan = make_plan(topology, job.target, run_dir, self._logs)
+        self._plan = make_plan(topology, job.target, run_dir, self._logs, foreign=job.scheme.is_foreign)
         self.links = FabricLinks(self._plan, self._frame_bytes)
         # faults that take links down
         self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
@@ -82,10 +85,11 @@ class FabricRun:
         note_run_file(self._run_dir, runfile.default_path())
         if job.target == NATIVE:
             self.report.phase("compile")
-            fabric_switches.compile_ahead(self._program.path)
+            for path in dict.fromkeys(program.path for program in self._programs.values()):
+                fabric_switches.compile_ahead(path)
         self.report.phase("fabric")
         plan = slowed(self._plan, job.faults)
-        net = FabricNet(plan, self._start_switch)
+        net = FabricNet(plan, self._start_switch, silent=bool(job.sources))
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
             if job.target == BMV2:
@@ -103,13 +107,19 @@ class FabricRun:
         return net
 
     def _set_queues(self, plan: SwitchPlan) -> None:
+        if isinstance(self.job.scheme, ResolvedProgram):
+            limit = self.job.scheme.queue_limit_bytes
+            packets = self.job.scheme.depth_packets or (limit // self._frame_bytes if limit else MANY_PACKETS)
+            fabric_bmv2.set_queues(plan, packets, self._frame_bytes, {})
+            return
         # RLB recirculates packets at the highest rate of a link between switches
         rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
         recirculation = fabric_bmv2.recirculation_rates(
-            plan, self._program, self._frame_bytes, rate_bps, waits=waits
+            plan, self._programs[plan.name], self._frame_bytes, rate_bps, waits=waits
         )
-        fabric_bmv2.set_queues(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, recirculation)
+        packets = queue_packets(self.job.scheme.queue_limit_bytes)
+        fabric_bmv2.set_queues(plan, packets, self._frame_bytes, recirculation)
 
     def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
         job, more = self.job, []
@@ -122,7 +132,11 @@ class FabricRun:
             more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts, links)
         if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
-        arguments = command(plan, job.switches, limit_bytes, more)  # job.switches: a p4rt.target.Target
+        depth = f"{queue_bytes(limit_bytes)}B"
+        if isinstance(job.scheme, ResolvedProgram) and job.pfc is None:
+            limit = job.scheme.queue_limit_bytes
+            depth = f"{limit}B" if limit else str(job.scheme.depth_packets)
+        arguments = command(plan, job.switches, depth, more)  # job.switches: a p4rt.target.Target
         process = FabricProcess(plan.name, arguments, plan.log)
         self._processes.append(process)
         return process
@@ -163,30 +177,36 @@ class FabricRun:
             traffic.wait_ready()
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
             before, taken, _ = self._counts(net)
+            dropped = self._drops()
             pids["hosts"] = traffic.process.pid
             load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
             report = traffic.run(steps, self.report, load.sample)
             seen = interfaces()
             after, taken, pfc = self._counts(net)
+            drops = {reason: count - dropped.get(reason, 0) for reason, count in self._drops().items()}
         finally:
             # the driver's end is no failure, even if Ctrl-C at the prompt ended the flows
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
-        return self._write(report, load.result(seen, taken), before, after, pfc)
+        return self._write(report | {"drops": drops}, load.result(seen, taken), before, after, pfc)
+
+    def _drops(self) -> dict[str, int]:
+        """The frames that switches dropped by reason, of a user's program; others count them."""
+        return fabric_counters.drops(self._plan) if self.job.scheme.is_foreign else {}
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """The programs' counts by switch, frames received by interface, and PFC counts."""
-        cells = fabric_counters.read(self._plan, self._program)
-        sums = {name: fabric_counters.sums(self._program, each) for name, each in cells.items()}
+        cells = fabric_counters.read(self._plan, self._programs)
+        sums = {name: fabric_counters.sums(self._programs[name], each) for name, each in cells.items()}
         taken = fabric_counters.received(self._plan, cells)
         if self.job.pfc is None:
             return sums, taken, {}
         if self.job.target == BMV2:
             # BMv2's program receives pauses, too, and counts them with all other frames
-            plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
-            return sums, taken, fabric_pfc.emulated_counts(plans, self._program, cells, xoff_bytes)
+            plans, program = self._plan.switches, self._programs[self._plan.switches[0].name]
+            return sums, taken, fabric_pfc.emulated_counts(plans, program, cells, self.job.pfc.xoff_bytes)
         pfc = fabric_pfc.collect(net.switches)
         return sums, fabric_pfc.received(taken, pfc, self._plan.switches), pfc
 
@@ -233,10 +253,12 @@ class FabricRun:
             },
             "gaps": collected["gaps"],
             "learned": collected["learned"],
+            "frames": collected["frames"],
+            "drops": collected["drops"],
             "applied": {"delays": self._delays, "down": self._taken_down},
             "events": self._events,
             "pfc": self._pfc(pfc, collected["wall_ns"]),
-            "p4_sha256": self._program.sha256,
+            "p4_sha256": programs.sha256_of(self._programs.values()),
             "wall_s": round(time.monotonic() - self._started_s, 3),
         }
         (self.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")

@@ -22,11 +22,22 @@ from fabric_watch import POLL_S, ProcessMonitor
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
 from tailrace.sim.job import Job
+from tailrace.spec.constants import NS_PER_S
 from tailrace.topology import GATEWAY_MAC
+from tailrace.topology.timing import base_rtt_ns
 
 DRIVER = "tailrace.hosts.driver"
 READY_S = 60.0
+LINGER_S, LINGER_RTTS = 0.5, 20
+"""How long hosts wait for the last frames if nobody knows how many are under way; in base RTTs at least."""
+
 START = "start\n"
+
+
+def _linger_ns(job: Job) -> int:
+    if not job.sources and not job.nic.kind.unreliable:
+        return 0
+    return max(round(LINGER_S * NS_PER_S), LINGER_RTTS * base_rtt_ns(job.topology, job.scheme.frame_bytes))
 
 
 class FabricTraffic:
@@ -77,6 +88,7 @@ class FabricTraffic:
                 # its frames enter a switch, which has a latency
                 delay_ns=host.delay_ns + job.topology.latency_ns,
                 paths=paths.get(host.ip, {}),  # by the address of the receiver
+                macs=job.macs(host),
             )
             for host in job.topology.hosts
         )
@@ -86,6 +98,8 @@ class FabricTraffic:
             nic=job.nic,
             seed=job.seed,
             result=str(self._result),
+            sources=job.sources,
+            linger_ns=_linger_ns(job),
         )
 
     def _handle(self, message: dict[str, Any]) -> None:

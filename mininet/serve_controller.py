@@ -12,6 +12,7 @@ It ends on SIGTERM.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -19,21 +20,28 @@ import sys
 from pathlib import Path
 
 import msgspec
-from fabric_plan import BMV2, thrift_port
+from fabric_plan import BMV2, thrift_port, tutorial_order
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.controller import runfile
 from tailrace.controller.controller import Controller
 from tailrace.controller.inband.relay import Registers
+from tailrace.controller.reconcile import install_files
 from tailrace.controller.timing import Timing
+from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
+from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
+from tailrace.schemes.intent import intent as intents_of
 from tailrace.sim.job import Job, read_job
 from tailrace.spec import SpecError, heap
 
 Switches = dict[str, SwitchAddress]
 
+FIRST_PORT = 50051
+_ELECTION_ID = 1
+_CHUNK_BYTES = 1 << 16
 READY_S = 60.0
 """Timeout until all switches have their entries, plus two seconds per switch."""
 
@@ -42,8 +50,7 @@ def _print_event(event: str, text: str) -> None:
     print(json.dumps({"event": event, "text": text}), flush=True)
 
 
-def _write_run_file(job: Job, switches: Switches, controller: Controller, relay: Path) -> None:
-    programs = {name: intent.program for name, intent in controller.intents.items()}
+def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
     content = runfile.RunFile(
         topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
@@ -52,19 +59,63 @@ def _write_run_file(job: Job, switches: Switches, controller: Controller, relay:
         time_scale=job.time_scale,
         pfc=job.switches.pfc,
         channels=job.switches.channels,
-        relay=str(relay),
+        relay=None if relay is None else str(relay),
         switches={
-            name: runfile.RunSwitch(where.address, where.device_id, programs[name])
+            name: runfile.RunSwitch(where.address, where.device_id, job.scheme.program_of(name))
             for name, where in switches.items()
         },
     )
     runfile.write(None, content)
 
 
-async def _serve(job: Job, switches: Switches, relay: Path) -> None:
-    """Runs until SIGTERM."""
+async def _install(job: Job, switches: Switches) -> None:
+    """Writes the programs and entries of a user to the switches, then waits for SIGTERM. Afterwards the
+    switches have no primary controller, so that a controller of the user's may become it. It finds the
+    switches, as with the p4lang tutorials' tool, at FIRST_PORT and the following ports of this network
+    namespace, with device ids from 0.
+    """
+    ended = _on_sigterm()
+    for name, intent in intents_of(job.topology, job.scheme, job.switches).items():
+        assert intent.updates is not None
+        async with connect(name, switches[name]) as client:
+            await client.become_primary(_ELECTION_ID)
+            await install_files(client, programs.load(intent.program), intent.updates)
+    async with contextlib.AsyncExitStack() as stack:
+        for port, name in enumerate(tutorial_order(job.topology), FIRST_PORT):
+            await stack.enter_async_context(await _forward(port, switches[name].address))
+        _write_run_file(job, switches, None)
+        _print_event("ready", f"{len(switches)} switches")
+        await ended.wait()
+
+
+async def _forward(port: int, address: str) -> asyncio.Server:
+    """Forwards connections to a port of this namespace to the Unix socket of a switch."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_switch, to_switch = await asyncio.open_unix_connection(address.partition(":")[2])
+        await asyncio.gather(_copy(reader, to_switch), _copy(from_switch, writer))
+
+    return await asyncio.start_server(connected, "127.0.0.1", port)
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await source.read(_CHUNK_BYTES):
+            target.write(data)
+            await target.drain()
+    target.close()
+
+
+def _on_sigterm() -> asyncio.Event:
+    """An event that SIGTERM sets."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    return ended
+
+
+async def _serve(job: Job, switches: Switches, relay: Path) -> None:
+    """Runs until SIGTERM."""
+    ended = _on_sigterm()
     controller = Controller(
         job.topology,
         job.scheme,
@@ -79,7 +130,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
     trimming = asyncio.create_task(heap.keep_trimmed())  # returns freed memory to the system
     try:
         await controller.wait_ready(READY_S + 2 * len(switches))
-        _write_run_file(job, switches, controller, relay)
+        _write_run_file(job, switches, relay)
         _print_event("ready", f"{len(switches)} switches")
         await ended.wait()
     finally:
@@ -110,7 +161,11 @@ def main() -> int:
     heap.share_one_heap()  # for all threads; it is smaller than one for each thread
     try:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
-        asyncio.run(_serve(read_job(job_file), switches, addresses.with_name("relay.sock")))
+        job = read_job(job_file)
+        if job.scheme.is_foreign:
+            asyncio.run(_install(job, switches))
+        else:
+            asyncio.run(_serve(job, switches, addresses.with_name("relay.sock")))
     except (ControllerError, SpecError) as error:
         _print_event("failed", str(error))
         return 1

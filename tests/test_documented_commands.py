@@ -27,6 +27,7 @@ from tests.forked import command
 from tests.test_readme import EXPERIMENTS, ROOT, SWITCH, block_after
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *SWITCH)
+OF_USERS = ROOT / "docs" / "programs.md"  # tests/user_programs executes its commands
 LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
 ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
 """What needs a terminal, or servers of somebody else."""
@@ -50,7 +51,7 @@ REACHED = "all words were taken"
 def commands(program: str) -> list[str]:
     """Every command line of a program in code blocks and in code within lines, without comments."""
     command_lines = dict[str, None]()
-    for page in PAGES:
+    for page in (page for page in PAGES if page != OF_USERS):
         text = page.read_text("utf-8")
         blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
         lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from checks.bench import library
 from checks.bench.result import BenchError, BenchResult
-from tailrace.cli.inspect.captures import CaptureError, packets_of
-from tailrace.controller.entry_files import read_request
+from tailrace.codec.captures import CaptureError, packets_of
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
+from tailrace.p4rt.entry_files import read_request
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.spec.files import MOST_BYTES, read_bytes

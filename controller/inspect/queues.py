@@ -17,6 +17,7 @@ from tailrace.controller.inspect.pfc import COLUMNS as PFC_COLUMNS
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import UnsupportedError
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
@@ -43,10 +44,53 @@ RLB_COLUMNS = (
 )
 """`warns`: a warning was sent and not withdrawn; it may have expired. `t_rc_ns`: delay of a recirculation."""
 
+TRAFFIC_MANAGER_COLUMNS = (
+    Column("egress_queue_packets"),
+    Column("sent_packets", grows=True, rank=2),
+    Column("dropped_packets", grows=True),
+)
+"""Counts of the traffic manager, for programs that do not answer in-band queries."""
+
 _OP = "READ_PORT"
 _BY_PORT = ("warnings_sent", "warnings_withdrawn", "warnings_received")
 _OF_SWITCH = ("recirculations", "recirculations_refused")
 _DROPS, _REASONS, _FROM_HOST = "drops", "DropReason_t", "CONTROL_FROM_HOST"
+
+
+def answers_queries(node: InspectedSwitch) -> bool:
+    """Whether the program answers the in-band query of `read_queues`. Raises SwitchError."""
+    try:
+        require_op(node.program, node.name, node.title, _OP)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def read_traffic_manager(node: InspectedSwitch) -> Listing:
+    """The queues of a native switch, of any program: packets and bytes that wait to leave by each port.
+
+    Raises:
+        UnsupportedError: the switch is not native, and its program does not answer the in-band query.
+        SwitchError: the switch cannot be read.
+    """
+    connection = node.connection
+    counts = connection.statistics() if isinstance(connection, GrpcConnection) else None
+    if counts is None:
+        text = f"{node.title} does not answer {_OP} packets, and only native switches count queues"
+        raise UnsupportedError(node.name, text)
+    rows = [
+        {
+            "switch": node.name,
+            "port": SwitchPort(int(number), node.peer_of(int(number))),
+            "egress_queue_bytes": port["queued_bytes"],
+            "egress_queue_packets": port["queued_packets"],
+            "sent_packets": port["tx_packets"],
+            "dropped_packets": port["dropped"],
+        }
+        for number, port in counts["ports"].items()
+    ]
+    columns = (*COLUMNS[:3], *TRAFFIC_MANAGER_COLUMNS)
+    return Listing("queues", columns, in_order(columns, rows))
 
 
 def read_queues(node: InspectedSwitch, queries: QueryClient) -> Listing:
@@ -97,10 +141,13 @@ def _rlb(node: InspectedSwitch, queries: QueryClient, rows: Mapping[int, dict[st
     return [row]
 
 
+_ALL_COLUMNS = (*COLUMNS, *TRAFFIC_MANAGER_COLUMNS, *PFC_COLUMNS, *RLB_COLUMNS)
+
+
 def columns_of(parts: Iterable[Listing]) -> tuple[Column, ...]:
     """The columns of several switches together."""
     names = {column.name for part in parts for column in part.columns}
-    return tuple(column for column in (*COLUMNS, *PFC_COLUMNS, *RLB_COLUMNS) if column.name in names)
+    return tuple(column for column in _ALL_COLUMNS if column.name in names)
 
 
 def known_ports(node: InspectedSwitch) -> list[int]:

@@ -112,6 +112,18 @@ SCHEMES = argument(
     "list separated by commas",
     complete=complete_specs("scheme"),
 )
+PROGRAM = argument(
+    "--program",
+    metavar="FILE.json",
+    help="a compiled P4 program of your own, in place of --scheme: short for --scheme program:json=FILE.json",
+)
+P4INFO = argument("--p4info", metavar="FILE", help="P4Info of --program, if it is not beside it")
+ENTRIES = argument(
+    "--entries",
+    metavar="FILE|DIR",
+    help="entries of --program: a file for all switches, or a folder with s1-runtime.json, "
+    "s1-commands.txt, …",
+)
 PCAP = flag("--pcap", help="capture every link to OUT/pcap")
 SCALE = argument(
     "--scale",
@@ -143,6 +155,28 @@ PAGE = "report.html"
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """The values that are not None."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def scheme_option(args: Namespace) -> str | None:
+    """The scheme that --scheme names, or --program with its files.
+
+    Raises:
+        SpecError: both are given, or files without a program.
+    """
+    files = given({"json": args.program, "p4info": args.p4info, "entries": args.entries})
+    scheme: str | None = args.scheme
+    if not files:
+        return scheme
+    from tailrace.spec import SpecError
+
+    if scheme is not None:
+        raise SpecError("--scheme and --program do not go together")
+    for value in files.values():
+        if any(character in value for character in ",:="):
+            raise SpecError(
+                f"--program: a path must not contain a comma, a colon or '=', found {value[:100]!r}"
+            )
+    return "program:" + ",".join(f"{key}={value}" for key, value in files.items())
 
 
 def values_of(args: Namespace) -> dict[str, Any]:

@@ -7,7 +7,19 @@ from argparse import Namespace
 
 from tailrace.cli.arguments import argument, command, flag
 from tailrace.cli.complete import complete_specs
-from tailrace.cli.experiment_options import EXPERIMENT, FILE, OUT, PCAP, SCALE, given, values_of
+from tailrace.cli.experiment_options import (
+    ENTRIES,
+    EXPERIMENT,
+    FILE,
+    OUT,
+    P4INFO,
+    PCAP,
+    PROGRAM,
+    SCALE,
+    given,
+    scheme_option,
+    values_of,
+)
 from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
@@ -22,6 +34,9 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
     argument(
         "--variant", metavar="NAME", help="variant of flowcut, rlb, spritz or letflow; see tailrace schemes"
     ),
+    PROGRAM,
+    P4INFO,
+    ENTRIES,
     SCALE,
     OUT,
     PCAP,
@@ -60,7 +75,7 @@ def run(args: Namespace) -> None:
     values = values_of(args)
     output = ResultOutput(args.out, view_of(args), args.pcap)
     with with_ranks(args.ranks) as processes:
-        schemes = given({"scheme": args.scheme, "variant": args.variant})
+        schemes = given({"scheme": scheme_option(args), "variant": args.variant})
         chosen = read_experiment(args.experiment, args.scale, schemes | values)
         if args.cli and args.stop_at:
             raise SpecError("--stop-at and --cli do not go together")

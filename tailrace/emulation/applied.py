@@ -33,9 +33,11 @@ def _bmv2(job: Job) -> list[str]:
     frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
     lines = [
         f"rate: in packets/s, so that every data frame takes as long as one of {frame_bytes} bytes;"
-        " control frames have no rate limit",
+        f" {'other frames, too' if job.scheme.is_foreign else 'control frames have no rate limit'}",
         "queues: the lengths that programs see do not include packets that wait for BMv2's egress threads",
     ]
+    if job.scheme.is_foreign and job.time_scale != 1:
+        lines.append("tick: the program's clock runs at full speed, though everything else is slower")
     if job.pfc is not None:
         lines.append("pfc: by the P4 program, without headroom; a paused port still sends what is in egress")
         if not job.pfc.channels and job.scheme.channels(job.topology):

@@ -20,6 +20,7 @@ import msgspec
 from tailrace.cbuild.artifacts import MININET
 from tailrace.emulation.applied import not_applied
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.counters import dropped
 from tailrace.p4rt.events import event_of
@@ -84,6 +85,8 @@ class _Report(msgspec.Struct):
     events: tuple[dict[str, Any], ...] = ()
     gaps: tuple[tuple[int, int], ...] | None = None
     learned: tuple[Learned, ...] = ()
+    frames: dict[str, HostFrames] = msgspec.field(default_factory=dict)
+    drops: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class _Line(msgspec.Struct):
@@ -257,6 +260,13 @@ def last_line(log: Path) -> str:
     return next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "")
 
 
+def _dropped(report: _Report, lost: int, *, foreign: bool) -> int | None:
+    """Frames that switches dropped; None: they did not say. `lost`: packets that PFC did not save."""
+    if foreign:
+        return sum(report.drops.values()) if report.drops else None
+    return dropped(report.switches.values()) + lost if report.switches else None
+
+
 def _outcome(path: Path, job: Job) -> Outcome:
     """What the harness measured.
 
@@ -276,11 +286,13 @@ def _outcome(path: Path, job: Job) -> Outcome:
         records=report.flows,
         wall_s=report.wall_s,
         counters=report.switches,
-        dropped=dropped(report.switches.values()) + lost if report.switches else None,
+        drops=report.drops,
+        dropped=_dropped(report, lost, foreign=job.scheme.is_foreign),
         overload_reasons=report.overloaded.reasons,
         p4_sha256=report.p4_sha256,
         delays=report.applied.delays,
         not_applied=(
+            *job.scheme.notes,
             *not_applied(job, delays=report.applied.delays),
             *(f"link {name}: taken down at the prompt" for name in report.applied.down),
         ),
@@ -288,4 +300,5 @@ def _outcome(path: Path, job: Job) -> Outcome:
         pfc=pfc,
         gaps=None if report.gaps is None else Gaps.merged([report.gaps]),
         learned=report.learned,
+        frames=job.named(report.frames),
     )

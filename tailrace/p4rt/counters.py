@@ -43,15 +43,19 @@ def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
 
 
 def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
-    """Packets by counter name; drop reasons without packets are left out. `counted` may lack empty cells."""
+    """Packets by counter name; drop reasons without packets are left out. `counted` may lack empty cells.
+
+    A counter called DROPS in a program without DropReason_t is a counter as any other.
+    """
     aliases = [counter.preamble.alias for counter in program.p4info.counters]
-    packets_by_name = {name: 0 for name in aliases if name != DROPS}
+    has_reasons = _REASONS in program.p4info.type_info.serializable_enums
+    packets_by_name = {name: 0 for name in aliases if name != DROPS or not has_reasons}
     if RECIRCULATIONS in packets_by_name:
         packets_by_name[MOST_RECIRCULATIONS] = 0
     for name, index, packets in counted:
         if name == RECIRCULATIONS and packets:
             packets_by_name[MOST_RECIRCULATIONS] = max(packets_by_name[MOST_RECIRCULATIONS], index + 1)
-        if name != DROPS:
+        if name in packets_by_name:
             packets_by_name[name] += packets
         elif packets:
             packets_by_name[f"{DROPS}.{drop_reason(program, index)}"] = packets

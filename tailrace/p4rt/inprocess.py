@@ -76,7 +76,8 @@ class InProcess:
         try:
             self._switch.write(p4r.WriteRequest(), updates)
         except P4RtError as error:
-            raise WriteError(self.name, str(error), error.code.name) from error
+            failures = {i: f"{each.code.name}: {each}" for i, each in enumerate(error.results) if each}
+            raise WriteError(self.name, str(error), error.code.name, failures) from error
 
     def digests(self, program: P4Program) -> list[DigestMessage]:
         """Returns and acknowledges the queued digests; `program`: the switch's program.

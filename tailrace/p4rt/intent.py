@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from tailrace.p4rt.entities import P4Entity
+
+if TYPE_CHECKING:
+    from tailrace.p4rt.entry_files import Updates
 
 
 class SwitchIntent(msgspec.Struct, frozen=True):
@@ -13,8 +18,12 @@ class SwitchIntent(msgspec.Struct, frozen=True):
     writing.
 
     Configuration is given as default actions of tables without a key.
+
+    updates: None, or the updates of files of entries. They are written once, in their order, and never
+        reconciled; `entities` is empty then.
     """
 
     switch: str
     program: str
     entities: tuple[P4Entity, ...]
+    updates: Updates | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
@@ -22,6 +23,10 @@ from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
 """Endings of P4Info files next to NAME.json: this project's, p4lang's tutorials', and p4c's before 2024."""
+_CACHED = 256
+JSON = ".json"
+_INFO = ":"
+"""Separates the two paths of `reference`; paths in specs do not contain it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,12 +140,15 @@ def load(name: str, build: Path | None = None) -> P4Program:
     """The program of the files NAME.json and NAME.p4info.txtpb; they are read once.
 
     Args:
-        name: the program's name.
+        name: the program's name; or the path of a BMv2 JSON file, as `reference` writes it.
         build: the folder of compiled programs; None: the folders of Tailrace and of plug-ins are searched.
 
     Raises:
         P4ProgramError: a file is missing or invalid, or several folders contain the program.
     """
+    json, _, info = name.partition(_INFO)
+    if json.endswith(JSON):
+        return read(Path(json), Path(info) if info else None)
     if build is None:
         folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
         if len(folders) > 1:
@@ -160,6 +168,31 @@ def _not_compiled(name: str, builds: Sequence[Path]) -> str:
     return f"program {name}: no {name}.json in {searched}; compile a plug-in's P4 by: {command}"
 
 
+def reference(json_path: Path, info_path: Path | None = None) -> str:
+    """The name by which `load` reads a program from these files; P4Info as for `read`."""
+    return str(json_path) if info_path is None else f"{json_path}{_INFO}{info_path}"
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def load_all(switches: Iterable[_Named], program_of: Callable[[str], str]) -> dict[str, P4Program]:
+    """The program of each switch, by the switch's name; `program_of`: gives the program's name.
+
+    Raises:
+        P4ProgramError: as `load`.
+    """
+    return {switch.name: load(program_of(switch.name)) for switch in switches}
+
+
+def sha256_of(used: Iterable[P4Program]) -> str:
+    """The hash of the programs of a network's switches; that of the program if all run the same."""
+    hashes = [program.sha256 for program in used]
+    return hashes[0] if len(set(hashes)) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+
 def read(json_path: Path, info_path: Path | None = None) -> P4Program:
     """A program from its files, which are read once.
 
@@ -171,11 +204,26 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
     Raises:
         P4ProgramError: a file is missing or invalid.
     """
-    name = json_path.name.removesuffix(".json")
+    paths = tuple(path.absolute() for path in files(json_path, info_path))
+    return _read(json_path.name.removesuffix(JSON), *paths, tuple(map(stamp, paths)))
+
+
+def files(json_path: Path, info_path: Path | None = None) -> tuple[Path, Path]:
+    """The files that `read` reads: BMv2 JSON and P4Info."""
     if info_path is None:
+        name = json_path.name.removesuffix(JSON)
         beside = [json_path.with_name(name + suffix) for suffix in _P4INFO]
         info_path = next((path for path in beside if path.exists()), beside[0])
-    return _read(name, json_path.absolute(), info_path.absolute())
+    return json_path, info_path
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    """Modification time and size of a file, which change with its content; None: there is no such file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def _check_ids(info: p4i.P4Info) -> None:
@@ -217,8 +265,9 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
     return info
 
 
-@functools.cache
-def _read(name: str, json_path: Path, info_path: Path) -> P4Program:
+@functools.lru_cache(_CACHED)
+def _read(name: str, json_path: Path, info_path: Path, _stamps: Hashable) -> P4Program:
+    # the stamps are part of the cache's key: a program that was compiled anew is read anew
     try:
         info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
     except OSError as error:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
@@ -45,7 +45,11 @@ class P4RtError(Error):
 
     The message may contain untrusted text: it is one line of at most MAX_MESSAGE characters without control
     characters.
+
+    results: for a batch the error of each part, or None; else empty
     """
+
+    results: Sequence[P4RtError | None] = ()
 
     def __init__(self, code: Code, message: str, status: bytes | None = None) -> None:
         """Args:

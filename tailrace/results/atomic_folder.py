@@ -143,8 +143,9 @@ def _publish(folder: Path, out: Path) -> None:
                 target.unlink()
         for summary in folder.rglob(SUMMARY):
             # if the process is killed from here on, `out` has no result instead of parts of two results
-            for name in RUN_FILES:
-                (out / summary.relative_to(folder)).with_name(name).unlink(missing_ok=True)
+            for pattern in RUN_FILES:
+                for path in (out / summary.relative_to(folder)).parent.glob(pattern):
+                    path.unlink(missing_ok=True)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):
             target = out / source.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -52,6 +52,20 @@ def runtime(result: Result) -> float | None:
     return float(max(ends) - min(row.start_ns for row in rows)) if ends and len(ends) == len(rows) else None
 
 
+def marked_share(result: Result) -> float | None:
+    """The share of arrived data packets that a user's program marked; None with other programs."""
+    queues, arrived = result.summary.queues, sum(row.received for row in result.rows)
+    if isinstance(queues, UnsetType) or not queues.program_marks or not arrived:
+        return None
+    return sum(row.ce_marked for row in result.rows) / arrived
+
+
+def pings_lost_share(result: Result) -> float | None:
+    """The share of echo requests without a reply; None without requests."""
+    pings = result.summary.pings
+    return None if isinstance(pings, UnsetType) else 1 - pings.received / pings.sent
+
+
 def ports_paused(result: Result) -> float | None:
     """The mean number of ports of switches that PFC pauses at a time; None without PFC, or in real time."""
     pfc, span_ns = result.summary.pfc, result.summary.virtual_ns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from tailrace.experiments.plan.nic import waiting_bytes
+from tailrace.schemes.program import ResolvedProgram
 from tailrace.spec.units import format_bytes
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class Queues(Struct, frozen=True, kw_only=True):
     """Bounds of the egress queues of switches, in bytes; an absent field means that there is no such bound.
 
     limit_bytes: limit of a queue; data packets beyond the limit are dropped or, if `trims`, trimmed
+    limit_packets: the same in packets, of a queue of any packets (schemes.program)
+    program_marks: whether a user's program decides on ECN marks, so that their thresholds are not known
     holds_all: whether the limit is at least all data that senders may have in flight, so that no queue fills
     kmin_bytes, kmax_bytes, pmax: ECN marking by RED; pmax from 0 to 1
     xoff_bytes, xon_bytes, headroom_bytes: PFC thresholds of an ingress port
@@ -31,6 +34,8 @@ class Queues(Struct, frozen=True, kw_only=True):
     """
 
     limit_bytes: int | UnsetType = UNSET
+    limit_packets: int | UnsetType = UNSET
+    program_marks: bool | UnsetType = UNSET
     holds_all: bool = False
     trims: bool = False
     kmin_bytes: int | UnsetType = UNSET
@@ -48,6 +53,10 @@ def queues_of(job: Job) -> Queues:
     limit = scheme.queue_limit_bytes
     needed = waiting_bytes(job.flows, window=nic.window_bytes, mtu=nic.mtu_bytes)
     bounds = Queues(limit_bytes=limit or UNSET, holds_all=limit >= needed, trims=scheme.trims and limit > 0)
+    if isinstance(scheme, ResolvedProgram):
+        bounds = Queues(
+            limit_bytes=limit or UNSET, limit_packets=scheme.depth_packets or UNSET, program_marks=True
+        )
     if red is not None:
         pmax = red.pmax_permille / PER_MILLE
         bounds = structs.replace(bounds, kmin_bytes=red.kmin_bytes, kmax_bytes=red.kmax_bytes, pmax=pmax)
@@ -67,13 +76,17 @@ def queue_text(bounds: Sequence[Queues]) -> str:
     first = bounds[0]
     sizes = sorted({each.limit_bytes for each in bounds if not isinstance(each.limit_bytes, UnsetType)})
     size = " to ".join(dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))) if sizes else ""
-    if not sizes:
+    if not isinstance(first.limit_packets, UnsetType):
+        parts = [f"packets beyond {first.limit_packets} are dropped"]
+    elif not sizes:
         parts = ["no limit"]
     elif first.holds_all:
         parts = [f"room for all data in flight ({size})"]
     else:
         parts = [f"data beyond {size} are {'trimmed' if first.trims else 'dropped'}"]
-    if isinstance(first.kmin_bytes, UnsetType) or isinstance(first.kmax_bytes, UnsetType):
+    if first.program_marks:
+        parts.append("ECN marks as the program sets them")
+    elif isinstance(first.kmin_bytes, UnsetType) or isinstance(first.kmax_bytes, UnsetType):
         parts.append("no ECN marks")
     else:
         parts.append(f"ECN marks from {format_bytes(first.kmin_bytes)} to {format_bytes(first.kmax_bytes)}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,8 +12,10 @@ import msgspec
 from msgspec import UnsetType
 
 from tailrace.experiments.plan.spec_list import case_name, labels
+from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
+from tailrace.results.frames import ARRIVED, PINGS, ping_table, read_frames, write_frames
 from tailrace.results.rows import FlowRow, flow_table, measured_rows, read_rows, write_rows
 from tailrace.results.run_files import (
     EVENTS,
@@ -41,14 +43,15 @@ T = TypeVar("T")
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
-RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
-"""All files that a run may have in its folder; a folder without SUMMARY contains no run."""
+RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS, PINGS, ARRIVED)
+"""All files that a run may have in its folder, as patterns; a folder without SUMMARY contains no run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """One run: its case (`clean` or the faults' names), its scheme's label, and its measurements.
 
+    `frames` has what each host sent and received besides flows, by its name.
     A stored run has `metrics` but no rows; for other runs metrics are computed from the other fields.
     """
 
@@ -60,6 +63,7 @@ class Result:
     events: tuple[Event, ...] = ()
     gaps: Gaps | None = None
     metrics: Mapping[str, float] | None = None
+    frames: Mapping[str, HostFrames] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -80,6 +84,11 @@ class Result:
         ns since the start of the traffic, and missing if the flow did not finish.
         """
         return flow_table(self.rows)
+
+    @property
+    def pings(self) -> Table:
+        """One row per echo request, as in pings.parquet: src, dst, sequence, sent_ns, rtt_ns."""
+        return ping_table(self.frames)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -123,6 +132,7 @@ def write_result(result: Result, folder: Path) -> None:
     write_timelines(result.timelines, folder)
     write_events(result.events, folder)
     write_gaps(result.gaps, folder)
+    write_frames(result.frames, folder)
 
 
 def open_result(folder: str | Path) -> Result:
@@ -155,6 +165,7 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
         timelines,
         read_events(folder),
         read_gaps(folder),
+        frames=read_frames(folder, summary.hosts),
     )
 
 

@@ -318,8 +318,9 @@ def _clear_run(folder: Path, root: Path | None = None) -> bool:
     if not is_folder or any(parent.is_symlink() for parent in parents):
         return False
     is_run = (folder / SUMMARY).exists()
-    for name in RUN_FILES:
-        (folder / name).unlink(missing_ok=True)
+    for pattern in RUN_FILES:
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
     for parent in parents:
         with suppress(OSError):
             parent.rmdir()

@@ -24,6 +24,7 @@ from tailrace.hosts.measured import Learned
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
 from tailrace.results.fair import FairSharing
+from tailrace.results.frames import host_counts, ping_summary
 from tailrace.results.metrics import measure_plugins
 from tailrace.results.queues import queues_of
 from tailrace.results.result import Result
@@ -73,7 +74,9 @@ def result_of(
     case, described = case_name(planned.experiment.faults), _described(planned)
     rows = _rows(planned, outcome)
     summary = Summary(**described, **_measured(planned, outcome, rows), **_execution(outcome), **usage)
-    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+    result = Result(
+        case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps, frames=outcome.frames
+    )
     metrics = measure_plugins(result)
     return replace(result, summary=structs.replace(summary, metrics=metrics)) if metrics else result
 
@@ -123,7 +126,10 @@ def _described(planned: Plan) -> dict[str, Any]:
 def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dict[str, Any]:
     """The keys of a summary that have measurements."""
     topology, nic, gaps = planned.job.topology, planned.job.nic, outcome.gaps
-    scheme_sums = scheme_counters(outcome)
+    is_foreign = planned.job.scheme.is_foreign
+    # the names of a user's counters have no meaning here
+    by_switch = {} if is_foreign else outcome.counters
+    scheme_sums = scheme_counters(by_switch)
     if nic.steering is not None:
         algorithm = nic.steering.algorithm
         # ALGORITHMS: the transport that each algorithm needs; that of Spritz and its baselines is STEERABLE
@@ -142,24 +148,32 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "pfc": UNSET if outcome.pfc is None else outcome.pfc.document(),
         "deadlock": outcome.deadlock or UNSET,
         "packets": packets(
-            rows, dropped=outcome.dropped, data=outcome.data, trimmed=trimmed(outcome.counters.values())
+            rows, dropped=outcome.dropped, data=outcome.data, trimmed=trimmed(by_switch.values())
         ),
         **column_sums(rows, "path_changes", "drains", "drained_ns", "timeouts"),
         "sampled": UNSET if queues is None else sampled(queues, topology),
         "steady": _steady(planned, rows),
         "fair": sharing.of(measured),
         "flowcut": scheme_sums.pop("flowcut", UNSET),
-        "flowlets": flowlets(outcome.counters, {host.switch for host in topology.hosts}),
+        "flowlets": flowlets(by_switch, {host.switch for host in topology.hosts}),
         # with the shares of gaps of at least one or more base RTTs
         "gaps": UNSET if gaps is None else gaps.summary(base_rtt_ns(topology, frame_bytes)),
         "hf2t": UNSET if nic.hf2t is None else _hf2t(rows, outcome.learned),
         "rlb": scheme_sums.pop("rlb", UNSET),
         "spritz": scheme_sums.pop(SPRITZ, UNSET),
         "hermes": scheme_sums.pop(HERMES, UNSET),
-        "recirculations": recirculations(outcome.counters, sum(row.received for row in rows)),
+        "recirculations": recirculations(by_switch, sum(row.received for row in rows)),
         "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
-        "counters": scheme_sums or UNSET,
+        "counters": _counted(outcome.counters) if is_foreign else scheme_sums or UNSET,
+        "drops": dict(outcome.drops) or UNSET,
+        "pings": ping_summary(outcome.frames),
+        "hosts": host_counts(outcome.frames),
     }
+
+
+def _counted(by_switch: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]] | UnsetType:
+    """The counters of each switch that has any; unset if none has."""
+    return {name: dict(values) for name, values in by_switch.items() if values} or UNSET
 
 
 def _steady(planned: Plan, rows: Sequence[FlowRow]) -> Steady | UnsetType:
@@ -205,11 +219,9 @@ def _execution(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def scheme_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
+def scheme_counters(by_switch: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """Sums over all switches of the counters that only some schemes have, by the scheme's name."""
     by_scheme = {
-        entry.name: counters(outcome.counters, entry.struct.counters)
-        for entry in SCHEMES
-        if entry.struct.counters
+        entry.name: counters(by_switch, entry.struct.counters) for entry in SCHEMES if entry.struct.counters
     }
     return {name: sums for name, sums in by_scheme.items() if not isinstance(sums, UnsetType)}

@@ -54,6 +54,10 @@ SHOWN = {
     "out_of_order_share": 0,
     "out_of_order_raw_share": 5,
     "lost": 8,
+    "marked_share": 3,
+    "ping_rtt_mean": 0,
+    "ping_rtt_p99": 2,
+    "ping_lost_share": 0,
     "timeouts": 4,
     "retransmitted": 3,
     "path_changes": 3,
@@ -271,7 +275,8 @@ def _about_seeds(groups: Sequence[Group]) -> list[str]:
         why = why_none(min(len(group.results) for group in several))
         means = f"means over the seeds {seeds_text(max((group.seeds for group in several), key=len))}"
         lines = [means, why] if why else [f"{means} with their {100 * CONFIDENCE:.0f} % intervals"]
-    note = tail_note(fewest_flows(groups))
+    flows = fewest_flows(groups)
+    note = tail_note(flows) if flows else ""
     return [*lines, note] if note else lines
 
 

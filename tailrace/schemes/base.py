@@ -16,6 +16,7 @@ Defaults of values that all schemes have:
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -151,6 +152,11 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     @property
+    def limits_queues(self) -> bool:
+        """Whether queues have a limit of their own, so that there is no PFC unless it is requested."""
+        return self.queue_limit_bytes is not None
+
+    @property
     def predicts_pauses(self) -> bool:
         """Whether the scheme reacts to pauses of PFC, so that it needs PFC."""
         return False
@@ -181,6 +187,14 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
             SpecError: the keys are inconsistent.
         """
         return self
+
+    def files(self, topology: Topology) -> tuple[Path, ...]:  # noqa: ARG002 - few schemes have files
+        """The files that the keys name, or that topology.json names for this scheme.
+
+        Raises:
+            SpecError: it is not clear which files they are.
+        """
+        return ()
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
         """The scheme with all values set for a network.
@@ -262,7 +276,7 @@ def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | N
     resolved: Resolved = given_by(
         config, config.resolve(topology, context or SchemeContext()), Resolved, "resolve"
     )
-    for switch in topology.switches:
+    for switch in () if resolved.is_foreign else topology.switches:
         for key in ("cpu_port", "priority_queues"):
             value = getattr(switch, key)
             compiled = value if value is None else programs.load(resolved.program).constant(key)

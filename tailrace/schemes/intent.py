@@ -39,6 +39,8 @@ def intent(
         IntentError: topology, scheme and target are incompatible.
         P4ProgramError: a compiled program is missing.
     """
+    if scheme.is_foreign:
+        return {each.switch: each for each in scheme.intents() if names is None or each.switch in names}
     config = scheme.at(topology, down)
     program = programs.load(config.program)
     intents: dict[str, SwitchIntent] = {}

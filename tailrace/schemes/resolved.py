@@ -14,6 +14,7 @@ from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
 from tailrace.p4rt.entities import P4Entity
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, excluding, plan_groups
@@ -163,6 +164,26 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     def pauses_at_bytes(self) -> int | None:
         """Queue length at which PFC must pause, if the scheme needs PFC; None: the scheme needs no PFC."""
         return None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether switches run programs of the user's, with their entries and nothing else
+        (schemes.program).
+        """
+        return False
+
+    def program_of(self, switch: str) -> str:  # noqa: ARG002 - few schemes have several programs
+        """The name of a switch's program."""
+        return self.program
+
+    def intents(self) -> Iterator[SwitchIntent]:
+        """The intents of all switches if `is_foreign`."""
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines for the user about settings that the scheme cannot apply on any target."""
+        return ()
 
     def channels(self, topology: Topology) -> int:  # noqa: ARG002 - some schemes use it
         """The number of virtual channels. Channels are lossless priorities: at each switch a packet takes the

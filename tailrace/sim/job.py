@@ -5,23 +5,27 @@ or in another process that reads the job from a file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.frames.host import HostFrames
+from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import EmulatedPfc, Target, target
+from tailrace.schemes.program import ResolvedProgram
 from tailrace.schemes.registry import with_scheme
 from tailrace.schemes.resolved import Resolved
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 from tailrace.spec import SpecError, keys
 from tailrace.spec.files import MOST_BYTES
 from tailrace.spec.schema import read_json
-from tailrace.topology import Topology
+from tailrace.topology import Host, Topology
 from tailrace.topology.pfc import Thresholds
 
 REAL_TIME = ("bmv2", "native")
@@ -37,6 +41,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     sample_ns: interval between samples of queues; ignored by targets that cannot sample.
     watch: ids of flows whose paths are recorded; ignored by targets that cannot record paths.
     pcap_dir: folder for captures, one file per link; None: no captures.
+    sources: frames that hosts send besides flows.
     real_controller: settings of the real controller (that of real-time runs) in virtual time; None: the ideal
         controller.
     """
@@ -55,16 +60,46 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
     real_controller: RealControllerConfig | None = None
+    sources: tuple[FrameSource, ...] = ()
 
     @property
     def switches(self) -> Target:
         """Properties of the switches. BMv2's traffic manager has no PFC: there the P4 program emulates it."""
         pfc = self.pfc if self.target == "bmv2" else None
+        # BMv2's ticks cannot be changed
+        scheme = self.scheme if self.target != "bmv2" else None
         return target(
             self.target,
+            scheme.tick_ns if isinstance(scheme, ResolvedProgram) else None,
             pfc=None if pfc is None else EmulatedPfc(pfc.xoff_bytes, pfc.xon_bytes, pfc.watchdog.spec()),
             channels=0 if self.pfc is None else self.pfc.channels,
         )
+
+    def macs(self, host: Host) -> dict[str, str]:
+        """The destination MAC addresses of a host's frames, by the IPv4 address of its peers in flows; others
+        are sent to GATEWAY_MAC. A user's program may forward by MAC addresses.
+        """
+        if not self.scheme.is_foreign:
+            return {}
+        pairs = ((flow.src, flow.dst) for flow in self.flows)
+        peers = dict.fromkeys(b for pair in pairs for a, b in (pair, pair[::-1]) if a == host.ip)
+        names = self.topology.host_by_ip
+        return {peer: self.topology.next_hop_mac(host.name, names(peer).name) for peer in peers}
+
+    def named(self, frames: Mapping[str, HostFrames]) -> dict[str, HostFrames]:
+        """The frames of hosts, in the order of the topology; echoes with names instead of addresses."""
+        names = {host.ip: host.name for host in self.topology.hosts}
+        return {
+            name: structs.replace(
+                frames[name],
+                echoes=tuple(
+                    structs.replace(echo, src=names[echo.src], dst=names.get(echo.dst, echo.dst))
+                    for echo in frames[name].echoes
+                ),
+            )
+            for name in names.values()
+            if name in frames
+        }
 
 
 def write_job(job: Job, path: Path) -> None:

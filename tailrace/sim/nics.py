@@ -14,6 +14,7 @@ from functools import partial
 
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.flows.observation import merge
+from tailrace.hosts.frames.host import FrameHost, HostFrames, frame_host
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.hosts.nic.nic import Nic
@@ -23,7 +24,11 @@ from tailrace.topology import GATEWAY_MAC
 
 
 def attach_nics(network: Network, job: Job) -> list[Nic]:
-    """Attaches a NIC with its flows to every host of this rank."""
+    """Attaches a NIC with its flows to every host of this rank; returns the NICs.
+
+    Raises:
+        FileError: a capture that a host replays cannot be read.
+    """
     nics = {}
     # the paths by source and destination that NICs choose among; None: the switches choose
     table = job.scheme.paths(job.topology)
@@ -35,8 +40,9 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
             config=replace(job.nic, link_rate_bps=host.rate_bps, virtual_payload=True),
             rng=random.Random(f"nic {host.name} {job.seed}"),
             paths=None if table is None else partial(table.of, host.ip),
+            macs=job.macs(host),
         )
-        network.attach(host.name, nic)
+        network.attach(host.name, frame_host(nic, job.sources, len(job.topology.hosts)))
         nics[host.ip] = nic
     for flow in job.flows:
         if flow.src in nics:
@@ -44,6 +50,15 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
         if flow.dst in nics:
             nics[flow.dst].expect_flow(flow)
     return list(nics.values())
+
+
+def frames_seen(network: Network, job: Job) -> dict[str, HostFrames]:
+    """What each host sent and received besides flows; empty if no host sends such frames."""
+    hosts = {host.id: (host.name, network.nic(host.name)) for host in network.hosts if job.sources}
+    local = {
+        number: (name, nic.seen()) for number, (name, nic) in hosts.items() if isinstance(nic, FrameHost)
+    }
+    return job.named(dict(network.gathered(local).values()))
 
 
 def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:

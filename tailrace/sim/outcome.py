@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.events import Event
 from tailrace.sim.job import Job
@@ -104,7 +105,10 @@ class RankWork(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
-    `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
+    `frames`: what each host sent and received besides flows, by its name; empty if no host sends such frames.
+    `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason
+    (`no_link`: sent by a port without a link).
+    `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
     in real time, a line each, so that its times are not reliable. `packet_hops`: packets that entered
     switches. `delays`: whether the target emulated the propagation delays of links. `trace_sha256`: hash of
@@ -119,7 +123,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
     records: tuple[FlowRecord, ...]
     wall_s: float
+    frames: Mapping[str, HostFrames] = msgspec.field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
+    drops: Mapping[str, int] = msgspec.field(default_factory=dict)
     dropped: int | None = None
     data: DataSeen | None = None
     overload_reasons: tuple[str, ...] = ()

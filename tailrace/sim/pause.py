@@ -72,7 +72,6 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 def _announced(paused: PausedRun, port: int) -> Iterator[None]:
     """Writes the run file, which contains the switches' addresses, and removes it after the block."""
     job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
-    program = job.scheme.program
     content = RunFile(
         topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
@@ -80,7 +79,9 @@ def _announced(paused: PausedRun, port: int) -> Iterator[None]:
         tick_ns=job.switches.tick_ns,
         relay=None,
         switches={
-            item.name: RunSwitch(remote.get(item.name, f"{LOOPBACK}:{port}"), item.id, program)
+            item.name: RunSwitch(
+                remote.get(item.name, f"{LOOPBACK}:{port}"), item.id, job.scheme.program_of(item.name)
+            )
             for item in switches
         },
         time_scale=job.time_scale,

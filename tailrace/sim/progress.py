@@ -48,9 +48,10 @@ REPORT_SHARE = 20
 
 
 def last_event_ns(job: Job) -> int:
-    """The time at which the last flow starts, or the last fault begins or ends, if that is later."""
+    """The time at which the last flow starts, or the last other frame or fault begins or ends, if later."""
     starts = (flow.start_ns for flow in job.flows)
-    return max(itertools.chain([0], starts, map(last_change_ns, job.faults)))
+    sent = (source.last_ns for source in job.sources)
+    return max(itertools.chain([0], starts, sent, map(last_change_ns, job.faults)))
 
 
 def stalled_ns(job: Job) -> int:
@@ -115,7 +116,8 @@ def check_probes(job: Job, time_ns: int) -> None:
 
 def all_received(nic: Nic, job: Job) -> bool:
     """Whether a NIC has received all its foreground flows."""
-    return all(
+    # with an unreliable transport it is not known whether more will come
+    return not nic.config.kind.unreliable and all(
         record.end_ns is not None
         for record in nic.records()
         if isinstance(record, ReceiverObservation) and record.flow.id not in job.background
@@ -197,5 +199,5 @@ class ProgressReporter:
         counts = (*self._arrived(), events)
         done, arrived_bytes, events = map(sum, zip(*self._network.all_gather(counts), strict=True))
         self._check_waiting(now_ns, self._flows - done, arrived_bytes)
-        share = arrived_bytes / self._total_bytes
+        share = arrived_bytes / self._total_bytes if self._total_bytes else 1.0
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

@@ -30,7 +30,8 @@ from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.ranks import RankLostError, RankTransport
-from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
+from tailrace.sim.nics import attach_nics, frames_seen, gaps_seen, learned, records
+from tailrace.sim.no_controller import NoController
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waiting_line
@@ -177,7 +178,7 @@ class _Run:
         self._report = report
         self._backend = backend
         self._topology, self._scheme = job.topology, job.scheme
-        self._program = programs.load(self._scheme.program)
+        self._programs = programs.load_all(self._topology.switches, self._scheme.program_of)
         self._events: list[Event] = []
         self._watcher = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
@@ -272,10 +273,12 @@ class _Run:
             from tailrace.sim.real_controller import RealController
 
             control = RealController(network, self._job, self._job.real_controller, self._on_event)
+        elif self._scheme.is_foreign:
+            control = NoController(partial(self._configure, network, frozenset()))
         else:
             control = IdealController(
                 network,
-                self._program,
+                self._programs[self._topology.switches[0].name],
                 self._watcher,
                 partial(self._configure, network),
                 reaction_ns(self._topology, self._scheme.frame_bytes),
@@ -376,7 +379,8 @@ class _Run:
             for port in self._topology.ports_of(switch.name)
         )
         queue_drops = sum(network.all_gather(local_queue_drops))
-        restart_drops = network.account().reasons.get(_RESTARTED, 0)
+        reasons, is_foreign = network.account().reasons, self._scheme.is_foreign
+        restart_drops = reasons.get(_RESTARTED, 0)
         data = network.data()
         # a restarting switch has no program, and so no counters
         by_switch = {
@@ -388,39 +392,44 @@ class _Run:
         data_seen = DataSeen(
             data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way
         )
-        # counters.dropped: drops that the P4 programs counted
-        all_dropped = counters.dropped(by_name.values()) + queue_drops + restart_drops
+        # counters.dropped: drops that the P4 programs counted; a user's program need not count any
+        in_switches = counters.dropped(by_name.values()) + queue_drops + restart_drops
+        all_dropped = sum(reasons.values()) if is_foreign else in_switches
         all_dropped += traffic.lost + traffic.unwired
+        no_link = {"no_link": traffic.unwired} if traffic.unwired else {}
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
             traffic_s=elapsed.wall_s,
             by_rank=self._by_rank(network, elapsed),
             counters=by_name,
+            drops={**reasons, **no_link} if is_foreign else {},
             # a plug-in's P4 program need not count every drop; then the core's count (`data`) is larger
             dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),
             data=data_seen,
             virtual_ns=network.now_ns,
             packet_hops=traffic.packet_hops - self._observed_hops,
             trace_sha256=network.trace_sha256,
-            p4_sha256=self._program.sha256,
+            p4_sha256=programs.sha256_of(self._programs.values()),
+            not_applied=self._scheme.notes,
             timelines=timelines,
             events=tuple(self._events),
             pfc=pfc_counts(network, self._job),
             deadlock=tuple(map(str, self._deadlock)),
             gaps=gaps_seen(network, nics, self._job),
+            frames=frames_seen(network, self._job),
             learned=learned(network, nics),
             nics=IMPLEMENTATION,
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
         # read from the core, because P4Runtime would return millions of cells, nearly all of them 0
-        core = network.switch(switch)
-        aliases = {counter.preamble.name: counter.preamble.alias for counter in self._program.p4info.counters}
+        core, program = network.switch(switch), self._programs[switch]
+        aliases = {counter.preamble.name: counter.preamble.alias for counter in program.p4info.counters}
         cells = [
             (aliases[counter.name], index, packets)
             for counter in core.model.counters
             if counter.name in aliases
             for index, packets in core.counter_packets(counter.index)
         ]
-        return counters.sums(self._program, cells)
+        return counters.sums(program, cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tailrace.schemes.program import ResolvedProgram
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.network.network import SWITCH_CONFIG
@@ -22,7 +23,8 @@ def switch_config(job: Job) -> SwitchConfig:
     recirculation if the scheme recirculates packets.
     """
     rate_bps = fabric_rate_bps(job.topology) if job.scheme.recirculates else 0
-    config = replace(SWITCH_CONFIG, recirc_rate_bps=rate_bps)
+    base = SWITCH_CONFIG if not isinstance(job.scheme, ResolvedProgram) else _foreign_config(job.scheme)
+    config = replace(base, recirc_rate_bps=rate_bps)
     thresholds = job.pfc
     if thresholds is None:
         return config
@@ -30,6 +32,15 @@ def switch_config(job: Job) -> SwitchConfig:
     size = thresholds.buffer_bytes
     buffer = None if size is None else BufferConfig(size, thresholds.alpha, thresholds.port_bytes)
     return replace(config, pfc=pfc, buffer=buffer)
+
+
+def _foreign_config(scheme: ResolvedProgram) -> SwitchConfig:
+    """simple_switch's settings with a limit of queues, which our own programs have themselves."""
+    return SwitchConfig(
+        tick_ns=scheme.tick_ns,
+        queue_depth_packets=scheme.depth_packets,
+        queue_depth_bytes=scheme.queue_limit_bytes,
+    )
 
 
 def _pfc_config(job: Job, thresholds: Thresholds) -> PfcConfig:

@@ -100,7 +100,7 @@ def _runnable(experiment: Experiment, target: str) -> Plan:
         SpecError, ControllerError: a check fails.
     """
     planned = plan(experiment, target)
-    programs.load(planned.job.scheme.program)
+    programs.load_all(planned.topology.switches, planned.job.scheme.program_of)
     if target in REAL_TIME:
         check_real_time(planned.job)
     return planned

@@ -28,6 +28,9 @@ class Switch:
 
     `role` is leaf, spine, edge, agg, core or router. `cpu_port` and `priority_queues` are from a topology
     file; None: those for which the switch's program was compiled.
+
+    program: path of the switch's compiled program in a topology file; empty: none is given
+    entries: paths of its files of entries in a topology file, in the order in which they are written
     """
 
     name: str
@@ -36,6 +39,8 @@ class Switch:
     group: int = -1
     cpu_port: int | None = None
     priority_queues: int | None = None
+    program: str = ""
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--seed": ("", "x", "1..", "5..1", "1..1000000000", "1.5", "1,,2", MANY[:70_000]),
     "--target": ("", "AUTO", "native,virtual"),
     "--time-scale": ("0", "-1", "nan", "1e300", "x"),
-    "--transport": ("", "udp", "gbn:x=1", "dcqcn:clamp=maybe", "gbn:ack_every=0", "tcp:mss=1"),
+    "--transport": ("", "quic", "gbn:x=1", "dcqcn:clamp=maybe", "gbn:ack_every=0", "tcp:mss=1"),
     "--window": ("", "0", "1EB", "0BDP", "nanBDP", "1e9BDP"),
     "--mtu": ("", "0", "1GiB", "-1", "1.5B"),
     "--reorder": ("-1", "1.5", MANY[:10_000]),

@@ -25,7 +25,6 @@ from google.protobuf import text_format
 
 from checks.soak.generate import draw
 from tailrace.controller import runfile
-from tailrace.controller.entry_files import read_request, read_updates
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.axes import parse_axes
 from tailrace.experiments.plan.controller import parse_controller
@@ -40,6 +39,7 @@ from tailrace.hosts.driver.job import read_job as read_hosts_job
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import load_p4info
+from tailrace.p4rt.entry_files import read_request, read_updates
 from tailrace.papers.claims.expect import parse_expectation
 from tailrace.papers.model import read_paper_file
 from tailrace.results.result import read_summary

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, PcapWriter
 
-from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.cli.inspect.packet_argument import MOST_PACKETS, read_packets
+from tailrace.codec.captures import CaptureError, packets_of
 from tailrace.spec.errors import FileError
 
 FRAMES = [bytes(range(size)) for size in (14, 15, 64, 255)]

@@ -57,6 +57,7 @@ OPTIONS = {
     "run": {
         "--scheme",
         "--variant",
+        *("--program", "--p4info", "--entries"),
         "--scale",
         "--out",
         "--pcap",

@@ -56,7 +56,7 @@ def test_a_program_and_its_entries(on_switch: Command, tmp_path: Path) -> None:
 
 
 def test_mistakes_in_entries_are_told(on_switch: Command, tmp_path: Path) -> None:
-    """One line with the file and the key, and the switch is left alone. Of all kinds: controller/test_entry_files.py."""
+    """One line with the file and the key, and the switch is left alone. Of all kinds: p4rt/test_entry_files.py."""
     document = json.loads(ENTRIES.read_text("utf-8"))
     document["table_entries"][0]["match"] = {"dst": ["300.1.1.1", 8]}
     (tmp_path / "x.json").write_text(json.dumps(document), "utf-8")

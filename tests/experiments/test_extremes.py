@@ -51,6 +51,8 @@ BESIDE: dict[tuple[str, str], dict[str, str]] = {
     ("fault", "switch-restart"): {"switch": "spine1", "for": "20us"},
     ("workload", "incast"): {"degree": "2"},
     ("workload", "paused"): {"load": "0.3", "duration": "50us", "pairs": "1", "servers": "1", "size": "4KiB"},
+    ("workload", "replay"): {"host": "h1", "file": "none.pcap"},
+    ("scheme", "program"): {"json": "none.json"},
     ("workload", "poisson"): {"load": "0.3", "duration": "50us", "size": "4KiB"},
 }
 """What else a spec needs."""

@@ -22,7 +22,7 @@ from tailrace.hosts.options.tcp import TcpConfig
 HF2T = {"threshold_ns": 8_500, "percentile": 9_900, "min_thr": 20, "max_thr": 80, "train_gaps": 1_000}
 OUT_OF_BOUNDS: dict[type, list[tuple[str, Any]]] = {
     NicConfig: [
-        *(("transport", "udp"), ("timeout", "never"), ("mtu_bytes", 0), ("mtu_bytes", 9001)),
+        *(("transport", "quic"), ("timeout", "never"), ("mtu_bytes", 0), ("mtu_bytes", 9001)),
         *(("window_bytes", 0), ("data_priority", 8), ("bitmap_packets", 1 << 22), ("first_psn", -1)),
     ],
     DcqcnConfig: [("cnp_ns", 0), ("counter_bytes", -1), ("recovery_steps", -1), ("gain", 0.0)],

@@ -44,7 +44,7 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
         ({"target": "tofino"}, "tofino"),
         ({"time_scale": 0}, "time_scale"),
         ({"nick": {}}, "nick"),
-        ({"nic": {"transport": "udp"}}, "transport"),
+        ({"nic": {"transport": "quic"}}, "transport"),
         ({"flows": [FLOW]}, "flow 3: no host has the address 10.9.9.9"),
         ({"flows": [{**FLOW, "bytes": 0}]}, "bytes"),
         ({"flows": [NEAR], "nic": STEERED}, "flow 4: there is no path list from 10.0.1.2 to 10.0.2.2"),

@@ -119,6 +119,6 @@ def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
         outcome = Outcome(
             (), 0.0, counters={"leaf1": {"paint_used": 2, "drops": 1}, "leaf2": {"paint_used": 3}}
         )
-        assert scheme_counters(outcome) == {"painted": {"paint_used": 5}}
+        assert scheme_counters(outcome.counters) == {"painted": {"paint_used": 5}}
     finally:
         del SCHEMES._entries["painted"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.p4rt.errors import P4ProgramError
-from tailrace.p4rt.programs import P4Program, load
+from tailrace.p4rt.programs import JSON, P4Program, load
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.suggest import unknown
 from tailrace.tables.listing import Column, Listing, Row
@@ -187,7 +187,7 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
     """One row per program.
 
     Args:
-        names: programs to show; empty: all.
+        names: programs to show, by name or by the path of their BMv2 JSON; empty: all.
         over: a program whose numbers are subtracted; None: nothing is subtracted.
 
     Raises:
@@ -196,7 +196,7 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
     """
     known = programs()
     for name in (*names, *([over] if over is not None else [])):
-        if name not in known:
+        if name not in known and not name.endswith(JSON):
             raise SpecError(f"program {unknown(name, known)}")
     base = None if over is None else resources(load(over))
     rows = [_row(resources(load(name)), base) for name in names or [each for each in known if each != over]]

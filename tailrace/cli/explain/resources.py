@@ -10,7 +10,7 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
 @command(
-    argument("names", nargs="*", metavar="PROGRAM", help="Programs to list (default: all)."),
+    argument("names", nargs="*", metavar="PROGRAM", help="Programs to list, or FILE.json (default: all)."),
     argument(
         "--over", metavar="PROGRAM", help="Program whose numbers are subtracted from those of the others."
     ),

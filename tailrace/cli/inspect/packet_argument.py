@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailrace.cli.inspect.captures import CaptureError, packets_of
+from tailrace.codec.captures import CaptureError, packets_of
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import bytes_of

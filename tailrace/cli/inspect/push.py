@@ -48,9 +48,9 @@ def push(args: Namespace) -> None:
     from contextlib import closing
 
     from tailrace.cli.inspect.network import find
-    from tailrace.controller.entry_files import Updates, read_updates, refusal
     from tailrace.p4rt import programs
     from tailrace.p4rt.endpoint import run_at_once
+    from tailrace.p4rt.entry_files import read_files, refusal
     from tailrace.p4rt.errors import P4ProgramError, WriteError
     from tailrace.spec import SpecError
     from tailrace.spec.text import printable
@@ -59,7 +59,7 @@ def push(args: Namespace) -> None:
         program = programs.read(args.program, args.p4info)
     except P4ProgramError as error:
         raise SpecError(str(error)) from error
-    entries = Updates() if args.entries is None else read_updates(args.entries, program)
+    entries = read_files([] if args.entries is None else [args.entries], program)
     for note in entries.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
     connection = find(args).connection_to(args.switch)
@@ -70,9 +70,9 @@ def push(args: Namespace) -> None:
         try:
             connection.write(entries)
         except WriteError as error:
-            if args.entries is None or not error.failures:
+            if not error.failures:
                 raise
-            problem = refusal(args.entries, entries, program.p4info, error.failures)
+            problem = refusal(entries, program.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
     sys.stdout.write(f"{connection.name}: {program.name}, {len(entries)} entries\n")
 

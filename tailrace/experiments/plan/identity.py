@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ _DIGITS = 16
 _ALWAYS = ("scheme", "topology", "workload", "target")
 """Specs that are stored even where they are the default."""
 
-_SEPARATORS = re.compile("[:,=]")
+_SEPARATORS = re.compile(r" \+ |[:,=]")
 _DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
@@ -60,14 +61,17 @@ def specs_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def files_of(experiment: Experiment) -> dict[str, str]:
-    """The SHA-256 of each file that the specs name, by the name used there.
+    """The SHA-256 of each file that the specs name, by the name used there; those of the scheme by their
+    path from the present folder.
 
     Raises:
-        FileError: a file cannot be read.
+        SpecError: a file cannot be read, or it is not clear which file is meant.
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
     names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if "." in piece]
-    return {name: hashlib.sha256(bytes_of(Path(name))).hexdigest() for name in names if Path(name).is_file()}
+    names = [name for name in names if Path(name).is_file()]
+    names += map(os.path.relpath, experiment.parsed.scheme.files(experiment.parsed.topology))
+    return {name: hashlib.sha256(bytes_of(Path(name))).hexdigest() for name in names}
 
 
 def short_hash(text: bytes) -> str:

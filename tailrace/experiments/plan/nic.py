@@ -167,7 +167,7 @@ def _without_delays(topology: Topology) -> Topology:
 def waiting_bytes(flows: Sequence[FlowSpec], *, window: int, mtu: int) -> int:
     """The queue capacity that stores the windows of all flows at once."""
     # one packet may be in flight even if the window is smaller
-    in_flight = max(window, mtu) if window != NO_WINDOW else max(flow.bytes for flow in flows)
+    in_flight = max(window, mtu) if window != NO_WINDOW else max((flow.bytes for flow in flows), default=mtu)
     waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, in_flight), mtu)[0])
     # twice, for headers that switches prepend (Flowcut §III-A1) and for retransmissions
     return min(2 * waiting, MOST_QUEUE_BYTES)

@@ -44,7 +44,7 @@ def given_pfc(
         return None
     if given is not None or scheme.predicts_pauses:
         return given or Pfc()
-    drops = scheme.queue_limit_bytes is not None or scheme.trims_on(topology)
+    drops = scheme.limits_queues or scheme.trims_on(topology)
     return Pfc() if transport.lossless and not drops else None
 
 
@@ -102,7 +102,7 @@ def check_emulated(pfc: Pfc, scheme: Resolved) -> None:
     if pfc.buffer_bytes is not None:
         raise SpecError("pfc: buffer: BMv2 has no memory that ports share; use --target native or virtual")
     try:
-        emulates = programs.load(scheme.program).has_table(emulation.TABLE)
+        emulates = not scheme.is_foreign and programs.load(scheme.program).has_table(emulation.TABLE)
     except ControllerError as error:
         raise SpecError(str(error)) from error
     if not emulates:

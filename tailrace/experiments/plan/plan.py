@@ -27,9 +27,11 @@ from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.program import ProgramConfig
 from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkFault, LinkSlow
@@ -82,7 +84,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     check_network(full_speed)
     scale = experiment.time_scale or budget.time_scale(full_speed, target, experiment.mtu_bytes)
     topology = scaled(full_speed, scale)
-    flows, classes = _traffic(experiment, scale)
+    flows, classes, sources = _traffic(experiment, scale)
     faults = _faults(experiment, topology, scale)
     given = scaled(parsed.scheme, scale)
     transport = transport_of(parsed.transport, given, topology)
@@ -117,6 +119,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if name == BACKGROUND),
         real_controller=_real_controller(experiment, target, scale),
+        sources=sources,
     )
     return Plan(experiment, target, job, classes)
 
@@ -126,13 +129,17 @@ def _real_controller(experiment: Experiment, target: str, scale: float) -> RealC
     wanted = experiment.parsed.controller
     if wanted is None:
         return None
+    if experiment.parsed.scheme.name == ProgramConfig.name:
+        raise SpecError("controller: with the scheme program no controller changes the entries")
     if target != "virtual":
         raise SpecError(f"controller: in real time it is always real; the target is {target}")
     return scaled(wanted, scale)
 
 
-def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapping[int, str]]:
-    """Flows at the time scale, and their classes by flow id."""
+def _traffic(
+    experiment: Experiment, scale: float
+) -> tuple[list[FlowSpec], Mapping[int, str], tuple[FrameSource, ...]]:
+    """Flows at the time scale, their classes by flow id, and other frames."""
     workload = experiment.parsed.workload
     assert workload is not None, "on_target has set it"
     # one random number generator for each purpose, so that another fault does not change the flows
@@ -142,7 +149,8 @@ def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapp
     except ConfigError as error:
         raise SpecError(f"workload: {error}") from error
     check_packets(traffic.flows, experiment.mtu_bytes)
-    return [scaled(flow, scale) for flow in traffic.flows], traffic.classes
+    sources = tuple(scaled(source, scale) for source in traffic.sources)
+    return [scaled(flow, scale) for flow in traffic.flows], traffic.classes, sources
 
 
 def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[LinkFault, ...]:

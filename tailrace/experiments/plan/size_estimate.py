@@ -74,7 +74,7 @@ def check_queue(scheme: Resolved, flows: Sequence[FlowSpec], mtu_bytes: int) -> 
         SpecError: the scheme's queue limit is smaller than a frame.
     """
     limit = scheme.queue_limit_bytes
-    frame = full_frame_bytes(min(mtu_bytes, max(flow.bytes for flow in flows)))
+    frame = full_frame_bytes(min(mtu_bytes, max((flow.bytes for flow in flows), default=mtu_bytes)))
     if 0 < limit < frame:
         raise SpecError(
             f"scheme {scheme.name}: queue must hold a frame of {frame} bytes at least, found {limit} bytes"

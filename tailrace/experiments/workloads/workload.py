@@ -20,16 +20,19 @@ import msgspec
 from tailrace.experiments.plan.size_estimate import counted
 from tailrace.experiments.workloads.classes import NO_CLASS
 from tailrace.experiments.workloads.csv_file import Rows, read_rows
+from tailrace.experiments.workloads.frames import SendsFrames, check_sources
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.registry import WORKLOADS, Seed
 from tailrace.experiments.workloads.transfer import Pattern, PatternError, Transfer
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.frames.sources import FrameSource
 from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.keys import read
 from tailrace.spec.plugins import blamed, given_by, place_of
 from tailrace.spec.registry import load_folder
+from tailrace.spec.spec_string import MOST_CHARACTERS
 from tailrace.spec.text import one_line
 from tailrace.topology import Host, Topology
 
@@ -37,24 +40,39 @@ __all__ = ["FIRST_QPN", "WORKLOADS", "Traffic", "Workload", "parse_workload"]
 
 load_folder(__package__)
 
+AND = " + "
+"""Joins workloads in a spec: at most one with flows, the others with frames (frames.py)."""
+
 FIRST_QPN = 0x100
 """Base of the queue pair numbers of flows; InfiniBand reserves low numbers."""
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """Flows, and by flow id the class (classes.py) of each flow that has a class."""
+    """Flows, and by flow id the class (classes.py) of each flow that has a class.
+
+    sources: frames that hosts send besides flows
+    """
 
     flows: list[FlowSpec]
     classes: Mapping[int, str]
+    sources: tuple[FrameSource, ...] = ()
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """What an experiment sends: `pattern`, parsed from `spec`; `seed`: the key seed=, or None."""
+    """What an experiment sends: `pattern`, parsed from `spec`; `seed`: the key seed=, or None.
+
+    also: other workloads of the spec, which send no flows
+    """
 
     spec: str
     name: str
     pattern: Pattern
     seed: int | None = None
+    also: tuple[Workload, ...] = ()
+
+    @property
+    def has_flows(self) -> bool:
+        return not isinstance(self.pattern, SendsFrames)
 
     def traffic(self, topology: Topology, rng: random.Random) -> Traffic:
         """The flows, with ids from 1 in rising order, and their classes.
@@ -71,9 +89,15 @@ class Workload(msgspec.Struct, frozen=True):
             rng = random.Random(f"workload {self.seed}")
         try:
             with blamed(f"workload {self.name}", self.pattern):
-                return self._numbered(topology, rng)
+                traffic = self._numbered(topology, rng)
         except (PatternError, ConfigError) as error:
             raise SpecError(f"workload {self.name}: {error}") from error
+        for other in self.also:
+            traffic = msgspec.structs.replace(
+                traffic, sources=traffic.sources + other.traffic(topology, rng).sources
+            )
+        check_sources(traffic.sources)
+        return traffic
 
     def _numbered(self, topology: Topology, rng: random.Random) -> Traffic:
         ports = SourcePorts(rng)
@@ -105,9 +129,10 @@ class Workload(msgspec.Struct, frozen=True):
         if isinstance(self.pattern, Rows) or place_of(self.pattern):
             # flows of built-in patterns never wait in a cycle, but flows of files and plug-ins may
             check_dependencies(flows)
-        if not flows:
+        sources = tuple(self.pattern.sources(topology)) if isinstance(self.pattern, SendsFrames) else ()
+        if not flows and not sources:
             raise PatternError("there is no flow")
-        return Traffic(flows, classes)
+        return Traffic(flows, classes, sources)
 
     def _checked(self, item: object) -> Transfer:
         """Checks an item that a pattern, perhaps of a plug-in, has yielded.
@@ -124,11 +149,23 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 def parse_workload(text: str | Spec) -> Workload:
-    """The workload that a spec describes, or that of a CSV file.
+    """The workload that a spec describes, or that of a CSV file; or several, joined by AND.
 
     Raises:
-        SpecError: unknown name, bad option or bad file, which the one-line message names.
+        SpecError: unknown name, bad option or bad file, which the one-line message names; or several
+            workloads with flows.
     """
+    if len(str(text)) > MOST_CHARACTERS:
+        raise SpecError(f"workload: expected at most {MOST_CHARACTERS} characters")
+    # the workload with flows comes first
+    workloads = sorted(map(_parse_single, str(text).split(AND)), key=lambda each: not each.has_flows)
+    if len(workloads) > 1 and workloads[1].has_flows:
+        names = f"{workloads[0].name} and {workloads[1].name}"
+        raise SpecError(f"workload: {names} both send flows; expected one workload with flows")
+    return msgspec.structs.replace(workloads[0], spec=str(text), also=tuple(workloads[1:]))
+
+
+def _parse_single(text: str) -> Workload:
     spec = parse(text, "workload")
     if spec.name.endswith(".csv"):
         seed = read(spec, Seed).seed

@@ -16,6 +16,7 @@ from tailrace.hosts.errors import ConfigError, JobError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.spec.errors import FileError
@@ -32,7 +33,8 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: used in results and messages.
     interface: network interface of its NIC.
-    ip, mac, gateway_mac: its addresses, and the destination MAC address of all its frames.
+    ip, mac, gateway_mac: its addresses, and the destination MAC address of its frames.
+    macs: other destination MAC addresses, by the IPv4 address of the peer.
     rate_bps: sending rate of the NIC.
     delay_ns: propagation delay of its frames to the other end of the link, in addition to the kernel's delay.
     netns: network namespace of the interface: a path, a name in /var/run/netns, or a pid; None: that of the
@@ -50,6 +52,7 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay_ns: Annotated[int, Meta(ge=0, description="ns, 0 or more")] = 0
     netns: str | int | None = None
     paths: dict[str, PathList] = {}
+    macs: dict[str, _Mac] = {}
 
 
 class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +67,9 @@ class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     progress_ns: time between two progress lines.
     overload_lag_ns: a run counts as overloaded if 1 % of the frames leave more than this after they were due;
         None: the time of 5 full frames at the slowest host, but at least 2 ms.
+    sources: frames that hosts send besides flows.
+    linger_ns: how long the run waits for frames after all NICs have become idle, since with unreliable
+        transports and other frames nobody knows what is still under way.
     """
 
     hosts: Annotated[tuple[HostJob, ...], Meta(min_length=1, description="at least one host")]
@@ -75,6 +81,8 @@ class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_for_start: bool = True
     progress_ns: int = 200_000_000
     overload_lag_ns: int | None = None
+    sources: tuple[FrameSource, ...] = ()
+    linger_ns: Annotated[int, Meta(ge=0)] = 0
 
     def __post_init__(self) -> None:
         if self.nic.virtual_payload:
@@ -129,6 +137,7 @@ def make_nics(job: HostsJob) -> list[Nic]:
             config=replace(job.nic, link_rate_bps=host.rate_bps),
             rng=random.Random(f"{job.seed}/{host.name}"),
             paths=host.paths.__getitem__,
+            macs=host.macs,
         )
     for flow in job.flows:
         if flow.src not in nics and flow.dst not in nics:

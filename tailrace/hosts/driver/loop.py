@@ -61,9 +61,13 @@ class EventLoop:
     wall_ns, busy_ns: duration of the run, and processor time used in it.
     """
 
-    def __init__(self, ports: Sequence[SocketPort], signals: StopSignals) -> None:
-        """Args: signals: the signals that end the loop early."""
+    def __init__(self, ports: Sequence[SocketPort], signals: StopSignals, linger_ns: int = 0) -> None:
+        """Args:
+        signals: the signals that end the loop early.
+        linger_ns: how long the loop runs after all NICs have become idle.
+        """
         self._ports = ports
+        self._linger_ns = linger_ns
         self._signals = signals
         self._by_descriptor = {port.socket.fileno(): port for port in ports}
         self._poll = select.epoll()
@@ -92,8 +96,13 @@ class EventLoop:
         self._start_ns = time.monotonic_ns()
         cpu_ns = time.process_time_ns()
         next_progress_ns = progress_ns
-        while self._signals.number is None and not all(port.nic.idle for port in self._ports):
+        busy_ns = 0  # when a NIC was last not idle
+        while self._signals.number is None:
             now_ns = self._now_ns()
+            if not all(port.end.idle for port in self._ports):
+                busy_ns = now_ns
+            elif now_ns - busy_ns >= self._linger_ns:
+                break
             if timeout_ns is not None and now_ns >= timeout_ns:
                 break
             if now_ns >= next_progress_ns:

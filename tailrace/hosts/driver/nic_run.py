@@ -15,6 +15,7 @@ from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.driver.port import SocketPort
 from tailrace.hosts.driver.report import flows_done, make_result
 from tailrace.hosts.errors import DeviceError
+from tailrace.hosts.frames.host import frame_host
 
 
 class NicRun:
@@ -34,10 +35,11 @@ class NicRun:
             socket = PacketSocket(host.interface, host.netns)
             stack.callback(socket.close)
             try:
-                self._ports.append(SocketPort(host, nic, socket, self._lag))
+                around = frame_host(nic, job.sources, len(job.hosts))
+                self._ports.append(SocketPort(host, around, socket, self._lag))
             except BuildError as error:
                 raise DeviceError(f"the codec of NICs: {error}") from error
-        self._loop = EventLoop(self._ports, signals)
+        self._loop = EventLoop(self._ports, signals, job.linger_ns)
         stack.callback(self._loop.close)
 
     def run(self, progress: Callable[[int], None]) -> None:

@@ -9,6 +9,7 @@ from tailrace.codec.nic import port
 from tailrace.hosts.driver.job import HostJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.hosts.frames.host import FrameHost
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
@@ -22,18 +23,21 @@ _BATCH_FRAMES = 64
 class SocketPort:
     """A NIC, its socket, and the frames in flight on the emulated link.
 
+    nic: the NIC for flows.
+    end: what sends and receives: the NIC, or the host around it that sends other frames, too.
     refused: number of times that the kernel's queue had no space for a frame.
     """
 
-    def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
+    def __init__(self, host: HostJob, end: Nic | FrameHost, socket: PacketSocket, lag: Lag) -> None:
         """Args: lag: counts the lateness of frames.
 
         Raises:
             BuildError: the codec in C cannot be compiled.
         """
         self.host = host
-        self.nic = nic
-        self._codec = port(nic)  # parses and builds the NIC's frames, in C
+        self.end = end
+        self.nic = end.nic if isinstance(end, FrameHost) else end
+        self._codec = port(end)  # parses and builds the NIC's frames, in C
         self.socket = socket
         self.refused = 0
         self._lag = lag

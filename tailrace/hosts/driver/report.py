@@ -12,6 +12,7 @@ from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import EventLoop
 from tailrace.hosts.driver.port import SocketPort
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
+from tailrace.hosts.frames.host import FrameHost
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
@@ -86,6 +87,7 @@ def make_result(
         count); null: not measured.
     learned: for each NIC that stretches gaps, its threshold T, or 0 if T has not been learnt, and how
         often T was learnt (hosts.gaps.hf2t).
+    frames: by host, what it sent and received besides flows; empty if no host sends such frames.
     unfinished: number of flows that are not complete.
     ended_by: number of the signal that ended the run, or null.
     """
@@ -108,6 +110,7 @@ def make_result(
             for learner in learners
             if learner is not None
         ],
+        "frames": {port.host.name: port.end.seen() for port in ports if isinstance(port.end, FrameHost)},
         "unfinished": len(job.flows) - flows_done(ports),
         "ended_by": ended_by,
     }

@@ -75,10 +75,12 @@ class Nic:
         config: NicConfig,
         rng: random.Random,
         paths: Callable[[str], PathList] | None = None,
+        macs: dict[str, str] | None = None,
     ) -> None:
         """Args:
         ip, mac: the NIC's addresses, in dotted and in colon form.
-        gateway_mac: destination MAC address of all its frames.
+        gateway_mac: destination MAC address of its frames.
+        macs: other destination MAC addresses, by the IPv4 address of the peer.
         rng: chooses source ports (Flowcut §II-D, MP-RDMA §3) and paths (Spritz §IV).
         paths: the endpoint table (Spritz §III-C): maps a destination's address, in dotted form, to the paths.
             Called when a steered flow starts, that is, a flow whose paths the NIC chooses.
@@ -89,6 +91,7 @@ class Nic:
         self.address: int = ip_number(ip)
         self.counters: Counter[str] = Counter()
         self._gateway_mac = gateway_mac
+        self._macs: dict[str, str] = macs or {}
         self._rng = rng
         self._steerings = SteeringFactory(config, paths, rng)
         self._min_rtt: MinRtt | None = min_rtt_of(config)  # None: no Flowcut on the NIC
@@ -107,6 +110,9 @@ class Nic:
         self._by_port: dict[int, list[int]] = {}
         # sources and destinations of flows at this NIC, counted by whether the flow is complete here
         self._unfinished = 0
+        # of an unreliable transport: destinations of incomplete flows, whose missing packets may never come
+        self._unacknowledged = 0
+        self._unreliable: bool = config.kind.unreliable
         self._finished = 0
         self._dependents = Dependents()
         self._control: deque[Packet] = deque()
@@ -171,13 +177,14 @@ class Nic:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} from {flow.src} is taken")
         self._receivers[peer] = flow
         self._unfinished += 1
+        self._unacknowledged += self._unreliable
 
     def _start(self, flow: FlowSpec, start_ns: int) -> FlowSender:
         """Makes the source of a flow that may start at `start_ns`."""
         sender = FlowSender(
             flow,
             self.config,
-            HostAddress(self.mac, self._gateway_mac, self.ip, flow.dst),
+            self._to(flow.dst),
             self._queue_pairs.new_handle(),
             self._min_rtt,
             self._rng,
@@ -192,6 +199,10 @@ class Nic:
         if self._min_rtt is None:
             self._by_port.setdefault(dst << PORT_BITS | flow.sport, []).append(peer)
         return sender
+
+    def _to(self, peer: str) -> HostAddress:
+        """The addresses of frames to a host."""
+        return HostAddress(self.mac, self._macs.get(peer, self._gateway_mac), self.ip, peer)
 
     def _end_sender(self, now_ns: int, peer: int, sender: FlowSender) -> None:
         self._senders[peer] = sender.observation(now_ns)
@@ -209,7 +220,7 @@ class Nic:
         if state is None or isinstance(state, FlowReceiver):
             return state
         flow = state if isinstance(state, FlowSpec) else state.flow
-        address = HostAddress(self.mac, self._gateway_mac, self.ip, flow.src)
+        address = self._to(flow.src)
         receiver = FlowReceiver(flow, self.config, address, self._queue_pairs.new_handle(), self._control)
         if isinstance(state, ReceiverObservation):
             receiver.resume(state)
@@ -219,6 +230,8 @@ class Nic:
 
     def _retire_receiver(self, receiver: FlowReceiver) -> None:
         """Removes the destination of a complete flow, unless it will still send a delayed response."""
+        if self._unreliable:
+            return  # packets may still come: nothing sends them again
         if not receiver.done or receiver.deadline_ns() != NEVER:
             return
         flow = receiver.flow
@@ -256,8 +269,10 @@ class Nic:
 
     @property
     def idle(self) -> bool:
-        """Whether every flow from this NIC is acknowledged and every flow to this NIC has arrived."""
-        return self._unfinished == 0
+        """Whether every flow from this NIC is acknowledged and every flow to this NIC has arrived; with an
+        unreliable transport, whether every flow from this NIC is sent.
+        """
+        return self._unfinished == self._unacknowledged
 
     # ---- arrivals ----
 
@@ -272,6 +287,7 @@ class Nic:
         if not receiver.on_data(now_ns, psn_fields, data_fields, ticks):
             self.counters["unexpected"] += 1
         elif not done and receiver.done:
+            self._unacknowledged -= self._unreliable
             self._finish(now_ns, receiver.flow.id)
         self._timers.arm(receiver)
         self._retire_receiver(receiver)
@@ -509,6 +525,10 @@ class Nic:
         assert end is not None
         end.on_time(now_ns)
         if isinstance(end, FlowSender):
+            if end.done:  # an unreliable transport has sent its last packet
+                self._finish(now_ns, end.flow.id)
+                self._end_sender(now_ns, ip_number(end.flow.dst) << QPN_BITS | end.flow.qpn, end)
+                return
             self._wake(end)
         else:
             assert isinstance(end, FlowReceiver)

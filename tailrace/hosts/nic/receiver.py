@@ -69,6 +69,7 @@ class FlowReceiver(QueuePair):
         super().__init__(handle)
         self.flow = flow
         self.end_ns = _NO_TIME
+        self._last_ns = _NO_TIME  # when a packet arrived last
         self._address = address
         self._control = control
         self._ack_template_id = handle << KIND_BITS | ACK
@@ -171,6 +172,7 @@ class FlowReceiver(QueuePair):
         response = transport.on_data(now_ns, index, ackreq)
         if transport.received != received_before:
             self._bytes += data_fields & PAYLOAD_MASK
+        self._last_ns = now_ns
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
         if response != SILENCE:
@@ -265,9 +267,10 @@ class FlowReceiver(QueuePair):
 
     def observation(self) -> ReceiverObservation:
         """The observation of the flow at its destination."""
+        end_ns = self._last_ns if self._transport.unreliable else self.end_ns
         return ReceiverObservation(
             flow=self.flow,
-            end_ns=self.end_ns if self.end_ns != _NO_TIME else None,
+            end_ns=end_ns if end_ns != _NO_TIME else None,
             packets=self._packets,
             bytes=self._bytes,
             first_received=self._first_received,

@@ -20,6 +20,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     led_by_marks: ECN marks control the window, so queues mark packets by default.
     chooses_paths: the transport chooses source ports itself, so steering and Flowcut on the NIC must not.
     acks_each: receivers acknowledge each packet, so `ack_every` must be 1.
+    unreliable: lost packets are not sent again, and receivers send no ACKs.
     """
 
     name: ClassVar[str]
@@ -30,6 +31,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     led_by_marks: ClassVar[bool] = False
     chooses_paths: ClassVar[bool] = False
     acks_each: ClassVar[bool] = False
+    unreliable: ClassVar[bool] = False
 
     @property
     def loss_driven_burst_bytes(self) -> int | None:

@@ -21,6 +21,7 @@ __all__ = [
     "MpRdma",
     "SelectiveRepeat",
     "Tcp",
+    "Udp",
     "parse_transport",
 ]
 
@@ -204,6 +205,20 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
         a limit nothing would be lost), and make them long enough for some bursts.
         """
         return self.tcp.burst_bytes
+
+
+@transport
+class Udp(BuiltInTransport, frozen=True, kw_only=True):
+    """See hosts.transport.udp."""
+
+    name: ClassVar[str] = "udp"
+    about: ClassVar[str] = "packets at a constant rate, without ACKs and retransmissions; losses are counted"
+    windowless: ClassVar[bool] = True
+    unreliable: ClassVar[bool] = True
+    flow_rate_bps: Annotated[
+        int | None, keys.rate("rate", "sending rate of each flow", absent="that of the host's link")
+    ] = None
+    ecn: Annotated[bool, keys.flag("ecn", "packets are sent as ECN-capable (ECT)")] = False
 
 
 def parse_transport(text: str) -> Transport:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reliable transports: transmission, retransmission, and the responses of receivers."""
+"""Transports: transmission, retransmission, and the responses of receivers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.options.transports import Dcqcn, Dctcp, GoBackN, MpRdma, SelectiveRepeat, Tcp
+from tailrace.hosts.options.transports import Dcqcn, Dctcp, GoBackN, MpRdma, SelectiveRepeat, Tcp, Udp
 from tailrace.hosts.transport.base import Receiver, Sender
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
 from tailrace.hosts.transport.dctcp import DctcpReceiver, DctcpSender
@@ -15,6 +15,7 @@ from tailrace.hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
 from tailrace.hosts.transport.tcp.transport import TcpReceiver, TcpSender
+from tailrace.hosts.transport.udp import UdpReceiver, UdpSender
 
 MakeSender = Callable[[int, NicConfig, int, random.Random], Sender]
 MakeReceiver = Callable[[int, NicConfig], Receiver]
@@ -32,6 +33,7 @@ ENDS: dict[str, tuple[MakeSender, MakeReceiver]] = {
     Dctcp.name: (_without_rng(DctcpSender), DctcpReceiver),
     Dcqcn.name: (_without_rng(DcqcnSender), GoBackNReceiver),
     Tcp.name: (_without_rng(TcpSender), TcpReceiver),
+    Udp.name: (_without_rng(UdpSender), UdpReceiver),
 }
 """Sender and receiver by transport; hosts.extend adds the transports of plug-ins."""
 

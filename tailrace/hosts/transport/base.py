@@ -195,6 +195,7 @@ class Receiver(ABC):
     reports_arrival: whether the MSN field of an ACK contains the PSN of the packet that caused the ACK.
     uniform_marks: whether the packets of one ACK must all have an ECN mark, or none. If so, the NIC sends a
         delayed ACK early, before it handles a packet with a different mark or a trimmed packet.
+    unreliable: lost packets are not sent again, so a flow ends with the packet that arrives last.
     """
 
     __slots__ = (
@@ -208,6 +209,7 @@ class Receiver(ABC):
         "received",
         "reports_arrival",
         "uniform_marks",
+        "unreliable",
     )
 
     def __init__(self, packets: int, config: NicConfig) -> None:
@@ -222,6 +224,7 @@ class Receiver(ABC):
         self.deadline_ns = NEVER
         self.reports_arrival = False
         self.uniform_marks = False
+        self.unreliable = False
 
     @property
     def done(self) -> bool:

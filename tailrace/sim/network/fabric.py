@@ -135,13 +135,17 @@ class Fabric:
     def _add_switches(self) -> None:
         # verified pipeline configurations, which the endpoints of all switches share
         prepared: PreparedCache = {}
-        cpu_port = self._config.cpu_port
         for item in self.topology.switches:
             if not self.has(item.name):
                 self._numbers[item.name] = self._add_absent(item.name)
                 continue
             seed = SplitMix64(self._seed, item.id).next()
-            switch = V1ModelSwitch(None, replace(self._config, device_id=item.id, seed=seed))
+            config = replace(self._config, device_id=item.id, seed=seed)
+            for key in ("cpu_port", "priority_queues"):  # of a topology file
+                value = getattr(item, key)
+                config = config if value is None else replace(config, **{key: value})
+            cpu_port = config.cpu_port
+            switch = V1ModelSwitch(None, config)
             number = self._net.add_switch(
                 item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
             )

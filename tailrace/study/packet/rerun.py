@@ -25,6 +25,7 @@ from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.hosts.frames.host import FrameHost
 from tailrace.hosts.nic.nic import Nic
 from tailrace.results.result import FLOWS, SUMMARY, read_summary
 from tailrace.results.rows import FlowRow, read_rows
@@ -230,6 +231,8 @@ def track_packets(
     def start(network: Network) -> None:
         watcher.start(network)
         nic = network.nic(run.plan.topology.host_by_ip(flow.src).name)
+        if isinstance(nic, FrameHost):
+            nic = nic.nic
         assert isinstance(nic, Nic)
 
         def read_counts(time_ps: int) -> None:

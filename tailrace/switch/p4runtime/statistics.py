@@ -5,6 +5,7 @@
      "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
 
 Fields are those of switch.core's PortStats, PfcStats and BufferState; priorities without PFC are left out.
+`queued_packets` and `queued_bytes` wait in all queues of a port.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def _counted(switch: V1ModelSwitch, port: int) -> bool:
 
 def _port(switch: V1ModelSwitch, port: int, now_ns: int) -> dict[str, object]:
     pfc = {str(priority): asdict(counts) for priority, counts in switch.pfc_stats_all(port, now_ns).items()}
-    return {**asdict(switch.port_stats(port)), "pfc": pfc}
+    levels = (switch.queue_depth(port, priority) for priority in range(C.TR_MAX_PRIORITIES))
+    packets, octets = map(sum, zip(*levels, strict=True))
+    queued = {"queued_packets": packets, "queued_bytes": octets}
+    return {**asdict(switch.port_stats(port)), **queued, "pfc": pfc}
 
 
 def write_statistics(path: Path, switch: V1ModelSwitch, ports: Iterable[int], now_ns: int) -> None:

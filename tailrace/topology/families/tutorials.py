@@ -7,8 +7,8 @@
 
 A latency is a number in ms, or a string with a unit (default: us), as for tc(8). A bandwidth is a number in
 Mb/s, or a string with a unit. The default prefix length of an address is 8, as in Mininet. Names and ports
-are kept; keys about running the exercise (programs, runtime files) are ignored. Of the commands of hosts,
-those that add routes and ARP entries have an effect:
+are kept. A switch's `program`, `cli_input` and `runtime_json` are kept for the scheme `program`. Of the
+commands of hosts, those that add routes and ARP entries have an effect:
 
     route add default gw 10.0.1.10 dev eth0      ip route add 10.0.2.0/24 via 10.0.1.10
     arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00   ip neigh add 10.0.1.10 lladdr 08:00:00:00:01:00 dev eth0
@@ -63,6 +63,11 @@ _TC_NS = {
 
 _MOST_CPU_PORT, _MOST_QUEUES = 511, 8
 """Ports of v1model have 9 bits, priorities 3."""
+
+_ENTRIES = ("cli_input", "runtime_json")
+"""A switch's files of entries, in the order in which the tutorials' tool executes them."""
+
+_MOST_PATH = 4096
 
 _DEFAULT_PREFIX_BITS = "8"
 _MOST_COMMANDS = 1000
@@ -122,7 +127,16 @@ class _TutorialReader:
             cpu_port = self._number(name, fields, "cpu_port", _MOST_CPU_PORT)
             queues = self._number(name, fields, "priority_queues", _MOST_QUEUES)
             role = "leaf" if name in with_hosts else "spine"
-            self._switches[name] = Switch(name, switch_id, role, cpu_port=cpu_port, priority_queues=queues)
+            program, *entries = (self._path(name, fields, key) for key in ("program", *_ENTRIES))
+            self._switches[name] = Switch(
+                name,
+                switch_id,
+                role,
+                cpu_port=cpu_port,
+                priority_queues=queues,
+                program=program,
+                entries=tuple(filter(None, entries)),
+            )
         for name in self._hosts:
             if name not in self._attached:
                 raise self.error(f"hosts.{name}", "has no link")
@@ -141,6 +155,13 @@ class _TutorialReader:
                 f"switches.{switch}.{key}", f"{repr(value)[:40]}: expected a number of 1 to {most}"
             )
         return number
+
+    def _path(self, switch: str, fields: Any, key: str) -> str:
+        """The name of a file of a switch; empty if there is none."""
+        value = fields.get(key, "") if isinstance(fields, dict) else ""
+        if not isinstance(value, str) or len(value) > _MOST_PATH or "\0" in value:
+            raise self.error(f"switches.{switch}.{key}", "expected the name of a file")
+        return value
 
     def _load(self) -> dict[str, Any]:
         text = text_of(Path(self._file))

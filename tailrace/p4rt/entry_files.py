@@ -18,11 +18,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tailrace.controller.switch_cli import commands
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.requests import parse_write_request
+from tailrace.p4rt.switch_cli import commands
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import MOST_TEXT_BYTES, text_of
@@ -89,7 +89,7 @@ class Runtime(msgspec.Struct, frozen=True):
 class Updates(list[p4r.Update]):
     """The updates of a file of entries, in its order.
 
-    places: where each update is in the file
+    places: where each update is in its file
     notes: a line for each part of the file that becomes no update
     """
 
@@ -143,17 +143,32 @@ def _has_commands(text: str) -> bool:
     return False
 
 
-def refusal(path: Path, updates: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
-    """A message: which of the updates a switch has refused, and how many it has carried out.
+def read_files(paths: Iterable[Path], program: P4Program) -> Updates:
+    """Reads several files of entries, one after the other; `places` name the files, too.
+
+    Raises:
+        FileError: as `read_updates`.
+    """
+    all_updates = Updates()
+    for path in paths:
+        updates = read_updates(path, program)
+        all_updates += updates
+        all_updates.places += [f"{path}: {place}" for place in updates.places]
+        all_updates.notes += updates.notes
+    return all_updates
+
+
+def refusal(updates: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
+    """A message: which of the updates of `read_files` a switch has refused, and how many it has executed.
 
     Args:
         failures: why an update was refused, by its index.
     """
     first, *more = sorted(failures)
     entity = ProgramNames(p4info).described(updates[first].entity)
-    text = f"{path}: {updates.places[first]}: {entity} was refused: {failures[first]}"
+    text = f"{updates.places[first]}: {entity} was refused: {failures[first]}"
     if more:
-        places = ", ".join(updates.places[index] for index in more[:_MOST_NAMED])
+        places = ", ".join(updates.places[index].rpartition(": ")[2] for index in more[:_MOST_NAMED])
         text += f"; refused too: {places}{', ...' if len(more) > _MOST_NAMED else ''}"
     return f"{text}; {len(updates) - len(failures)} of {len(updates)} entries are in the switch"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from tailrace.controller.entry_files import Updates, read_updates
 from tailrace.p4rt import programs
+from tailrace.p4rt.entry_files import Updates, read_updates
 from tailrace.p4rt.programs import P4Program
 from tailrace.spec.errors import FileError
 

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.spec import SpecError
 
 _PORT, _GROUP = "port", "group"

@@ -12,25 +12,32 @@
              options: code, 2    length, 2   value, a multiple of 4 octets
 
 Numbers have 4 octets if no other length is given, in the byte order of the magic. The metadata of frames is
-used (byte order, lengths, presence of the FCS, which is removed) or makes the capture invalid (link types
-other than Ethernet, truncated frames, frames with errors). Times are not read. Each length is checked
-against the octets that remain.
+used (byte order, times, lengths, presence of the FCS, which is removed) or makes the capture invalid (link
+types other than Ethernet, truncated frames, frames with errors). Each length is checked against the octets
+that remain.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from tailrace.spec import SpecError
+from tailrace.spec.constants import MAX_FRAME_BYTES, NS_PER_S
 
-_PCAP = {"a1b2c3d4": ">", "a1b23c4d": ">", "d4c3b2a1": "<", "4d3cb2a1": "<"}
+_PCAP = {"a1b2c3d4": (">", 1000), "a1b23c4d": (">", 1), "d4c3b2a1": ("<", 1000), "4d3cb2a1": ("<", 1)}
+"""Byte order and unit of times in ns of a pcap file, by magic."""
+
 _SECTIONS = {"1a2b3c4d": ">", "4d3c2b1a": "<"}
-"""Byte orders by magic: of a pcap file with times in us or ns, or of a section of pcapng."""
+"""Byte orders of a section of pcapng, by magic."""
 
 _SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
-_IF_FCSLEN, _EPB_FLAGS = 13, 2
+_IF_TSRESOL, _IF_FCSLEN, _EPB_FLAGS = 9, 13, 2
+_MICROSECONDS = 6
+"""pcapng's default of if_tsresol: times in units of 10^-6 s."""
 
 _ETHERNET = 1
 _LINK_TYPES = {
@@ -96,10 +103,18 @@ class _Octets:
         return options
 
 
+class CapturedFrame(NamedTuple):
+    """A frame without its FCS, and when it was captured, in ns since the epoch; None: not known."""
+
+    time_ns: int | None
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class _Interface:
     """What a capture states for all frames of an interface.
 
+    resolution: if_tsresol: the unit of times is 10^-N s, or from 128 on 2^-(N - 128) s
     fcs: length of the FCS as the file gives it; 0: frames have none
     snap_octets: the snap length, to which simple blocks cut frames; 0: frames are whole
     """
@@ -107,6 +122,14 @@ class _Interface:
     link_type: int
     fcs: int
     snap_octets: int = 0
+    resolution: int = _MICROSECONDS
+
+    def time_ns(self, high: int, low: int) -> int:
+        """A time in ns, from the upper and lower half of its number."""
+        units = high << 32 | low
+        if self.resolution & 128:
+            return units * NS_PER_S >> (self.resolution & 127)
+        return int(units * NS_PER_S // 10**self.resolution)
 
 
 class _Frames:
@@ -150,6 +173,35 @@ def packets_of(content: bytes) -> Iterator[bytes]:
     """The frames of a file, in order, without FCS.
 
     Raises:
+        CaptureError: as `frames_of`.
+    """
+    return (frame.data for frame in frames_of(content))
+
+
+class TimedFrame(Protocol):
+    """A frame and its time in ns."""
+
+    @property
+    def time_ns(self) -> int: ...
+
+    @property
+    def data(self) -> bytes: ...
+
+
+def write_pcap(path: Path, frames: Iterable[TimedFrame]) -> None:
+    """Writes frames to a pcap file with times in ns."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_FRAME_BYTES, _ETHERNET))
+        for frame in frames:
+            seconds, rest_ns = divmod(frame.time_ns, NS_PER_S)
+            length = len(frame.data)
+            file.write(struct.pack("<IIII", seconds, rest_ns, length, length) + frame.data)
+
+
+def frames_of(content: bytes) -> Iterator[CapturedFrame]:
+    """The frames of a file with their times, in order.
+
+    Raises:
         CaptureError: it is no capture, not complete, or not of Ethernet.
     """
     magic = content[:4].hex()
@@ -157,10 +209,11 @@ def packets_of(content: bytes) -> Iterator[bytes]:
         return _pcapng(_Octets(content))
     if magic not in _PCAP:
         raise CaptureError("neither pcap nor pcapng")
-    return _pcap(_Octets(content, _PCAP[magic]))
+    order, unit_ns = _PCAP[magic]
+    return _pcap(_Octets(content, order), unit_ns)
 
 
-def _pcap(octets: _Octets) -> Iterator[bytes]:
+def _pcap(octets: _Octets, unit_ns: int) -> Iterator[CapturedFrame]:
     _, major, minor, _, _, _, link = octets.numbers("IHHIIII")
     if (major, minor) != (2, 4):
         raise CaptureError(f"pcap of version {major}.{minor}; expected 2.4")
@@ -168,12 +221,12 @@ def _pcap(octets: _Octets) -> Iterator[bytes]:
     interface = _Interface(link & 0xFFFF, (link >> 28) * 2 if link & _FCS_PRESENT else 0)
     frames = _Frames()
     while octets:
-        octets.take(8)
-        captured, length = octets.numbers("II")
-        yield frames.frame(interface, octets.take(captured), length)
+        seconds, fraction, captured, length = octets.numbers("IIII")
+        data = frames.frame(interface, octets.take(captured), length)
+        yield CapturedFrame(seconds * NS_PER_S + fraction * unit_ns, data)
 
 
-def _pcapng(octets: _Octets) -> Iterator[bytes]:
+def _pcapng(octets: _Octets) -> Iterator[CapturedFrame]:
     frames = _Frames()
     interfaces: list[_Interface] = []
     while octets:
@@ -193,26 +246,29 @@ def _pcapng(octets: _Octets) -> Iterator[bytes]:
                 raise CaptureError(f"pcapng of version {major}.{minor}; expected 1.0")
         elif kind == _INTERFACE:
             link_type, _, snap_octets = body.numbers("HHI")
-            fcs = body.options().get(_IF_FCSLEN, b"")
-            interfaces.append(_Interface(link_type, int.from_bytes(fcs[:1], "big"), snap_octets))
+            options = body.options()
+            fcs = int.from_bytes(options.get(_IF_FCSLEN, b"")[:1], "big")
+            resolution = (options.get(_IF_TSRESOL) or bytes([_MICROSECONDS]))[0]
+            interfaces.append(_Interface(link_type, fcs, snap_octets, resolution))
         elif kind in {_ENHANCED, _OBSOLETE, _SIMPLE}:
             yield _frame(kind, body, interfaces, frames)
 
 
-def _frame(kind: int, body: _Octets, interfaces: list[_Interface], frames: _Frames) -> bytes:
+def _frame(kind: int, body: _Octets, interfaces: list[_Interface], frames: _Frames) -> CapturedFrame:
     """The frame of a block."""
     if kind == _SIMPLE:
         index, length = 0, body.number()
     else:
         index = body.number() if kind == _ENHANCED else body.numbers("HH")[0]
-        _, _, captured, length = body.numbers("IIII")
+        high, low, captured, length = body.numbers("IIII")
     if index >= len(interfaces):
         raise CaptureError(f"a packet of interface {index}, which the capture does not describe")
     interface = interfaces[index]
     if kind == _SIMPLE:
-        return frames.frame(interface, body.take(min(length, interface.snap_octets or length)), length)
+        data = body.take(min(length, interface.snap_octets or length))
+        return CapturedFrame(None, frames.frame(interface, data, length))
     data = body.take(captured)
     body.take(-captured % 4)
     options = body.options()
     flags = _Octets(options[_EPB_FLAGS], body.order).number() if _EPB_FLAGS in options else 0
-    return frames.frame(interface, data, length, flags)
+    return CapturedFrame(interface.time_ns(high, low), frames.frame(interface, data, length, flags))

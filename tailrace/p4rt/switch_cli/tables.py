@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.p4rt.by_name import parse
 from tailrace.p4rt.by_name.program import ProgramNames, TableNames
 from tailrace.p4rt.messages import p4i, p4r
+from tailrace.p4rt.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.spec import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1

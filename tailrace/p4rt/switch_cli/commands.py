@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tailrace.controller.switch_cli.cells import Cells
-from tailrace.controller.switch_cli.handles import Commands
-from tailrace.controller.switch_cli.replication import ReplicationCommands
-from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, TableCommands
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.switch_cli.cells import Cells
+from tailrace.p4rt.switch_cli.handles import Commands
+from tailrace.p4rt.switch_cli.replication import ReplicationCommands
+from tailrace.p4rt.switch_cli.tables import PROFILE_DEFAULT, TableCommands
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.suggest import expected

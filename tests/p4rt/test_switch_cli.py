@@ -9,9 +9,9 @@ import pytest
 from finsy.proto import p4r
 from google.protobuf import text_format
 
-from tailrace.controller.entry_files import Updates, read_updates
-from tailrace.controller.switch_cli import replication
 from tailrace.p4rt import programs
+from tailrace.p4rt.entry_files import Updates, read_updates
+from tailrace.p4rt.switch_cli import replication
 from tailrace.spec.errors import FileError
 
 BUILD = Path(__file__).parents[1] / "programs" / "build"

@@ -9,12 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tailrace.controller.switch_cli.handles import Commands, HandleEntry, number
-from tailrace.controller.switch_cli.tables import TableCommands
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.fields import data_field, fields_of, original
 from tailrace.p4rt.messages import p4d, p4i, p4r
+from tailrace.p4rt.switch_cli.handles import Commands, HandleEntry, number
+from tailrace.p4rt.switch_cli.tables import TableCommands
 from tailrace.spec import SpecError
 
 _PER_US = 1_000_000
