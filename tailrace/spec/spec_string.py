@@ -16,6 +16,11 @@ MOST_SHOWN = 100
 """The most characters of a value that a message repeats."""
 
 
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file: registered names contain neither dots nor slashes."""
+    return "." in name or "/" in name
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A parsed spec: `what` it specifies (for messages), its name and its options."""
@@ -28,6 +33,11 @@ class Spec:
     def title(self) -> str:
         """The beginning of messages about the spec, such as `topology leaf-spine`."""
         return f"{self.what} {self.name}".strip()
+
+    @property
+    def names_file(self) -> bool:
+        """Whether the name is that of a file."""
+        return is_file(self.name)
 
     def setting(self, key: str, value: str) -> Spec:
         """A copy with this value of an option, which replaces an earlier value."""

@@ -12,7 +12,6 @@ from tailrace.spec.plugins import blamed, given_by
 from tailrace.spec.registry import load_folder
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
-from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Host, Link, Switch, Topology
 
 __all__ = ["FAMILIES", "parse_topology"]
@@ -24,16 +23,17 @@ _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tu
 
 
 def parse_topology(text: str | Spec) -> Topology:
-    """The topology that a spec describes, or a topology.json of the p4lang tutorials.
-
-    After a file name, rate= and delay= give defaults for links without them, and latency= that of switches.
+    """The topology that a spec describes, or that of a file (from_file.py).
 
     Raises:
         SpecError: unknown name, invalid option, or invalid network; one line says which.
     """
     spec = parse(text, "topology")
-    if spec.name.endswith(".json"):
-        return read_topology_json(spec)
+    if spec.names_file:
+        # a run whose topology is no file does not load the formats
+        from tailrace.topology.from_file import topology_of_file
+
+        return topology_of_file(spec)
     spec, family = FAMILIES.read(spec)
     builder = Builder(spec, family.links)
     try:

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.spec.files import bytes_of
+from tailrace.spec.spec_string import is_file
 
 _DIGITS = 16
 """Hexadecimal digits of the hash of an experiment, and of that of the code."""
@@ -66,7 +67,7 @@ def files_of(experiment: Experiment) -> dict[str, str]:
         FileError: a file cannot be read.
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
-    names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if "." in piece]
+    names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if is_file(piece)]
     return {name: hashlib.sha256(bytes_of(Path(name))).hexdigest() for name in names if Path(name).is_file()}
 
 

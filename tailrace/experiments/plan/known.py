@@ -20,7 +20,7 @@ def topology_of(text: str | Spec) -> Topology:
         SpecError: the spec is invalid.
     """
     spec = parse(text, "topology")
-    return parse_topology(spec) if "." in spec.name else _generated(str(spec))
+    return parse_topology(spec) if spec.names_file else _generated(str(spec))
 
 
 @lru_cache(maxsize=_CACHE_ENTRIES)

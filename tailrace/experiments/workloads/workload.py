@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: the flows of an experiment, from a spec such as ``permutation:size=1MiB`` or a CSV file.
+"""Workloads: the flows of an experiment, from a spec such as ``permutation:size=1MiB`` or a file.
 
 Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
 workloads` lists the patterns. FlowSpec.after lists the flows for which a flow waits. The sending host
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tailrace.experiments.plan.size_estimate import counted
 from tailrace.experiments.workloads.classes import NO_CLASS
-from tailrace.experiments.workloads.csv_file import Rows, read_rows
+from tailrace.experiments.workloads.flow_file import FileFlows, read_flows
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.registry import WORKLOADS, Seed
 from tailrace.experiments.workloads.transfer import Pattern, PatternError, Transfer
@@ -69,7 +69,7 @@ class Workload:
             SpecError: the topology cannot carry this workload.
         """
         if self.seed is not None:
-            rng = random.Random(f"workload {self.seed}")
+            rng = rng_of(self.seed)
         try:
             with blamed(f"workload {self.name}", self.pattern):
                 return self._numbered(topology, rng)
@@ -78,13 +78,13 @@ class Workload:
 
     def _numbered(self, topology: Topology, rng: random.Random) -> Traffic:
         ports = SourcePorts(rng)
-        if isinstance(self.pattern, Rows):
+        if isinstance(self.pattern, FileFlows):
             self.pattern.reserve(topology, ports)
         flows = []
         classes = {}
         for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = self._checked(
-                transfer
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering, after_ns = (
+                self._checked(transfer)
             )
             if flow_class != NO_CLASS:
                 classes[number] = flow_class
@@ -101,9 +101,10 @@ class Workload:
                     sport=sport,
                     after=after,
                     steering=steering,
+                    after_ns=after_ns,
                 )
             )
-        if isinstance(self.pattern, Rows) or place_of(self.pattern):
+        if isinstance(self.pattern, FileFlows) or place_of(self.pattern):
             # flows of built-in patterns never wait in a cycle, but flows of files and plug-ins may
             check_dependencies(flows)
         if not flows:
@@ -124,16 +125,21 @@ class Workload:
         raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
+def rng_of(seed: int) -> random.Random:
+    """The random generator of the workload of a run with this seed."""
+    return random.Random(f"workload {seed}")
+
+
 def parse_workload(text: str | Spec) -> Workload:
-    """The workload that a spec describes, or that of a CSV file.
+    """The workload that a spec describes, or that of a file.
 
     Raises:
         SpecError: unknown name, bad option or bad file, which the one-line message names.
     """
     spec = parse(text, "workload")
-    if spec.name.endswith(".csv"):
+    if spec.names_file:
         seed = read(spec, Seed).seed
-        return Workload(str(spec), spec.name, read_rows(Path(spec.name)), seed)
+        return Workload(str(spec), spec.name, read_flows(Path(spec.name)), seed)
     spec, pattern = WORKLOADS.read(spec)
     # common: reads the keys that all workloads have
     return Workload(str(spec), spec.name, pattern, WORKLOADS.common(spec, Seed).seed)
