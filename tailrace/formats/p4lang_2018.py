@@ -65,6 +65,8 @@ def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
                 )
             hosts[host] = hosts[host] or _host(number, _number(host) or 0)
         links[index] = [*named_ends, *links[index][2:]]
+    # a host without a link to a switch is refused later
+    hosts = {name: fields or _host(0, _number(name) or 0) for name, fields in hosts.items()}
     return {"hosts": hosts, "switches": switches, "links": links}
 
 
