@@ -123,14 +123,10 @@ def _row(layer: str, field: Any, start: int, bits: int) -> str:
     """A field of a layer, at its first bit."""
     first, end = start // 8, (start + bits + 7) // 8
     mask, shift = (1 << bits) - 1, end * 8 - start - bits
-    kind = "ipv4" if isinstance(field, IPField) else f"uint{8 * (end - first)}"
-    arguments = [f'"tailrace.{layer}.{field.name}"', f'"{field.name}"']
-    if kind != "ipv4":
-        arguments.append("base.HEX" if isinstance(field, (XIntField, XShortEnumField)) else "base.DEC")
-        names = field.i2s.items() if isinstance(field, ByteEnumField) else ()
-        arguments.append(
-            "{" + ", ".join(f'[{number}] = "{text}"' for number, text in names) + "}" if names else "nil"
-        )
-        arguments.append(hex(mask << shift))
-    proto = f"ProtoField.{kind}({', '.join(arguments)})"
+    texts = field.i2s.items() if isinstance(field, ByteEnumField) else ()
+    names = "{" + ", ".join(f'[{number}] = "{text}"' for number, text in texts) + "}" if texts else "nil"
+    base = "HEX" if isinstance(field, (XIntField, XShortEnumField)) else "DEC"
+    kind, rest = f"uint{8 * (end - first)}", f", base.{base}, {names}, {mask << shift:#x}"
+    kind, rest = ("ipv4", "") if isinstance(field, IPField) else (kind, rest)
+    proto = f'ProtoField.{kind}("tailrace.{layer}.{field.name}", "{field.name}"{rest})'
     return f'  {{"{field.name}", {first}, {end - first}, {mask:#x}, {shift}, {proto}}},\n'

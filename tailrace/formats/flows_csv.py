@@ -39,7 +39,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source) -> FlowTable:
     reader = csv.DictReader(io.StringIO(source.text, newline=""), strict=True, skipinitialspace=True)
     try:
-        _check_columns(source, reader.fieldnames or ())
+        _check_columns(source, list(reader.fieldnames or ()))
         flows = tuple(_flow(source, reader.line_num, values) for values in reader)
     except csv.Error as error:
         raise source.error(reader.reader.line_num, str(error)) from error
@@ -48,8 +48,7 @@ def _read(source: Source) -> FlowTable:
     return FlowTable(flows)
 
 
-def _check_columns(source: Source, names: object) -> None:
-    columns = list(names) if isinstance(names, list | tuple) else []
+def _check_columns(source: Source, columns: list[str]) -> None:
     expected = f"expected columns {','.join(_NEEDED)} and optionally {','.join(_OPTIONAL)}"
     for name in _NEEDED:
         if name not in columns:
@@ -90,9 +89,7 @@ def _write(table: FlowTable) -> str:
     for flow in table.flows:
         ends = (table.names[end] if isinstance(end, int) else end for end in (flow.src, flow.dst))
         delays = flow.after_ns or (0,) * len(flow.after)
-        after = (
-            f"{id_}+{delay}ns" if delay else str(id_) for id_, delay in zip(flow.after, delays, strict=True)
-        )
+        after = (f"{id_}+{ns}ns" if ns else f"{id_}" for id_, ns in zip(flow.after, delays, strict=True))
         writer.writerow((*ends, flow.size_bytes, flow.start_ns, flow.sport, " ".join(after)))
     return file.getvalue()
 

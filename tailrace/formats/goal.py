@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from tailrace.formats.flow_table import FlowData, FlowTable
-from tailrace.formats.registry import HEAD_CHARACTERS, MOST_SHOWN, Kind, Source, register
+from tailrace.formats.registry import HEAD_CHARACTERS, Kind, Source, register
 from tailrace.spec import SpecError
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.text import shortened
@@ -82,9 +82,8 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._operations: list[_Operation] = []
-        # by sender, receiver and tag
-        self._sends: dict[tuple[int, ...], list[_Operation]] = defaultdict(list)
-        self._receives: dict[tuple[int, ...], list[_Operation]] = defaultdict(list)
+        # by sender, receiver and tag: sends and receives
+        self._messages = defaultdict[tuple[int, ...], tuple[list[_Operation], ...]](lambda: ([], []))
         self.flows: list[FlowData] = []
         lines = replace(source, text=re.sub("//[^\n]*", "", source.text)).lines()
         line, words = next(lines)
@@ -101,7 +100,7 @@ class _Reader:
                     raise source.error(line, f"rank {number}: expected each of 0 to {self.count - 1} once")
                 ranks.add(number)
             elif labels is None:
-                raise source.error(line, f"expected rank N {{, found {shortened(row, MOST_SHOWN)!r}")
+                raise source.error(line, f"expected rank N {{, found {shortened(row, 60)!r}")
             elif row == "}":
                 labels = None
             else:
@@ -118,8 +117,8 @@ class _Reader:
                     raise self._source.error(line, f"label {label[:40]} is not defined above")
             labels[dependency[1]].requires.append((labels[dependency[3]], dependency[2] == "irequires"))
         elif match is None or ("send" in match[2]) != (" to " in match[2]):
-            expected = "expected send, recv, calc, requires or irequires"
-            raise self._source.error(line, f"{expected}; not supported: {shortened(row, MOST_SHOWN)!r}")
+            problem = f"not supported: {shortened(row, 60)!r}; expected send, recv, calc or (i)requires"
+            raise self._source.error(line, problem)
         elif match[1] in labels:
             raise self._source.error(line, f"label {match[1]} is defined twice")
         else:
@@ -131,38 +130,32 @@ class _Reader:
         """An operation of a rank, such as send, 8b, to, 1; and options such as tag, 5."""
         values = dict(zip(options[::2], options[1::2], strict=True))
         size = self._source.number(line, words[0], words[1].removesuffix("b"))
-        operation = _Operation(line, words[0], size)
         if values.get("nic", "0") != "0":
             raise self._source.error(line, "nic: not supported: a host has one NIC")
+        operation = _Operation(line, words[0], size)
         if operation.kind == "calc":
             return operation
         peer = self._source.number(line, "rank", words[3])
         if peer >= self.count or peer == rank or not size:
-            raise self._source.error(
-                line, f"expected another rank of 0 to {self.count - 1}, and at least 1 byte"
-            )
+            raise self._source.error(line, f"expected another rank below {self.count}, and at least 1 byte")
         tag = self._source.number(line, "tag", values.get("tag", "0"))
         if operation.kind == "recv":
-            self._receives[peer, rank, tag].append(operation)
+            self._messages[peer, rank, tag][1].append(operation)
         else:
-            self._sends[rank, peer, tag].append(operation)
+            self._messages[rank, peer, tag][0].append(operation)
             self.flows.append(FlowData(line, rank, peer, size))
             operation.flow = len(self.flows)
         return operation
 
     def match(self) -> None:
         """Finds the flow of each recv."""
-        for key in {**self._sends, **self._receives}:
-            sends, receives = self._sends[key], self._receives[key]
+        for sends, receives in self._messages.values():
             for send, receive in zip(sends, receives, strict=False):
                 if send.size != receive.size:
-                    problem = f"recv {receive.size}b matches send {send.size}b of line {send.line}"
-                    raise self._source.error(receive.line, problem)
+                    raise self._source.error(receive.line, f"the send of line {send.line} has {send.size}b")
                 receive.flow = send.flow
             for alone in (*sends[len(receives) :], *receives[len(sends) :]):
-                raise self._source.error(
-                    alone.line, f"no rank has the operation that matches this {alone.kind}"
-                )
+                raise self._source.error(alone.line, f"no operation matches this {alone.kind}")
 
     def schedule(self) -> None:
         """Computes when flows start."""
@@ -176,8 +169,7 @@ class _Reader:
                 refuse_above(str(self._source.path), "dependencies", waits, _MOST_WAITS)
                 self._run(operation)
         except CycleError as error:
-            line = error.args[1][0].line
-            raise self._source.error(line, "the operation requires itself, via others") from None
+            raise self._source.error(error.args[1][0].line, "the operation requires itself") from None
 
     def _run(self, operation: _Operation) -> None:
         """Computes when an operation is complete, and the start of a send's flow."""
@@ -189,9 +181,10 @@ class _Reader:
             operation.end = _later((0, {operation.flow: 0}), operation.start)
         else:
             operation.end = (0, {operation.flow: 0})
-            flow = replace(self.flows[operation.flow - 1], start_ns=earliest_ns, after=tuple(after))
             delays = tuple(after.values()) if any(after.values()) else ()
-            self.flows[operation.flow - 1] = replace(flow, after_ns=delays)
+            flow = self.flows[operation.flow - 1]
+            flow = replace(flow, start_ns=earliest_ns, after=tuple(after), after_ns=delays)
+            self.flows[operation.flow - 1] = flow
 
 
 def _later(a: _When, b: _When) -> _When:
@@ -208,15 +201,13 @@ def _write(table: FlowTable) -> str:
     for number, flow in enumerate(table.flows, start=1):
         src, dst = int(flow.src), int(flow.dst)
         if any(flow.after_ns):
-            raise SpecError(f"goal: flow {number} starts a time after other flows, which cannot be written")
+            raise SpecError(f"goal: cannot be written: flow {number} starts a time after others")
         rows[src].append(f"s{number}: send {flow.size_bytes}b to {dst} tag {number}")
         rows[dst].append(f"r{number}: recv {flow.size_bytes}b from {src} tag {number}")
         for earlier in flow.after:
             kind = "s" if table.flows[earlier - 1].src == src else "r"
             requires[src].append(f"s{number} requires {kind}{earlier}")
-    for start_ns, number in sorted(
-        (flow.start_ns, number) for number, flow in enumerate(table.flows, start=1)
-    ):
+    for start_ns, number in sorted((flow.start_ns, i) for i, flow in enumerate(table.flows, start=1)):
         src = int(table.flows[number - 1].src)
         last_ns, label = last[src]
         if start_ns > last_ns:

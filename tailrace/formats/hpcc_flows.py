@@ -5,10 +5,9 @@
     0 5 3 100 200000 2.0                source, destination, priority group, port, bytes, start in s
     0 5 3 200000 2.0                    without port
 
-Nodes are those of topology.txt. Text after the last flow is ignored, as the simulator does. All flows must
-have the same priority group. The port has no effect: the destination port of RoCEv2 is fixed, and source
-ports are drawn at random. Starts are rounded to ns. Not supported: the older form with numbers of packets and
-end times.
+Nodes are those of topology.txt. Text after the last flow is ignored, as the simulator does. The port has no
+effect: source ports are random, and RoCEv2 has one destination port. Starts are rounded to ns. Not supported:
+several priority groups; the older form with numbers of packets and end times.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import SpecError
 from tailrace.spec.constants import NS_PER_S
 from tailrace.spec.units import MOST_NS
-
-_GROUP, _PORT = 3, 100
-"""The priority group and port of flows in HPCC's files."""
 
 
 def _recognises(source: Source) -> bool:
@@ -37,18 +33,13 @@ def _read(source: Source) -> FlowTable:
         if len(words) not in (5, 6):
             raise source.error(line, "expected source, destination, priority group, port, bytes and start")
         if words[2] != rows[0][1][2]:
-            group = words[2][:20]
-            raise source.error(
-                line, f"priority group {group}: all flows must have the same, {rows[0][1][2][:20]}"
-            )
+            raise source.error(line, f"priority group: not supported: it differs from line {rows[0][0]}")
     return FlowTable(tuple(_flow(source, line, words) for line, words in rows[:count]), by_node=True)
 
 
 def _flow(source: Source, line: int, words: list[str]) -> FlowData:
     if len(words) == 6 and "." in words[4]:
-        raise source.error(
-            line, "numbers of packets with start and end times: this older form is not supported"
-        )
+        raise source.error(line, "not supported: the older form with numbers of packets and end times")
     src, dst, _ = (source.number(line, "number", text) for text in words[:3])
     size_bytes = source.number(line, "bytes", words[-2], least=1)
     start_ns = source.decimal(line, "start", words[-1]) * NS_PER_S
@@ -61,11 +52,9 @@ def _write(table: FlowTable) -> str:
     lines = [str(len(table.flows))]
     for flow in table.flows:
         if flow.after:
-            raise SpecError(
-                f"hpcc-flows: flow {len(lines)} starts after other flows, which cannot be written"
-            )
+            raise SpecError(f"hpcc-flows: cannot be written: flow {len(lines)} starts after other flows")
         start = f"{flow.start_ns // NS_PER_S}.{flow.start_ns % NS_PER_S:09d}"
-        lines.append(f"{flow.src} {flow.dst} {_GROUP} {_PORT} {flow.size_bytes} {start}")
+        lines.append(f"{flow.src} {flow.dst} 3 100 {flow.size_bytes} {start}")
     return "\n".join(lines) + "\n"
 
 

@@ -57,8 +57,7 @@ def _read(source: Source) -> NetworkData:
             raise source.error(line, f"expected nodes, rate, delay, error rate; found {len(words)} values")
         a, b = (names[node(line, text)] for text in words[:2])
         if source.decimal(line, "error rate", words[4]):
-            reason = "losses are faults, such as --fault drop:rate=0.01"
-            raise source.error(line, f"error rate {words[4]} is not supported: {reason}")
+            raise source.error(line, "error rate: not supported: losses are --fault drop:rate=0.01")
         try:
             quantities = parse_rate_bps(words[2].replace("b/s", "bps")), parse_time_ns(words[3])
         except UnitError as error:

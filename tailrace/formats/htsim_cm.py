@@ -55,14 +55,13 @@ def _read(source: Source) -> FlowTable:
         elif "->" in words[0]:
             values = dict(zip(words[1::2], [*words[2::2], ""], strict=False))
             flows.append(_flow(source, line, words[0], values, counts["Nodes"]))
-            for word, numbers in (("trigger", starts), *((word, done) for word in _DONE)):
-                if word in values:
-                    numbers[source.number(line, word, values[word])].append(len(flows))
+            for word in values.keys() & {"trigger", *_DONE}:
+                numbers = starts if word == "trigger" else done
+                numbers[source.number(line, word, values[word])].append(len(flows))
         elif words[0] == "trigger":
-            number, kind, count = _trigger(source, line, words[1:])
-            if number in kinds:
+            number, kind = _trigger(source, line, words[1:])
+            if kinds.setdefault(number, kind) != kind:
                 raise source.error(line, f"trigger {number} is defined twice")
-            kinds[number] = (line, kind, count)
         else:
             raise source.error(line, f"{words[0][:40]}: {_REFUSED.get(words[0], 'unknown')}")
     if counts["Failures"]:
@@ -71,25 +70,32 @@ def _read(source: Source) -> FlowTable:
         if found != counts[name] or not flows:
             raise source.error(name, f"expected {counts[name] or 'at least 1'}, found {found}")
     for number, started in starts.items():
-        line, kind, count = kinds.get(number, (0, "", 0))
-        many = len(done[number])
-        if not line:
-            raise source.error(f"trigger {number}", "used but not defined")
-        if kind == "multishot" and max(many, len(started)) > 1:
-            problem = (
-                "multishot triggers with several flows are not supported: which flow starts is not fixed"
-            )
-            raise source.error(line, problem)
-        if many != count:
-            raise source.error(line, f"expected {count} flows that activate it, found {many}")
-        for flow in started:
-            _check_visible(source, number, flows[flow - 1], [flows[earlier - 1] for earlier in done[number]])
-            flows[flow - 1] = replace(flows[flow - 1], after=tuple(done[number]))
+        if number not in kinds:
+            raise source.error(flows[started[0] - 1].line, f"trigger {number} is not defined")
+        _connect(source, kinds[number], flows, started, done[number])
     return FlowTable(tuple(flows), counts["Nodes"])
 
 
+def _connect(
+    source: Source, trigger: tuple[int, str, int], flows: list[FlowData], started: list[int], done: list[int]
+) -> None:
+    """Lets the flows `started` of a trigger wait for the flows `done` that activate it."""
+    line, kind, count = trigger
+    if kind == "multishot" and max(len(done), len(started)) > 1:
+        raise source.error(line, "not supported: multishot with several flows; which one starts is not fixed")
+    if len(done) != count:
+        raise source.error(line, f"expected {count} flows that activate it, found {len(done)}")
+    for number in started:
+        flow = flows[number - 1]
+        for earlier in (flows[each - 1] for each in done):
+            if flow.src not in (earlier.src, earlier.dst):
+                problem = f"host {flow.src} neither sends nor receives the flow of line {earlier.line}"
+                raise source.error(flow.line, f"not supported: {problem}")
+        flows[number - 1] = replace(flow, after=tuple(done))
+
+
 def _flow(source: Source, line: int, text: str, values: dict[str, str], nodes: int) -> FlowData:
-    for word in values.keys() - _OF_FLOWS:
+    for word in (word for word in values if word not in _OF_FLOWS):
         raise source.error(line, f"{word[:40]}: {_REFUSED.get(word, 'unknown')}")
     source.number(line, "id", values.get("id", "1"))
     start_ns = source.decimal(line, "start", values.get("start", "0")) / _PS
@@ -104,27 +110,15 @@ def _flow(source: Source, line: int, text: str, values: dict[str, str], nodes: i
     return FlowData(line, src, dst, size_bytes, round(start_ns))
 
 
-def _trigger(source: Source, line: int, words: list[str]) -> tuple[int, str, int]:
-    """The number, type and count of a trigger."""
+def _trigger(source: Source, line: int, words: list[str]) -> tuple[int, tuple[int, str, int]]:
+    """The number of a trigger; its line, type and count."""
     kind = next((word for word in words if word in _TYPES), "")
     words = [word for word in words if word != kind]
     values = dict(zip(words[::2], words[1::2], strict=False))
-    if (
-        not kind
-        or "id" not in values
-        or not values.keys() <= {"id", "count"}
-        or len(words) != 2 * len(values)
-    ):
+    if not kind or not {"id"} <= values.keys() <= {"id", "count"} or len(words) != 2 * len(values):
         raise source.error(line, f"expected trigger id N and one of {', '.join(_TYPES)}")
     number, count = (source.number(line, key, values.get(key, "1"), least=1) for key in ("id", "count"))
-    return number, kind, count if kind == "barrier" else 1
-
-
-def _check_visible(source: Source, number: int, flow: FlowData, earlier_flows: list[FlowData]) -> None:
-    for earlier in earlier_flows:
-        if flow.src not in (earlier.src, earlier.dst):
-            problem = f"host {flow.src} neither sends nor receives the flow of line {earlier.line}"
-            raise source.error(flow.line, f"trigger {number}: not supported: {problem}")
+    return number, (line, kind, count if kind == "barrier" else 1)
 
 
 def _write(table: FlowTable) -> str:
@@ -135,15 +129,13 @@ def _write(table: FlowTable) -> str:
         starts.append(f"start {flow.start_ns * _PS}")
         if flow.after:
             if flow.start_ns or any(flow.after_ns):
-                problem = "starts after others and at a time, or after a delay, which cannot be written"
-                raise SpecError(f"htsim-cm: flow {number} {problem}")
+                raise SpecError(f"htsim-cm: cannot be written: flow {number} starts a time after others")
             trigger = numbers.setdefault((flow.after, flow.src), len(numbers) + 1)
             starts[-1] = f"trigger {trigger}"
             for earlier in flow.after:
                 word = _DONE[table.flows[earlier - 1].src != flow.src]
                 if done[earlier].setdefault(word, trigger) != trigger:
-                    problem = "starts flows that wait for different flows, which cannot be written"
-                    raise SpecError(f"htsim-cm: the end of flow {earlier} {problem}")
+                    raise SpecError(f"htsim-cm: cannot be written: flow {earlier} is in several triggers")
     lines = [f"Nodes {table.hosts}", f"Connections {len(table.flows)}", f"Triggers {len(numbers)}"]
     for number, (flow, start) in enumerate(zip(table.flows, starts, strict=True), start=1):
         words = [f"{flow.src}->{flow.dst} id {number} {start} size {flow.size_bytes}"]

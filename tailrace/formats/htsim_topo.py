@@ -5,20 +5,14 @@
     Tiers 2
     Podsize 1024                        hosts of a pod
     Tier 0                              of top-of-rack switches; 1: aggregation, 2: core
-    Downlink_speed_Gbps 100
-    Radix_Down 32
-    Radix_Up 32
-    Downlink_Latency_ns 1000
-    Switch_Latency_ns 0
-    Oversubscribed 1
+    Downlink_speed_Gbps 100             also Downlink_Latency_ns, Switch_Latency_ns
+    Radix_Down 32                       also Radix_Up, Oversubscribed
     Tier 1
-    ...
     Bundle 1                            parallel links down to each switch below
 
 Every switch of a pod is linked to every switch of the next tier in the pod. Position p in a pod (of A
 positions) is linked to the core switches p, p + A, p + 2A, ... Not supported: queue sizes; latencies that
-differ between switches; the Dragonflies and Slim Flies of Spritz's simulator. The topologies `dragonfly` and
-`slim-fly` describe these; host numbers are the same in `dragonfly`.
+differ between switches; Spritz's Dragonflies and Slim Flies (our `dragonfly` has the same host numbers).
 """
 
 from __future__ import annotations
@@ -90,51 +84,50 @@ def _tree(source: Source, nodes: int, pod: int, tiers: list[dict[str, int]]) -> 
                 raise error(number, f"{key} is missing or 0")
         if tier["switch_latency_ns"] != tiers[0]["switch_latency_ns"]:
             raise error(number, "not supported: a switch latency that differs from that of tier 0")
-    # numbers of switches: in a pod, and above each switch
+    # numbers of switches: in a pod, and above each node
     pods, tors = nodes // pod, pod // tiers[0]["radix_down"]
-    above = [low["radix_up"] // up["bundle"] for low, up in pairwise(tiers)]
+    above = [1, *(low["radix_up"] // up["bundle"] for low, up in pairwise(tiers))]
     if nodes != pods * tors * tiers[0]["radix_down"] or (len(tiers) == 2 and pods > 1):
-        raise source.error(
-            "nodes", f"{nodes} hosts do not fill pods of {pod} (with 2 tiers, one pod) and switches"
-        )
+        raise source.error("nodes", f"{nodes} hosts do not fill pods of {pod} (one if there are 2 tiers)")
     for number, (low, up) in enumerate(pairwise(tiers), start=1):
         down = (tors if number == 1 else pods) * up["bundle"]
-        if (up["radix_down"], low["radix_up"]) != (down, above[number - 1] * up["bundle"]):
-            problem = f"bundles of {up['bundle']} links to {down // up['bundle']} switches below"
-            raise error(number, f"{problem} contradict radix_down or, in tier {number - 1}, radix_up")
+        if (up["radix_down"], low["radix_up"]) != (down, above[number] * up["bundle"]):
+            raise error(number, f"radix_down, or radix_up of tier {number - 1}, does not fit the rest")
         rates = low["radix_down"] * low["downlink_speed_gbps"], low["radix_up"] * up["downlink_speed_gbps"]
         if low["oversubscribed"] and low["oversubscribed"] * rates[1] != rates[0]:
-            problem = f"but links have {rates[0]} Gbps down and {rates[1]} up"
-            raise error(number - 1, f"oversubscribed is {low['oversubscribed']}, {problem}")
-    total = nodes + pods * (tors * tiers[0]["radix_up"] + above[0] * tiers[1].get("radix_up", 0))
+            raise error(number - 1, f"oversubscribed: links have {rates[0]} Gbps down and {rates[1]} up")
+    total = nodes + pods * (tors * tiers[0]["radix_up"] + above[1] * tiers[1].get("radix_up", 0))
     refuse_above(str(source.path), "links", total, _MOST_LINKS)
     return _network(tiers, nodes, pods, tors, above)
 
 
 def _network(tiers: list[dict[str, int]], nodes: int, pods: int, tors: int, above: list[int]) -> NetworkData:
-    """The tree with these numbers of hosts, pods, switches of tier 0 in a pod, and switches above each."""
+    """The tree with these numbers of hosts, pods, switches of tier 0 in a pod, switches above each node."""
     kind = "fat-tree" if len(tiers) == 3 else "leaf-spine"
-    aggs = above[0]
-    counts = [pods * tors, pods * aggs, aggs * above[-1]][: len(tiers)]
-    ends = [(0, f"h{i}", i // tiers[0]["radix_down"]) for i in range(nodes)]
-    names = [[f"{role}{i}" for i in range(count)] for role, count in zip(_ROLES[kind], counts, strict=True)]
-    for i, name in enumerate(names[0]):
-        ends += [(1, name, i // tors * aggs + j) for j in range(aggs)]
-    for i, name in enumerate(names[1] if len(tiers) == 3 else ()):
-        ends += [(2, name, i % aggs + aggs * j) for j in range(above[1])]
-    links: list[LinkData] = []
-    for number, name, upper in ends:
-        tier = tiers[number]
-        rate_bps = tier["downlink_speed_gbps"] * _GBPS
-        link = LinkData(tier["line"], name, 0, names[number][upper], 0, rate_bps, tier["downlink_latency_ns"])
-        links += [link] * (tier["bundle"] if number else 1)
+    aggs, roles = above[1], _ROLES[kind]
+    counts = (nodes, pods * tors, pods * aggs, aggs * above[-1])
+    names = [[f"{role}{i}" for i in range(count)] for role, count in zip(("h", *roles), counts, strict=False)]
+    # by tier, the number of the j-th switch above node i
+    upper = (
+        lambda i, _: i // tiers[0]["radix_down"],
+        lambda i, j: i // tors * aggs + j,
+        lambda i, j: i % aggs + aggs * j,
+    )
+    links = [
+        LinkData(tier["line"], name, 0, names[number + 1][upper[number](i, j)], 0, rate_bps, delay_ns)
+        for number, tier in enumerate(tiers)
+        for rate_bps, delay_ns in [(tier["downlink_speed_gbps"] * _GBPS, tier["downlink_latency_ns"])]
+        for i, name in enumerate(names[number])
+        for j in range(above[number])
+        for _ in range(tier["bundle"])
+    ]
     sizes = (tors, aggs) if len(tiers) == 3 else ()
     switches = tuple(
-        NodeData(name, role=_ROLES[kind][number], group=i // sizes[number] if number < len(sizes) else -1)
-        for number, row in enumerate(names)
-        for i, name in enumerate(row)
+        NodeData(name, role=role, group=i // sizes[number] if number < len(sizes) else -1)
+        for number, role in enumerate(roles)
+        for i, name in enumerate(names[number + 1])
     )
-    hosts = tuple(NodeData(f"h{i}") for i in range(nodes))
+    hosts = tuple(map(NodeData, names[0]))
     return NetworkData(switches, hosts, tuple(links), tiers[0]["switch_latency_ns"], kind)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
-from tailrace.formats.registry import Origin
+from tailrace.formats.registry import Source
 
 Pairs = tuple[tuple[str, str], ...]
 """Prefixes with gateways ("": hosts are reached directly), or IP addresses with MAC addresses."""
@@ -18,13 +18,8 @@ ROLES = ("leaf", "spine", "edge", "agg", "core", "router")
 _TIERS = {"edge": "edge", "aggregation": "agg", "core": "core"}
 """Roles by the names of tiers that FNSS gives to the switches of a data centre."""
 
-_LIMITS = {
-    "tier": (0, 9),
-    "group": (0, 1 << 16),
-    "pod": (0, 1 << 16),
-    "cpu_port": (1, 511),
-    "priority_queues": (1, 8),
-}
+_LIMITS = {"tier": (0, 9), "cpu_port": (1, 511), "priority_queues": (1, 8)}
+_LIMITS |= dict.fromkeys(("group", "pod"), (0, 1 << 16))
 """Least and largest values; ports of v1model have 9 bits, priorities 3."""
 
 _PREFIX_BITS = re.compile(r"[0-9]|[12][0-9]|3[0-2]")
@@ -85,22 +80,20 @@ class NetworkData:
     kind: str = ""
 
 
-def switch_data(origin: Origin, where: str, name: str, fields: Mapping[str, Any]) -> NodeData:
+def switch_data(source: Source, where: str, name: str, fields: Mapping[str, Any]) -> NodeData:
     """A switch with the attributes role, tier (a number, or a name of FNSS), group or pod, cpu_port,
-    priority_queues. Raises FormatError for invalid values.
+    priority_queues. Raises FileError for invalid values.
     """
     role = fields.get("role") or _TIERS.get(str(fields.get("tier")), "")
     if role and role not in ROLES:
-        raise origin.error(f"{where}.role", f"{repr(role)[:40]}: expected one of {', '.join(ROLES)}")
+        raise source.error(f"{where}.role", f"{repr(role)[:40]}: expected one of {', '.join(ROLES)}")
     numbers: dict[str, int | None] = {}
     for key, (least, most) in _LIMITS.items():
-        value = None if fields.get(key) in _TIERS else fields.get(key)
+        value = None if key == "tier" and str(fields.get(key)) in _TIERS else fields.get(key)
         # a string is accepted, as the p4lang tutorials pass it on to a command line
         number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,5}", value) else value
         if number is not None and not (type(number) is int and least <= number <= most):
-            raise origin.error(
-                f"{where}.{key}", f"{repr(value)[:40]}: expected a number of {least} to {most}"
-            )
+            raise source.error(f"{where}.{key}", f"{repr(value)[:40]}: expected {least} to {most}")
         numbers[key] = number
     pod = numbers.pop("pod")
     group = pod if numbers["group"] is None else numbers["group"]
@@ -115,19 +108,19 @@ def attributes(switch: NodeData) -> dict[str, Any]:
 
 
 def addresses(
-    origin: Origin, where: str, fields: Mapping[str, Any], default_bits: str
+    source: Source, where: str, fields: Mapping[str, Any], default_bits: str
 ) -> tuple[str, IPv4Network | None, str]:
-    """The IP address of a host's `ip` such as 10.0.1.1/24, its subnet (None: the address is invalid, which is
-    reported later), and its `mac` ("": none). Raises FormatError.
+    """A host's IP address, its subnet (None: the address is invalid, which topologies report), and its MAC
+    address ("": none), from its `ip` and `mac`. Raises FileError.
     """
     text, mac = fields.get("ip"), fields.get("mac")
     if not isinstance(text, str):
-        raise origin.error(f"{where}.ip", "expected an address such as 10.0.1.1/24")
+        raise source.error(f"{where}.ip", "expected an address such as 10.0.1.1/24")
     ip, slash, bits = text.partition("/")
     if slash and _PREFIX_BITS.fullmatch(bits) is None:
-        raise origin.error(f"{where}.ip", f"{bits[:40]!r}: expected a prefix length of 0 to 32")
+        raise source.error(f"{where}.ip", f"{bits[:40]!r}: expected a prefix length of 0 to 32")
     if mac is not None and not (isinstance(mac, str) and _MAC.fullmatch(mac)):
-        raise origin.error(f"{where}.mac", "expected a unicast address such as 08:00:00:00:01:11")
+        raise source.error(f"{where}.mac", "expected a unicast address such as 08:00:00:00:01:11")
     try:
         subnet = IPv4Network(f"{ip}/{bits or default_bits}", strict=False)
     except ValueError:

@@ -24,15 +24,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from tailrace.formats.network import (
-    LinkData,
-    NetworkData,
-    NodeData,
-    Pairs,
-    addresses,
-    attributes,
-    switch_data,
-)
+from tailrace.formats.network import LinkData, NetworkData, NodeData, addresses, attributes, switch_data
 from tailrace.formats.p4lang_2018 import from_2018, has_ends
 from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import SpecError, UnitError
@@ -55,7 +47,6 @@ _TC_NS = {
 }
 """Units of time of tc(8), in ns; their case does not matter."""
 
-_DEFAULT_PREFIX_BITS = "8"
 _MOST_COMMANDS = 1000
 """The most commands of one host."""
 
@@ -89,13 +80,13 @@ def _read(source: Source) -> NetworkData:
 def _host(source: Source, name: str, fields: Any) -> NodeData:
     fields = fields if isinstance(fields, dict) else {}
     where = f"hosts.{name[:64]}"
-    ip, subnet, mac = addresses(source, where, fields, _DEFAULT_PREFIX_BITS)
+    ip, subnet, mac = addresses(source, where, fields, "8")
     commands = fields.get("commands")
     commands = commands if isinstance(commands, list) else []
     if len(commands) > _MOST_COMMANDS:
         raise source.error(f"{where}.commands", f"{len(commands)}; at most {_MOST_COMMANDS} are read")
-    routes, arp = ((), ()) if subnet is None else _routes_and_arp(subnet, commands)
-    return NodeData(name, where, ip=ip, mac=mac, routes=routes, arp=arp)
+    routes, arp = ({}, {}) if subnet is None else _routes_and_arp(subnet, commands)
+    return NodeData(name, where, ip=ip, mac=mac, routes=tuple(routes.items()), arp=tuple(arp.items()))
 
 
 def _link(source: Source, where: str, link: Any, data: dict[str, Any]) -> LinkData:
@@ -109,8 +100,7 @@ def _link(source: Source, where: str, link: Any, data: dict[str, Any]) -> LinkDa
         if text in data["hosts"]:
             ends.append((text, 0))
         elif match is None or match[1] not in data["switches"]:
-            problem = f"{text[:40]!r} is neither a host nor a port of a switch such as s1-p1"
-            raise source.error(where, problem)
+            raise source.error(where, f"{text[:40]!r} is neither a host nor a port of a switch such as s1-p1")
         elif int(match[2]) < 1:
             raise source.error(where, f"{text!r}: ports count from 1")
         else:
@@ -125,8 +115,7 @@ def _latency(source: Source, where: str, value: object) -> int:
         with contextlib.suppress(UnitError, KeyError):
             number, unit = split(value)
             return exact_integer(number * _TC_NS[unit.lower()], value)
-    expected = "a number of ms, or a string with a unit (default: us)"
-    raise source.error(where, f"{repr(value)[:40]} is no latency; expected {expected}")
+    raise source.error(where, f"{repr(value)[:40]} is no latency; expected ms, or a unit as in 5us")
 
 
 def _bandwidth(source: Source, where: str, value: object) -> int:
@@ -137,14 +126,12 @@ def _bandwidth(source: Source, where: str, value: object) -> int:
             rate_bps = parse_rate_bps(value)
             if rate_bps > 0 and split(value)[1]:
                 return rate_bps
-    expected = "a number of Mb/s, or a string with a unit, such as 1Gbps"
-    raise source.error(where, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
+    raise source.error(where, f"{repr(value)[:40]} is no bandwidth; expected Mb/s, or a unit as in 1Gbps")
 
 
-def _routes_and_arp(subnet: IPv4Network, commands: Sequence[Any]) -> tuple[Pairs, Pairs]:
+def _routes_and_arp(subnet: IPv4Network, commands: Sequence[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """The fields `routes` and `arp` of a host that its commands add to; the first route is its subnet."""
-    routes: dict[str, str] = {str(subnet): ""}
-    arp: dict[str, str] = {}
+    routes, arp = {str(subnet): ""}, dict[str, str]()
     for command in commands:
         argv = [arg for arg in str(command).split() if arg != "sudo"]
         argv[:1] = [name.rpartition("/")[2] for name in argv[:1]]
@@ -160,7 +147,7 @@ def _routes_and_arp(subnet: IPv4Network, commands: Sequence[Any]) -> tuple[Pairs
                 arp.update([_neighbour(argv[3:], argv[3:].index("lladdr") + 1)])
         except (ValueError, IndexError):
             continue  # not about IPv4, or invalid
-    return tuple(routes.items()), tuple(arp.items())
+    return routes, arp
 
 
 def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:

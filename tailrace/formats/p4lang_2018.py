@@ -17,13 +17,13 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from tailrace.formats.registry import FormatError
+from tailrace.spec.errors import FileError
 
 _NAME = re.compile(r"[hs]([0-9]{1,3})")
 _MOST = 255
 """The largest number in a name, which becomes an octet of addresses."""
 
-Error = Callable[[str, str], FormatError]
+Error = Callable[[str, str], FileError]
 """Makes an error from a key and a description of the problem."""
 
 

@@ -28,8 +28,6 @@ HEAD_LINES, HEAD_CHARACTERS = 20, 1 << 16
 """The part of a text file by which its format is recognised."""
 
 MOST_LINES = 8_000_000
-MOST_SHOWN = 60
-"""The most characters of a file that a message repeats."""
 
 _INTEGER = re.compile("[0-9]{1,18}")
 _DECIMAL = re.compile(r"(?=.{1,40}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
@@ -44,28 +42,18 @@ class Kind(str, enum.Enum):
     SIZES = "distribution of flow sizes"
 
 
-class FormatError(FileError):
-    """A file does not conform to its format, or has a feature that is not supported."""
-
-
 @dataclass(frozen=True)
-class Origin:
-    """The file of some data and the name of its format, for messages."""
+class Source:
+    """A file, the name of its format, and its text ("" once it is read), for readers and messages."""
 
     path: Path
     format_name: str = ""
+    text: str = ""
 
-    def error(self, where: str | int, problem: str) -> FormatError:
+    def error(self, where: str | int, problem: str) -> FileError:
         """The error at a line (a number, from 1) or a key ("": in the whole file)."""
         place = f"line {where}" if isinstance(where, int) else where
-        return FormatError(self.path, ", ".join(filter(None, (self.format_name, place))), problem)
-
-
-@dataclass(frozen=True)
-class Source(Origin):
-    """The text of a file, and the name of the format in which it is read."""
-
-    text: str = ""
+        return FileError(self.path, ", ".join(filter(None, (self.format_name, place))), problem)
 
     @functools.cached_property
     def head(self) -> list[list[str]]:
@@ -88,16 +76,16 @@ class Source(Origin):
                 yield number, words
 
     def number(self, where: str | int, name: str, text: str, least: int = 0) -> int:
-        """A whole number of at least `least`; raises FormatError. `name` is for the message."""
+        """A whole number of at least `least`; raises FileError. `name` is for the message."""
         if _INTEGER.fullmatch(text) is None or int(text) < least:
             what = f"a whole number of at least {least}" if least else "a whole number"
-            raise self.error(where, f"{name}: expected {what}, found {shortened(text, MOST_SHOWN)!r}")
+            raise self.error(where, f"{name}: expected {what}, found {shortened(text, 60)!r}")
         return int(text)
 
     def decimal(self, where: str | int, name: str, text: str) -> Decimal:
-        """A decimal number of at least 0; raises FormatError. `name` is for the message."""
+        """A decimal number of at least 0; raises FileError. `name` is for the message."""
         if _DECIMAL.fullmatch(text) is None:
-            raise self.error(where, f"{name}: expected a number, found {shortened(text, MOST_SHOWN)!r}")
+            raise self.error(where, f"{name}: expected a number, found {shortened(text, 60)!r}")
         return Decimal(text)
 
     @functools.cached_property
@@ -122,7 +110,7 @@ class Format:
     name: as in `--format NAME` and in messages
     title: the format for people
     recognises: whether a text is of this format; looks only at its beginning, or at keys of a JSON document
-    read: plain data of a text: NetworkData, FlowTable or points, depending on the kind; raises FormatError
+    read: plain data of a text: NetworkData, FlowTable or points, depending on the kind; raises FileError
     write: the text of such data; raises SpecError if the format cannot express them
     """
 
@@ -156,7 +144,7 @@ def format_named(name: str) -> Format:
     return known[name]
 
 
-def read_file(path: Path, kind: Kind) -> tuple[Origin, Any]:
+def read_file(path: Path, kind: Kind) -> tuple[Source, Any]:
     """The plain data of a file, in whatever format of this kind, and where they are from, for further errors.
 
     Raises:
@@ -170,4 +158,4 @@ def read_file(path: Path, kind: Kind) -> tuple[Origin, Any]:
     source = replace(source, format_name=chosen.name)
     if chosen.kind is not kind:
         raise source.error("", f"{chosen.title} describes a {chosen.kind.value}, expected a {kind.value}")
-    return Origin(path, chosen.name), chosen.read(source)
+    return replace(source, text=""), chosen.read(source)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tailrace.formats.registry import Kind, Origin, Source, register
+from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec.constants import MAX_FLOW_BYTES
 
 Points = tuple[tuple[int, float], ...]
@@ -64,26 +64,21 @@ def _read(source: Source) -> Points:
 
 
 def check_points(
-    origin: Origin, places: Sequence[str | int], points: Sequence[tuple[int, float]], ends: Sequence[float]
+    source: Source, places: Sequence[str | int], points: Sequence[tuple[int, float]], ends: Sequence[float]
 ) -> float:
-    """Refuses points that form no cumulative distribution; `places` has the line or key of each.
-
-    Returns:
-        the last share, which is one of `ends`.
-
-    Raises:
-        FormatError: sizes or shares decrease, a flow cannot be as long, or the last share is another.
+    """Refuses points that form no cumulative distribution (FileError); `places` has the line or key of each.
+    Returns the last share, which is one of `ends`.
     """
     last_size, last_share = 0, 0.0
     for where, (size, share) in zip(places, points, strict=True):
         if not last_size <= size <= MAX_FLOW_BYTES:
-            raise origin.error(where, f"expected a size from {last_size} to {MAX_FLOW_BYTES}, found {size}")
+            raise source.error(where, f"expected a size from {last_size} to {MAX_FLOW_BYTES}, found {size}")
         if not last_share <= share <= max(ends):
-            raise origin.error(where, f"expected a share from {last_share:g} to {max(ends)}, found {share:g}")
+            raise source.error(where, f"expected a share from {last_share:g} to {max(ends)}, found {share:g}")
         last_size, last_share = size, share
     if last_share not in ends:
         expected = " or ".join(map(str, ends))
-        raise origin.error(places[-1], f"expected {expected} as the last share, found {last_share:g}")
+        raise source.error(places[-1], f"expected {expected} as the last share, found {last_share:g}")
     return last_share
 
 

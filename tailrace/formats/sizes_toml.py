@@ -46,7 +46,7 @@ def _recognises(source: Source) -> bool:
 
 
 def read_sizes(source: Source) -> Points:
-    """The points of a file; raises FormatError if it is invalid."""
+    """The points of a file; raises FileError if it is invalid."""
     try:
         points = convert(parse_toml(source.path, source.text), _SizesFile).points
     except KeyProblemError as error:
@@ -58,7 +58,7 @@ def read_sizes(source: Source) -> Points:
 def _write(points: Points) -> str:
     rows = ", ".join(f"[{size}, {share!r}]" for size, share in points)
     return (
-        f'name = "converted"\nunit = "bytes"\nmeasured = "unknown"\nsource = "unknown"\npoints = [{rows}]\n'
+        f'unit = "bytes"\nname = "converted"\nmeasured = "unknown"\nsource = "unknown"\npoints = [{rows}]\n'
     )
 
 

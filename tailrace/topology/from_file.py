@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Annotated
 
 from tailrace.formats.network import LinkData, NetworkData, NodeData
-from tailrace.formats.registry import Kind, Origin, read_file
+from tailrace.formats.registry import Kind, Source, read_file
 from tailrace.spec import Spec, SpecError, keys
 from tailrace.spec.keys import read
 from tailrace.topology.families.build import MAX_HOSTS, check_size, host_address, host_mac
@@ -43,40 +43,35 @@ class FileOptions(LinkOptions):
 
 
 def topology_of_file(spec: Spec) -> Topology:
-    """The topology in the file `spec.name`.
-
-    Raises:
-        SpecError: no such file, or it describes no valid network; the message names the file, the format and
-            the line or key.
-    """
+    """The topology in the file `spec.name`; raises SpecError with the file, format, and line or key."""
     options = read(spec, FileOptions)
-    origin, data = read_file(Path(spec.name), Kind.TOPOLOGY)
-    return topology_of(data, origin, spec, options)
+    source, data = read_file(Path(spec.name), Kind.TOPOLOGY)
+    return topology_of(data, source, spec, options)
 
 
-def topology_of(data: NetworkData, origin: Origin, spec: Spec, options: FileOptions) -> Topology:
-    """The topology of a network as a file describes it; `origin` is for messages. Raises SpecError."""
-    data = _with_hosts(data, origin, options.hosts)
-    check_size(str(origin.path), switches=len(data.switches), hosts=len(data.hosts), links=len(data.links))
-    _check_names(data, origin)
-    links, attached = _links(data, origin, options)
+def topology_of(data: NetworkData, source: Source, spec: Spec, options: FileOptions) -> Topology:
+    """The topology of a network as a file describes it; `source` is for messages. Raises SpecError."""
+    data = _with_hosts(data, source, options.hosts)
+    check_size(str(source.path), switches=len(data.switches), hosts=len(data.hosts), links=len(data.links))
+    _check_names(data, source)
+    links, attached = _links(data, source, options)
     latency_ns = options.latency_ns if data.latency_ns is None else data.latency_ns
     kind = data.kind or spec.name
-    parts = tuple(_switches(data, links, attached)), tuple(_hosts(data, origin, attached)), links
+    parts = tuple(_switches(data, links, attached)), tuple(_hosts(data, source, attached)), links
     try:
         return Topology(kind, str(spec), *parts, latency_ns)
     except SpecError as error:
-        raise origin.error("", str(error).removeprefix(f"topology {kind}: ")) from None
+        raise source.error("", str(error).removeprefix(f"topology {kind}: ")) from None
 
 
-def _with_hosts(data: NetworkData, origin: Origin, per_switch: int | None) -> NetworkData:
+def _with_hosts(data: NetworkData, source: Source, per_switch: int | None) -> NetworkData:
     """The network, with this number of hosts added to each switch."""
     if per_switch is None and data.hosts:
         return data
     if per_switch is None or data.hosts:
         missing = "no node is a host; hosts=1 after the file name adds one to each switch"
-        raise origin.error("", "hosts= is for files without hosts" if data.hosts else missing)
-    check_size(str(origin.path), switches=0, hosts=per_switch * len(data.switches), links=0)
+        raise source.error("", "hosts= is for files without hosts" if data.hosts else missing)
+    check_size(str(source.path), switches=0, hosts=per_switch * len(data.switches), links=0)
     switches = [switch for switch in data.switches for _ in range(per_switch)]
     hosts = tuple(NodeData(f"h{number}", switch.where) for number, switch in enumerate(switches, start=1))
     ends = zip(hosts, switches, strict=True)
@@ -84,18 +79,17 @@ def _with_hosts(data: NetworkData, origin: Origin, per_switch: int | None) -> Ne
     return replace(data, hosts=hosts, links=(*links, *data.links))
 
 
-def _check_names(data: NetworkData, origin: Origin) -> None:
+def _check_names(data: NetworkData, source: Source) -> None:
     names = Counter(node.name for node in (*data.hosts, *data.switches))
     for node in (*data.hosts, *data.switches):
         if _NAME.fullmatch(node.name) is None:
-            expected = "expected a name of letters, digits and _.-"
-            raise origin.error(node.where, f"{node.name[:40]!r}: {expected}")
+            raise source.error(node.where, f"{node.name[:40]!r}: expected letters, digits and _.- as a name")
         if names[node.name] > 1:
-            raise origin.error(node.where, f"name {node.name} is used {names[node.name]} times")
+            raise source.error(node.where, f"name {node.name} is used {names[node.name]} times")
 
 
 def _links(
-    data: NetworkData, origin: Origin, options: FileOptions
+    data: NetworkData, source: Source, options: FileOptions
 ) -> tuple[tuple[Link, ...], dict[str, Link]]:
     """The links between switches, and by name of a host its link, with the switch as `b`."""
     hosts = {host.name for host in data.hosts}
@@ -105,7 +99,7 @@ def _links(
             if end in ports:
                 ports[end].add(port)
             elif end not in hosts:
-                raise origin.error(link.where, f"{end[:40]!r} is neither a host nor a switch")
+                raise source.error(link.where, f"{end[:40]!r} is neither a host nor a switch")
     last = dict.fromkeys(ports, 0)
 
     def port_of(switch: str, port: int) -> int:
@@ -123,7 +117,7 @@ def _links(
         ends.sort(key=lambda end: end[0] not in hosts)
         (a, a_port), (b, b_port) = ends
         if b in hosts or a in attached:
-            raise origin.error(link.where, "joins two hosts" if b in hosts else f"{a} has a second link")
+            raise source.error(link.where, "joins two hosts" if b in hosts else f"{a} has a second link")
         made = Link(a, a_port, b, b_port, rate_bps, delay_ns)
         if a in hosts:
             attached[a] = made
@@ -154,23 +148,23 @@ def _switches(data: NetworkData, links: tuple[Link, ...], attached: dict[str, Li
         yield Switch(switch.name, switch_id, role, switch.group, switch.cpu_port, switch.priority_queues)
 
 
-def _hosts(data: NetworkData, origin: Origin, attached: dict[str, Link]) -> Iterator[Host]:
+def _hosts(data: NetworkData, source: Source, attached: dict[str, Link]) -> Iterator[Host]:
     with_hosts = {link.b for link in attached.values()}
     leaves = (switch.name for switch in data.switches if switch.name in with_hosts)
     leaf_numbers = {name: number for number, name in enumerate(leaves, start=1)}
     counts = Counter[str]()
     for position, host in enumerate(data.hosts):
         if host.name not in attached:
-            raise origin.error(host.where, "has no link")
+            raise source.error(host.where, "has no link")
         link = attached[host.name]
         if not host.ip and counts[link.b] == MAX_HOSTS:
-            raise origin.error(host.where, f"{link.b} has more than {MAX_HOSTS} hosts")
+            raise source.error(host.where, f"{link.b} has more than {MAX_HOSTS} hosts")
         ip = host.ip or host_address(leaf_numbers[link.b], counts[link.b])
         counts[link.b] += 1
         try:
             IPv4Address(ip)
         except AddressValueError:
-            raise origin.error(host.where, f"{ip[:40]!r} is no IPv4 address") from None
+            raise source.error(host.where, f"{ip[:40]!r} is no IPv4 address") from None
         host_id = (position if host.number is None else host.number) + 1
         place = (link.b, link.b_port, link.rate_bps, link.delay_ns)
         yield Host(host.name, host_id, ip, host.mac or host_mac(ip), *place, host.routes, host.arp)
@@ -184,16 +178,9 @@ def data_of(topology: Topology) -> NetworkData:
         NodeData(each.name, "", each.role, None, each.group, each.cpu_port, each.priority_queues)
         for each in topology.switches
     )
-    hosts = (
-        NodeData(host.name, ip=host.ip, mac=host.mac, routes=host.routes, arp=host.arp)
-        for host in topology.hosts
-    )
-    links = [
-        LinkData("", host.name, 0, host.switch, host.port, host.rate_bps, host.delay_ns)
-        for host in topology.hosts
-    ]
-    links += [
-        LinkData("", link.a, link.a_port, link.b, link.b_port, link.rate_bps, link.delay_ns)
-        for link in topology.links
-    ]
+    hosts, links = [], []
+    for host in topology.hosts:
+        hosts.append(NodeData(host.name, ip=host.ip, mac=host.mac, routes=host.routes, arp=host.arp))
+        links.append(LinkData("", host.name, 0, host.switch, host.port, host.rate_bps, host.delay_ns))
+    links += [LinkData("", *astuple(link)) for link in topology.links]
     return NetworkData(tuple(switches), tuple(hosts), tuple(links), topology.latency_ns, topology.kind)

@@ -15,20 +15,20 @@ from tailrace.topology import Host, Topology
 
 if TYPE_CHECKING:  # a run whose workload is no file does not load the formats
     from tailrace.formats.flow_table import FlowData, FlowTable
-    from tailrace.formats.registry import Origin
+    from tailrace.formats.registry import Source
 
 
 @dataclass(frozen=True, slots=True)
 class FileFlows:
-    """The flows of a file; `origin` names it in messages. A Pattern."""
+    """The flows of a file; `source` names it in messages. A Pattern."""
 
-    origin: Origin
+    source: Source
     table: FlowTable
 
     def transfers(self, topology: Topology, _rng: random.Random) -> Iterator[Transfer]:
         """See Pattern; raises FileError if the topology has no such host, or a host sends to itself."""
         for flow, src, dst in self._resolved(topology):
-            sizes = (flow.size_bytes, flow.start_ns)
+            sizes = flow.size_bytes, flow.start_ns
             yield Transfer(src, dst, *sizes, flow.after, flow.sport, after_ns=flow.after_ns)
 
     def reserve(self, topology: Topology, ports: SourcePorts) -> None:
@@ -41,8 +41,7 @@ class FileFlows:
         """Each flow with its sender and receiver."""
         table = self.table
         if table.hosts > len(topology.hosts):
-            problem = f"it is for {table.hosts} hosts, and the topology has {len(topology.hosts)}"
-            raise self.origin.error("", problem)
+            raise self.source.error("", f"for {table.hosts} hosts; the topology has {len(topology.hosts)}")
         hosts: dict[str | int, Host] = {key: host for host in topology.hosts for key in (host.name, host.ip)}
         for position, host in enumerate(topology.hosts):
             hosts[host.id - 1 if table.by_node else position] = host
@@ -50,9 +49,9 @@ class FileFlows:
         for flow in table.flows:
             for end in (flow.src, flow.dst):
                 if end not in hosts:
-                    raise self.origin.error(flow.line, f"the topology has no host {end!r}; {example}")
+                    raise self.source.error(flow.line, f"the topology has no host {end!r}; {example}")
             if hosts[flow.src] is hosts[flow.dst]:
-                raise self.origin.error(flow.line, f"{flow.src} sends to itself")
+                raise self.source.error(flow.line, f"{flow.src} sends to itself")
             yield flow, hosts[flow.src], hosts[flow.dst]
 
 
