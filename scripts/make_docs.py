@@ -40,6 +40,7 @@ SECTIONS = {
     "Results": ("Result", "Results", "Summary"),
     "Earlier results": ("open_result", "open_results"),
     "Figures": ("figure",),
+    "Files of other tools": ("convert",),
     "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
 }
 _ITEMS = ("Args:", "Raises:")

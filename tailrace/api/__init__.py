@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API of `import tailrace`; the command line calls the same functions."""
 
+from tailrace.api.convert import convert
 from tailrace.api.experiment import Keys, experiment
 from tailrace.api.run import compare, figure, repeat, run, sweep
 from tailrace.experiments.plan.experiment import Experiment
@@ -22,6 +23,7 @@ __all__ = [
     "Summary",
     "TargetError",
     "compare",
+    "convert",
     "experiment",
     "figure",
     "open_result",

@@ -141,8 +141,8 @@ def complete_columns(module: str) -> Completer:
     return complete
 
 
-def complete_specs(kind: str, ending: str = "") -> Completer:
-    """Completes names of a kind of spec, keys after the colon, and files with this ending if one is given."""
+def complete_specs(kind: str, *, files: bool = False) -> Completer:
+    """Completes names of a kind of spec, keys after the colon, and files if a file may be given instead."""
 
     def complete(incomplete: str) -> list[str]:
         cut = max(incomplete.rfind(","), incomplete.rfind(":")) + 1
@@ -153,7 +153,7 @@ def complete_specs(kind: str, ending: str = "") -> Completer:
         name = before.rpartition(":")[0].rpartition(",")[2]
         names += [f"{key}=" for key in known.get(name, ())]
         matching = [before + each for each in _beginning(names, last)]
-        return matching + (complete_file(incomplete, ending) if ending else [])
+        return matching + (complete_file(incomplete) if files else [])
 
     return complete
 

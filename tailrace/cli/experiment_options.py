@@ -16,14 +16,14 @@ EXPERIMENT = OptionGroup(
         argument(
             "--topology",
             metavar="SPEC",
-            help="leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE.json",
-            complete=complete_specs("topology", ".json"),
+            help="leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE",
+            complete=complete_specs("topology", files=True),
         ),
         argument(
             "--workload",
             metavar="SPEC",
-            help="permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv",
-            complete=complete_specs("workload", ".csv"),
+            help="permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE",
+            complete=complete_specs("workload", files=True),
         ),
         argument("--flows", metavar="N", type=int, help="number of flows, if the workload does not set it"),
         argument(

@@ -140,7 +140,7 @@ SOURCE = OptionGroup(
         argument(
             "--topology",
             metavar="SPEC",
-            help="Topology that names the neighbours: leaf-spine:… or FILE.json (default: the run file's).",
+            help="Topology that names the neighbours: leaf-spine:… or FILE (default: the run file's).",
         ),
         argument("--ca", metavar="PEM", type=Path, help="Use TLS, and trust this certificate authority."),
         argument("--cert", metavar="PEM", type=Path, help="Use TLS with this client certificate."),

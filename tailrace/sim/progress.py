@@ -56,10 +56,11 @@ def last_event_ns(job: Job) -> int:
 
 def stalled_ns(job: Job) -> int:
     """The time without arrivals after which a run has stalled: STALLED_TIMEOUTS of the longest
-    retransmission timeouts.
+    retransmission timeouts, and the longest time for which a flow waits after others.
     """
     # without progress the timeout doubles up to `rto_backoff` times
-    return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff)
+    longest_ns = max((max(flow.after_ns) for flow in job.flows if flow.after_ns), default=0)
+    return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff) + longest_ns
 
 
 def limit_ns(job: Job) -> int:
@@ -73,7 +74,7 @@ def limit_ns(job: Job) -> int:
     sequential_ns = longest_ns = last_flow_ns = 0
     for flow in job.flows:
         time_ns = ideal.fct_ns(flow)
-        sequential_ns += time_ns
+        sequential_ns += time_ns + max(flow.after_ns, default=0)
         longest_ns = max(longest_ns, time_ns)
         last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
     if longest_ns > MOST_NS:
@@ -138,7 +139,7 @@ class ProgressReporter:
         foreground = [flow for flow in job.flows if flow.id not in job.background]
         self._flows = len(foreground)
         self._total_bytes = sum(flow.bytes for flow in foreground)
-        self._last_ns = last_event_ns(job)
+        self._last_ns, self._stalled_ns = last_event_ns(job), stalled_ns(job)
         self._largest = max((flow.bytes for flow in job.flows), default=0)
         self._arrived_bytes, self._arrived_ns = 0, 0
         self._next_s = 0.0
@@ -172,7 +173,7 @@ class ProgressReporter:
     def has_stalled(self, now_ns: int) -> bool:
         """Whether nothing has arrived in this rank for `stalled_ns`, and all flows and faults have begun."""
         self._note_arrival(now_ns, self._arrived()[1])
-        return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
+        return now_ns >= max(self._arrived_ns, self._last_ns) + self._stalled_ns
 
     def _note_arrival(self, now_ns: int, arrived_bytes: int) -> None:
         if arrived_bytes != self._arrived_bytes:
@@ -185,7 +186,7 @@ class ProgressReporter:
             SpecError: there would be too many retransmissions or link probes until then.
         """
         self._note_arrival(now_ns, arrived_bytes)
-        wait_ns, nic = stalled_ns(self._job), self._job.nic
+        wait_ns, nic = self._stalled_ns, self._job.nic
         if not unfinished or now_ns < self._arrived_ns + wait_ns:
             return
         packets = min(nic.window_packets, -(-self._largest // nic.mtu_bytes))

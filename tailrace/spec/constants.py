@@ -26,3 +26,6 @@ MAX_FRAME_BYTES: Final = 66_000
 
 PRIORITIES: Final = 8
 """Number of priorities of PFC (IEEE 802.1Qbb)."""
+
+MAX_FLOW_BYTES: Final = (1 << 32) - 1
+"""The longest message of a flow: the range of the RETH's length field."""

@@ -66,7 +66,7 @@ class Registry(Generic[T]):
 
     what: the kind of the names, such as `scheme`; messages begin with it
     also: structs with further keys that every name has; `parse` accepts these keys, `common` reads them
-    files: the form of a file name that users may give instead of a spec, such as `FILE.csv`; for messages
+    files: the form of a file name that users may give instead of a spec, such as `FILE`; for messages
     methods: methods that each struct must have, with their number of arguments without `self`
     """
 

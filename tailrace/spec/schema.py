@@ -69,9 +69,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         FileError: the file cannot be read, or is no valid TOML.
     """
+    return parse_toml(path, text_of(path, MOST_BYTES))
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """The values of a text in TOML; `path` is for messages. Raises FileError."""
     import tomli  # imported late: most runs read no file
 
-    text = text_of(path, MOST_BYTES)
     try:
         return tomli.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:

@@ -16,6 +16,11 @@ MOST_SHOWN = 100
 """The most characters of a value that a message repeats."""
 
 
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file: registered names contain neither dots nor slashes."""
+    return "." in name or "/" in name
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A parsed spec: `what` it specifies (for messages), its name and its options."""

@@ -17,7 +17,7 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
     Args:
         name: as the user wrote it.
         known: the known names, in the order in which they are shown.
-        also: a possible input that is no name, such as FILE.csv.
+        also: a possible input that is no name, such as FILE.
     """
     names = list(known)
     if matches := close(name, names):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.plugins import blamed, given_by
 from tailrace.spec.registry import load_folder
+from tailrace.spec.spec_string import is_file
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
-from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Host, Link, Switch, Topology
 
 __all__ = ["FAMILIES", "parse_topology"]
@@ -24,16 +24,17 @@ _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tu
 
 
 def parse_topology(text: str | Spec) -> Topology:
-    """The topology that a spec describes, or a topology.json of the p4lang tutorials.
-
-    After a file name, rate= and delay= give defaults for links without them, and latency= that of switches.
+    """The topology that a spec describes, or that of a file (from_file.py).
 
     Raises:
         SpecError: unknown name, invalid option, or invalid network; one line says which.
     """
     spec = parse(text, "topology")
-    if spec.name.endswith(".json"):
-        return read_topology_json(spec)
+    if is_file(spec.name):
+        # a run whose topology is no file does not load the formats
+        from tailrace.topology.from_file import topology_of_file
+
+        return topology_of_file(spec)
     spec, family = FAMILIES.read(spec)
     builder = Builder(spec, family.links)
     try:

@@ -32,8 +32,8 @@ from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.seeds import parse_seeds
-from tailrace.experiments.workloads.csv_file import read_rows
-from tailrace.experiments.workloads.sizes_file import read_cdf
+from tailrace.experiments.workloads.flow_file import read_flows
+from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.driver.job import read_job as read_hosts_job
 from tailrace.hosts.options.transports import parse_transport
@@ -57,6 +57,7 @@ from tailrace.switch.daemon.options import parse_depth, parse_rate
 from tailrace.topology import parse_topology
 from tests.bad_input import files, results
 from tests.bad_input.case import MOST_LINE, ROOT, SMALLEST
+from tests.formats.examples import TEXTS
 
 MOST_S = 20.0
 """CPU time of one input."""
@@ -234,11 +235,22 @@ READERS: dict[str, Reader] = {
         "x.toml",
     ),
     "paper": Reader(read_paper_file, _kept("tailrace/papers/files/*.toml"), "x.toml"),
-    "distribution": Reader(read_cdf, _kept("tailrace/experiments/workloads/**/*.toml"), "x.toml"),
+    "distribution": Reader(
+        lambda path: find_cdf(str(path)), _kept("tailrace/experiments/workloads/**/*.toml"), "x.toml"
+    ),
     "flows": Reader(
-        read_rows, _these("src,dst,bytes,start,sport,after\nh1,h2,1KiB,0,1000,\nh2,h1,2,1us,,0\n"), "x.csv"
+        read_flows, _these("src,dst,bytes,start,sport,after\nh1,h2,1KiB,0,1000,\nh2,h1,2,1us,,0\n"), "x.csv"
     ),
     "network": Reader(parse_topology, _documents(files.TOPOLOGY), "x.json"),
+    **{
+        f"network-{name}": Reader(parse_topology, _these(*TEXTS[name]), "x.file")
+        for name in ("node-link", "hpcc-topology", "htsim-topo")
+    },
+    **{
+        f"flows-{name}": Reader(read_flows, _these(*TEXTS[name]), "x.file")
+        for name in ("hpcc-flows", "htsim-cm", "goal")
+    },
+    "distribution-columns": Reader(lambda path: find_cdf(str(path)), _these(*TEXTS["sizes"]), "x.file"),
     "run-file": Reader(runfile.read, _documents(files.RUN_FILE), "run.json"),
     "job": Reader(read_job, _jobs, "job.json"),
     "hosts-job": Reader(read_hosts_job, _documents(results.JOB), "job.json"),

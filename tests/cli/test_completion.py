@@ -93,6 +93,8 @@ OPTIONS = {
     "schemes": {*EXPERIMENT, *VIEW},
     **{key: {"--plugin", *VIEW} for key in ("topologies", "workloads", "faults", "transports")},
     "resources": {"--over", "--plugin", *VIEW},
+    "convert": {"--format", "--topology", "--seed", "--plugin"},
+    "dissector": set(),
     "coverage": {"--unused", "--lcov", *VIEW},
 }
 """The options of each command, but for those of help."""
@@ -107,6 +109,7 @@ VALUES = {
     "run --topology leaf-spine:sp": "leaf-spine:spines=",
     "run --topology examples/t": "examples/two_choices/",
     "run --workload inc": "incast",
+    "convert a b --topology fat": "fat-tree",
     "run --fault link-s": "link-slow",
     "schemes --fault d": "drop",
     "run --transport dc": "dcqcn dctcp",

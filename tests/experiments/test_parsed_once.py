@@ -20,7 +20,7 @@ from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.workloads.csv_file import read_rows
+from tailrace.experiments.workloads.flow_file import read_flows
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import resolve
@@ -33,7 +33,7 @@ from tailrace.topology import parse_topology
 OF_WORDS: tuple[Callable[..., Any], ...] = (
     *(parse_scheme, parse_topology, parse_workload, parse_fault, parse_transport, parse_window, parse_pfc),
 )
-PARSERS = (*OF_WORDS, read_rows, resolve)
+PARSERS = (*OF_WORDS, read_flows, resolve)
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us"
 FIXED_TRANSPORT = ("rlb:variant=hermes", "spritz")
@@ -103,7 +103,7 @@ def test_a_file_of_flows_is_read_once(tmp_path: Path) -> None:
     values = {**WORDS, "scheme": "ecmp", "workload": str(path)}
     with counted() as planned:
         job = plan(read_experiment(None, None, values), "virtual").job
-    assert planned == once(read_rows=1)
+    assert planned == once(read_flows=1)
     assert len(job.flows) == 2
 
 

@@ -16,8 +16,8 @@ PARTS = ("switches", "hosts", "links")
     argument(
         "spec",
         metavar="SPEC",
-        help="Topology, such as leaf-spine:leaves=2,spines=4,hosts=8, or FILE.json.",
-        complete=complete_specs("topology", ".json"),
+        help="Topology, such as leaf-spine:leaves=2,spines=4,hosts=8, or FILE.",
+        complete=complete_specs("topology", files=True),
     ),
     argument("--show", choices=["all", *PARTS], default="all", help="Part to show."),
     PLUGIN,

@@ -18,7 +18,7 @@
                                         # hosts above may not exist in that topology
     fault = "link-slow:fraction=0.1,factor=0.1"
 
-Paths in a file (FILE.json, FILE.csv) are relative to the current directory, as on the command line.
+Paths in a file of topologies and workloads are relative to the current directory, as on the command line.
 """
 
 from __future__ import annotations

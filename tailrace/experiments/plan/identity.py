@@ -15,6 +15,7 @@ from msgspec import structs
 
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.spec.files import bytes_of
+from tailrace.spec.spec_string import is_file
 
 _DIGITS = 16
 """Hexadecimal digits of the hash of an experiment, and of that of the code."""
@@ -68,7 +69,7 @@ def files_of(experiment: Experiment) -> dict[str, str]:
         SpecError: a file cannot be read, or it is not clear which file is meant.
     """
     specs = (experiment.topology, experiment.workload or "", *experiment.faults)
-    names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if "." in piece]
+    names = [piece for spec in specs for piece in _SEPARATORS.split(spec) if is_file(piece)]
     names = [name for name in names if Path(name).is_file()]
     names += map(os.path.relpath, experiment.parsed.scheme.files(experiment.parsed.topology))
     return {name: hashlib.sha256(bytes_of(Path(name))).hexdigest() for name in names}

@@ -24,6 +24,7 @@ from tailrace.experiments.plan.pause import channels_of, check_emulated, given_p
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc
 from tailrace.experiments.plan.size_estimate import check_network, check_packets, check_queue
 from tailrace.experiments.workloads.classes import BACKGROUND
+from tailrace.experiments.workloads.workload import rng_of
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
@@ -143,7 +144,7 @@ def _traffic(
     workload = experiment.parsed.workload
     assert workload is not None, "on_target has set it"
     # one random number generator for each purpose, so that another fault does not change the flows
-    traffic = workload.traffic(experiment.parsed.topology, random.Random(f"workload {experiment.seed}"))
+    traffic = workload.traffic(experiment.parsed.topology, rng_of(experiment.seed))
     try:
         check_dependencies(traffic.flows)
     except ConfigError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of patterns, and keys that several patterns share.
 
-Sizes     size=: bytes of each flow; or cdf=: a measured distribution, by name or FILE.toml
-          (sizes_file.py); most=: upper limit of the sizes drawn from it
+Sizes     size=: bytes of each flow; or cdf=: a measured distribution, by name or from a file
+          (sizes_file.py); unit=: bytes of a unit of its sizes; most=: upper limit of the sizes drawn from it
 Peers     peers=remote or cross=true: only hosts of different switches are paired, so that all traffic
           crosses the fabric (CONGA's rule, Flowcut §III-B2); peers=group: only hosts in different groups
 Seed      seed=: overrides the experiment's seed
@@ -48,7 +48,7 @@ class Sizes(msgspec.Struct, frozen=True):
         keys.parsed(
             "cdf",
             f"distribution of flow sizes: {', '.join(NAMES)}",
-            "NAME|FILE.toml",
+            "NAME|FILE",
             find_cdf,
             show=name_of,
             absent="none",
@@ -57,11 +57,16 @@ class Sizes(msgspec.Struct, frozen=True):
     most_bytes: Annotated[
         int | None, keys.size("most", "maximum of the sizes drawn from cdf=", least=1, absent="none")
     ] = None
+    unit_bytes: Annotated[
+        int | None,
+        keys.size("unit", "unit of the sizes in cdf=FILE, such as 1500B for packets", least=1, absent="1B"),
+    ] = None
 
     def __post_init__(self) -> None:
-        """Refuse most= without cdf=, and both size= and cdf=."""
-        if self.cdf is None and self.most_bytes is not None:
-            raise SpecError("most may only be given together with cdf")
+        """Refuse most= and unit= without cdf=, and both size= and cdf=."""
+        for name, value in (("most", self.most_bytes), ("unit", self.unit_bytes)):
+            if self.cdf is None and value is not None:
+                raise SpecError(f"{name} may only be given together with cdf")
         if self.cdf is not None and self.size_bytes is not None:
             raise SpecError("expected either size= or cdf=")
 
@@ -75,7 +80,8 @@ class Sizes(msgspec.Struct, frozen=True):
         """The distribution from which sizes are drawn."""
         if self.cdf is None:
             return SizeCdf.always(DEFAULT_BYTES if self.size_bytes is None else self.size_bytes)
-        return self.cdf if self.most_bytes is None else self.cdf.clipped(self.most_bytes)
+        sizes = self.cdf if self.unit_bytes is None else self.cdf.in_units(self.unit_bytes)
+        return sizes if self.most_bytes is None else sizes.clipped(self.most_bytes)
 
 
 class Peers(msgspec.Struct, frozen=True):
@@ -122,7 +128,7 @@ class Seed(msgspec.Struct, frozen=True):
     ] = None
 
 
-WORKLOADS: Registry[Pattern] = Registry("workload", also=(Seed,), files="FILE.csv", methods={"transfers": 2})
+WORKLOADS: Registry[Pattern] = Registry("workload", also=(Seed,), files="FILE", methods={"transfers": 2})
 """All patterns by name; their method `transfers` has two arguments."""
 
 register = WORKLOADS.register

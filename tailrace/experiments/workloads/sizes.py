@@ -33,6 +33,10 @@ class SizeCdf:
         """The distribution in which every flow has this size; `draw` then uses no random number."""
         return cls(((size_bytes, 1.0),))
 
+    def in_units(self, unit_bytes: int) -> SizeCdf:
+        """The distribution in bytes, if the sizes of this one are multiples of `unit_bytes`."""
+        return SizeCdf(tuple((size * unit_bytes, share) for size, share in self.points))
+
     def clipped(self, most_bytes: int) -> SizeCdf:
         """The same distribution, with all larger sizes reduced to `most_bytes`."""
         if self._sizes[-1] <= most_bytes:

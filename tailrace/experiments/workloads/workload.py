@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: the flows of an experiment, from a spec such as ``permutation:size=1MiB`` or a CSV file.
+"""Workloads: the flows of an experiment, from a spec such as ``permutation:size=1MiB`` or a file.
 
 Each pattern is a class in this folder that declares its keys and registers itself (registry.py); `tailrace
 workloads` lists the patterns. FlowSpec.after lists the flows for which a flow waits. The sending host
@@ -19,7 +19,7 @@ import msgspec
 
 from tailrace.experiments.plan.size_estimate import counted
 from tailrace.experiments.workloads.classes import NO_CLASS
-from tailrace.experiments.workloads.csv_file import Rows, read_rows
+from tailrace.experiments.workloads.flow_file import FileFlows, read_flows
 from tailrace.experiments.workloads.frames import SendsFrames, check_sources
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.registry import WORKLOADS, Seed
@@ -32,7 +32,7 @@ from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.keys import read
 from tailrace.spec.plugins import blamed, given_by, place_of
 from tailrace.spec.registry import load_folder
-from tailrace.spec.spec_string import MOST_CHARACTERS
+from tailrace.spec.spec_string import MOST_CHARACTERS, is_file
 from tailrace.spec.text import one_line
 from tailrace.topology import Host, Topology
 
@@ -86,7 +86,7 @@ class Workload(msgspec.Struct, frozen=True):
             SpecError: the topology cannot carry this workload.
         """
         if self.seed is not None:
-            rng = random.Random(f"workload {self.seed}")
+            rng = rng_of(self.seed)
         try:
             with blamed(f"workload {self.name}", self.pattern):
                 traffic = self._numbered(topology, rng)
@@ -101,13 +101,13 @@ class Workload(msgspec.Struct, frozen=True):
 
     def _numbered(self, topology: Topology, rng: random.Random) -> Traffic:
         ports = SourcePorts(rng)
-        if isinstance(self.pattern, Rows):
+        if isinstance(self.pattern, FileFlows):
             self.pattern.reserve(topology, ports)
         flows = []
         classes = {}
         for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = self._checked(
-                transfer
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering, after_ns = (
+                self._checked(transfer)
             )
             if flow_class != NO_CLASS:
                 classes[number] = flow_class
@@ -124,9 +124,10 @@ class Workload(msgspec.Struct, frozen=True):
                     sport=sport,
                     after=after,
                     steering=steering,
+                    after_ns=after_ns,
                 )
             )
-        if isinstance(self.pattern, Rows) or place_of(self.pattern):
+        if isinstance(self.pattern, FileFlows) or place_of(self.pattern):
             # flows of built-in patterns never wait in a cycle, but flows of files and plug-ins may
             check_dependencies(flows)
         sources = tuple(self.pattern.sources(topology)) if isinstance(self.pattern, SendsFrames) else ()
@@ -148,8 +149,13 @@ class Workload(msgspec.Struct, frozen=True):
         raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
+def rng_of(seed: int) -> random.Random:
+    """The random generator of the workload of a run with this seed."""
+    return random.Random(f"workload {seed}")
+
+
 def parse_workload(text: str | Spec) -> Workload:
-    """The workload that a spec describes, or that of a CSV file; or several, joined by AND.
+    """The workload that a spec describes, or that of a file; or several, joined by AND.
 
     Raises:
         SpecError: unknown name, bad option or bad file, which the one-line message names; or several
@@ -167,9 +173,9 @@ def parse_workload(text: str | Spec) -> Workload:
 
 def _parse_single(text: str) -> Workload:
     spec = parse(text, "workload")
-    if spec.name.endswith(".csv"):
+    if is_file(spec.name):
         seed = read(spec, Seed).seed
-        return Workload(str(spec), spec.name, read_rows(Path(spec.name)), seed)
+        return Workload(str(spec), spec.name, read_flows(Path(spec.name)), seed)
     spec, pattern = WORKLOADS.read(spec)
     # common: reads the keys that all workloads have
     return Workload(str(spec), spec.name, pattern, WORKLOADS.common(spec, Seed).seed)

@@ -10,8 +10,8 @@ import msgspec
 from tailrace.codec.calls import PORT_MASK, QPN_MASK
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import algorithms
+from tailrace.spec.constants import MAX_FLOW_BYTES
 
-MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
 MAX_START_NS = 1 << 60
 
 
@@ -27,6 +27,8 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
     after: ids of other flows that must be complete at this flow's source host before this flow starts: flows
         that the host sends must be acknowledged, flows that it receives must have arrived. Checked by
         `hosts.flows.dependencies`.
+    after_ns: time that must pass since the completion of each flow in `after`, such as that of a computation;
+        empty: 0.
     steering: algorithm (see SteeringConfig) that chooses this flow's paths in place of the NIC's algorithm;
         "": the NIC's algorithm. With an algorithm given here, packets carry a DSCP by which switches forward
         them along the chosen paths.
@@ -41,6 +43,7 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
     sport: int
     after: tuple[int, ...] = ()
     steering: str = ""
+    after_ns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that do not fit into packets."""
@@ -52,6 +55,8 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
             and 1 <= self.sport <= PORT_MASK
         ):
             self._refuse()
+        if self.after_ns and (len(self.after_ns) != len(self.after) or min(self.after_ns) < 0):
+            raise ConfigError(f"flow {self.id}: expected after_ns for each of `after`, found {self.after_ns}")
         if self.id in self.after:
             raise ConfigError(f"flow {self.id}: it comes after itself")
         if self.steering and self.steering not in algorithms():
@@ -77,7 +82,7 @@ class FlowRecord:
     """What happened to a flow: one row of flows.parquet, before ideal times are added.
 
     start_ns: when the source was first allowed to send: FlowSpec.start_ns, or, if later, the time at which
-        the last flow of FlowSpec.after was complete there.
+        the last flow of FlowSpec.after was complete there and FlowSpec.after_ns had passed.
     end_ns: when the receiving NIC had every byte in order; None: never.
     packets: data packets sent, retransmissions included.
     retransmitted: retransmissions among `packets`.

@@ -40,7 +40,7 @@ class EchoFrame:
     @staticmethod
     def request(src_mac: str, dst_mac: str, src: str, dst: str, number: int, size_bytes: int) -> EchoFrame:
         """An echo request with sequence number 0. Addresses are in colon and in dotted form."""
-        # imported here, since most runs send no such packets, and importing Scapy takes longer than a small run
+        # imported late: most runs send no such packets, and importing Scapy takes longer than a small run
         from scapy.layers.inet import ICMP, IP
         from scapy.layers.l2 import Ether
         from scapy.packet import Raw

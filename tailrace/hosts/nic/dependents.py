@@ -16,6 +16,7 @@ class Dependents:
         # by the id of an incomplete flow: the flow that waits for it, or a list of several such flows
         self._waiting: dict[int, FlowSpec | list[FlowSpec]] = {}
         self._open: dict[int, int] = {}  # by id of a flow that waits for several: how many are not complete
+        self._earliest_ns: dict[int, int] = {}  # by id of a flow with delays: the earliest start so far
 
     def add(self, flow: FlowSpec, waits: Sequence[int]) -> None:
         """Delays a flow until the flows with the ids `waits`, which are distinct, are complete."""
@@ -30,16 +31,22 @@ class Dependents:
         if len(waits) > 1:
             self._open[flow.id] = len(waits)
 
-    def complete(self, number: int) -> list[FlowSpec]:
-        """Handles the completion of the flow with the id `number`; returns the flows that may start now."""
+    def complete(self, number: int, now_ns: int) -> list[tuple[FlowSpec, int]]:
+        """Handles the completion of the flow with the id `number`; returns the flows that no longer wait,
+        each with its start.
+        """
         waiting = self._waiting.pop(number, None)
         if waiting is None:
             return []
-        return [
-            flow
-            for flow in (waiting if isinstance(waiting, list) else [waiting])
-            if self._count_down(flow.id)
-        ]
+        startable = []
+        for flow in waiting if isinstance(waiting, list) else [waiting]:
+            if flow.after_ns:
+                earliest_ns = now_ns + flow.after_ns[flow.after.index(number)]
+                self._earliest_ns[flow.id] = max(earliest_ns, self._earliest_ns.get(flow.id, 0))
+            if self._count_down(flow.id):
+                start_ns = max(now_ns, flow.start_ns, self._earliest_ns.pop(flow.id, 0))
+                startable.append((flow, start_ns))
+        return startable
 
     def _count_down(self, number: int) -> bool:
         """Counts one complete flow for a waiting flow; returns whether that flow may start."""

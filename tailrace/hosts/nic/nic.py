@@ -494,8 +494,8 @@ class Nic:
         """Records that a flow is complete at this NIC, and starts the flows that waited only for it."""
         self._unfinished -= 1
         self._finished += 1
-        for flow in self._dependents.complete(number):
-            self._timers.arm(self._start(flow, max(now_ns, flow.start_ns)))
+        for flow, start_ns in self._dependents.complete(number, now_ns):
+            self._timers.arm(self._start(flow, start_ns))
 
     def _wake(self, sender: FlowSender) -> None:
         """Updates queue and timer after an event of a flow, which may now have a packet to send."""

@@ -15,7 +15,9 @@ from tailrace.topology.families.options import LinkOptions
 from tailrace.topology.model import Host, Link, Restricted, Switch, Topology
 
 _FIRST_HOST = 2
-_MAX_HOSTS = 255 - _FIRST_HOST
+MAX_HOSTS = 255 - _FIRST_HOST
+"""The most hosts of a leaf with generated addresses."""
+
 _MAX_LEAVES = (1 << 16) - 1
 
 MOST_HOSTS = 1 << 16
@@ -74,8 +76,8 @@ class Builder:
         self._groups[name] = group
         if hosts:
             self._leaves += 1
-            if hosts > _MAX_HOSTS:
-                raise SpecError(f"{self._spec.title}: a switch can have {_MAX_HOSTS} hosts, not {hosts}")
+            if hosts > MAX_HOSTS:
+                raise SpecError(f"{self._spec.title}: a switch can have {MAX_HOSTS} hosts, not {hosts}")
             if self._leaves > _MAX_LEAVES:
                 raise SpecError(f"{self._spec.title}: at most {_MAX_LEAVES} switches can have hosts")
         for index in range(hosts):

@@ -78,6 +78,6 @@ class Family(Protocol):
         """
 
 
-FAMILIES: Registry[Family] = Registry("topology", files="FILE.json", methods={"build": 1})
+FAMILIES: Registry[Family] = Registry("topology", files="FILE", methods={"build": 1})
 
 register = FAMILIES.register

@@ -7,14 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pytest
 
 from tailrace.spec import SpecError
 from tailrace.topology import GATEWAY_MAC, parse_topology
 from tailrace.topology.model import Topology
-
-DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 
 
 def pod() -> dict[str, Any]:
@@ -206,17 +203,7 @@ def test_gateways_and_neighbours(tmp_path: Path) -> None:
 
 
 def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
-    """One line names the format, and what is expected; the documents convert a node-link graph."""
-    graph: nx.Graph[str] = nx.Graph()
-    for number in (1, 2):
-        graph.add_node(f"h{number}", ip=f"10.0.{number}.1/24")
-        graph.add_edge(f"h{number}", f"s{number}")
-    graph.add_edge("s1", "s2")
-    for edges in ("links", "edges"):
-        with pytest.raises(
-            SpecError, match=r"hosts: .*node-link graph, as NetworkX writes it.*hosts, switches and links"
-        ):
-            read(tmp_path, nx.node_link_data(graph, edges=edges))
+    """One line names the format, and what is expected."""
     p4app = {
         "p4_src": "l2.p4",
         "topology": {"links": [["h1", "s1"]], "hosts": {"h1": {}}, "switches": {"s1": {}}},
@@ -226,15 +213,18 @@ def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
         match=r"hosts: .*p4-utils network \(p4app\.json\).*expected an object; .*hosts, switches and links",
     ):
         read(tmp_path, p4app)
-    (block,) = (
-        part for part in DOCS.read_text().split("```") if part.startswith("python\n") and "networkx" in part
-    )
-    (tmp_path / "graph.json").write_text(json.dumps(nx.node_link_data(graph, edges="links")))
-    code = block.removeprefix("python\n").replace("graph.json", str(tmp_path / "graph.json"))
-    exec(code.replace("topology.json", str(tmp_path / "topology.json")), {})
-    topology = parse_topology(str(tmp_path / "topology.json"))
-    assert [("h1", "s1"), ("h2", "s2")] == [(host.name, host.switch) for host in topology.hosts]
-    assert [("s1", "s2")] == [(link.a, link.b) for link in topology.links]
+
+
+def test_roles_tiers_and_groups(tmp_path: Path) -> None:
+    """Of the file, or from the distance to hosts; with three levels they are edge, agg and core."""
+    data = pod()
+    data["switches"]["s5"] = {"group": "4"}
+    data["links"].append(["s3-p7", "s5-p1"])
+    assert [switch.role for switch in read(tmp_path, data).switches] == ["edge", "edge", "agg", "agg", "core"]
+    data["switches"] |= {"s1": {"role": "router"}, "s4": {"tier": 2}}
+    switches = read(tmp_path, data).switches
+    assert [switch.role for switch in switches] == ["router", "edge", "agg", "core", "core"]
+    assert [switch.group for switch in switches] == [-1, -1, -1, -1, 4]
 
 
 def change(
@@ -271,10 +261,12 @@ def change(
         (change(("links", 6), ["s2-p3", "s4-p1", 0, "5"]), "links[6]: '5' is no bandwidth"),
         (change(("links", 6), ["s2-p3", "s4-p1", 0, "0Gbps"]), "links[6]: '0Gbps' is no bandwidth"),
         (change(("links", 6), ["s2-p3", "s4-p1", None]), "links[6]: None is no latency"),
-        (change(("switches", "s1", "cpu_port"), "none"), "switches.s1.cpu_port: 'none': expected a number"),
-        (change(("switches", "s1", "cpu_port"), 512), "switches.s1.cpu_port: 512: expected a number of 1"),
+        (change(("switches", "s1", "cpu_port"), "none"), "switches.s1.cpu_port: 'none': expected 1"),
+        (change(("switches", "s1", "cpu_port"), 512), "switches.s1.cpu_port: 512: expected 1"),
         (change(("switches", "s1", "cpu_port"), True), "switches.s1.cpu_port: True: expected"),
         (change(("switches", "s1", "cpu_port"), "9" * 5000), "switches.s1.cpu_port: '999"),
+        (change(("switches", "s1", "role"), "hub"), "switches.s1.role: 'hub': expected one of leaf, spine"),
+        (change(("switches", "s1", "tier"), "top"), "switches.s1.tier: 'top': expected 0 to 9"),
         (change(("switches", "s1", "priority_queues"), 0), "switches.s1.priority_queues: 0:"),
         (change(("switches", "s1", "priority_queues"), [8]), "switches.s1.priority_queues: [8]: expected"),
         (change(("hosts", "h1", "ip"), 5), "hosts.h1.ip: expected an address"),
@@ -285,7 +277,7 @@ def change(
         (change(("hosts", "h1", "ip"), "224.0.0.5/24"), "h1: 224.0.0.5 is no address that a host can have"),
         (change(("hosts", "h1", "ip"), "0.0.0.0"), "h1: 0.0.0.0 is no address that a host can have"),
         (change(("hosts", "h1", "ip"), "127.0.0.1/8"), "h1: 127.0.0.1 is no address that a host can have"),
-        (change(("hosts", "h1", "mac"), "08:00"), "hosts.h1.mac: expected an address"),
+        (change(("hosts", "h1", "mac"), "08:00"), "hosts.h1.mac: expected a unicast address"),
         (change(("hosts", "h1", "mac"), "01:00:5e:00:00:01"), "hosts.h1.mac: expected a unicast address"),
         (change(("hosts", "h1", "mac"), "00:00:00:00:00:00"), "hosts.h1.mac: expected a unicast address"),
         (change(("hosts", "h1"), None), "hosts.h1.ip: expected an address"),
