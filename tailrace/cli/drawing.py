@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands that draw share. Matplotlib is isolated from user configuration: the same results give the same
-figure file.
+"""What commands that draw share. Matplotlib is isolated from user configuration: the same results give the
+same figure file.
 """
 
 from __future__ import annotations

@@ -46,9 +46,7 @@ def _compared(case: str, rows: Sequence[SummaryRow], base: str) -> Iterator[str]
     ratio, where = best.ratios[MEAN], f"{case}: " if case else ""
     scheme = best.settings[SCHEME]
     if ratio.ends is not None and ratio.ends[0] <= 1 <= ratio.ends[1]:
-        yield (
-            f"{where}no scheme is faster than {base} beyond chance; {scheme} has {_times(ratio)} its mean FCT."
-        )
+        yield f"{where}no scheme differs from {base} beyond chance; {scheme} has {_times(ratio)} its FCT."
     elif ratio.value < 1:
         yield f"{where}{scheme} is fastest, with {_times(ratio)} the mean FCT of {base}."
     else:

@@ -145,7 +145,8 @@ def _by_case(
             axis.set_title(case)
             axis.set_xlabel(titles[0])
             axis.set_ylabel(titles[1])
-            axis.set_ylim(bottom=0)
+            if which == "x":
+                axis.set_ylim(0, 1.02)
             look.scale(axis, which, drawn)
         plot.legend(figure, *axes)
     return figure

@@ -63,7 +63,7 @@ def ratios_figure(results: Results, look: Look = NATURAL) -> Figure | None:
     with plot.style():
         height = panel_height(len(labels), len(cases)) + 0.5
         figure, axes = plot.panels(len(names), look, height=height, scaled=False)
-        shown = [shortened(label, _NAME_SHARE * figure.get_figwidth() / len(names)) for label in labels]
+        shown = [shortened(label, _NAME_SHARE * plot.panel_inches(axes[0])) for label in labels]
         for axis, name in zip(axes, names, strict=True):
             points = [
                 (str(row.settings[SCHEME]), case_of(row.settings), _numbers(row.ratios[name]))

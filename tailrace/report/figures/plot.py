@@ -162,6 +162,8 @@ class Look:
             return False
         logarithmic(axis, which)
         positive = [value for value in numbers if value > 0]
+        # ends of intervals may be 0, which this axis does not have
+        (axis.set_xlim if which == "x" else axis.set_ylim)(min(positive) / 1.2, max(positive) * 1.2)
         if max(positive) < min(positive) * 100:  # few powers of ten, or none
             (axis.xaxis if which == "x" else axis.yaxis).set_major_locator(LogLocator(subs=(1, 2, 5)))
         return True
@@ -297,6 +299,14 @@ def band(axis: Axes, x: Iterable[float], ends: Iterable[Ends], number: int) -> N
         axis.fill_between(middle, low, high, color=colour(number), alpha=BAND_ALPHA, linewidth=0)
 
 
+def panel_inches(axis: Axes) -> float:
+    """The width of a panel and its labels."""
+    place, figure = axis.get_subplotspec(), axis.get_figure(root=True)
+    assert place is not None
+    assert figure is not None
+    return float(figure.get_figwidth()) / place.get_gridspec().ncols
+
+
 def shortened(text: str, inches: float) -> str:
     """The text, or its beginning if it is wider than `inches`."""
     letters = max(8, int(inches / _LETTER_INCHES))
@@ -317,9 +327,13 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
     names = [shortened(name, figure.get_figwidth() - _SAMPLE_INCHES) for name in names]
     entry_inches = _SAMPLE_INCHES + _LETTER_INCHES * max(map(len, names))
     across = max(1, min(len(names), columns, int(figure.get_figwidth() / entry_inches)))
+    drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
+    while across > 1 and drawn.get_window_extent().width > figure.bbox.width:
+        drawn.remove()
+        across -= 1
+        drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
     lines = -(-len(names) // across)
     figure.set_figheight(figure.get_figheight() + _LINE_INCHES * max(0, lines - _LEGEND_LINES))
-    figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
 
 
 def save(figure: Figure, path: Path, kind: str = "") -> Path:
