@@ -263,7 +263,7 @@ def _run(
         from tailrace.report.figures.beside import draw_comparison
 
         display.say("drawing the figure ...")
-        draw_comparison(done.results, folder, display.warn)
+        draw_comparison(done, folder, display.warn)
     return done
 
 
@@ -347,14 +347,37 @@ def sweep(
     return _run(grid, out, where, display, again=again, on_result=on_result, drawn=False)
 
 
-def figure(of: Result | Results) -> Figure:
-    """A matplotlib figure of a run or a comparison: completion times of the flows, and the share of packets
-    out of order, without faults and with faults; in lossless networks pauses, too.
+def figure(
+    of: Result | Results,
+    kind: str = "comparison",
+    *,
+    width: str | None = None,
+    height: str | None = None,
+    log: bool | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
+    """A matplotlib figure of runs; `figure(…).savefig("cdf.pdf")` writes it.
+
+    Args:
+        of: a run, or the results of several.
+        kind: what the figure shows, as in `tailrace plot`; `comparison` has completion times of the flows,
+            the share of packets out of order and, in lossless networks, pauses.
+        width: of the figure, such as `3.3in`, `8.4cm` or `84mm`; None: from the number of panels.
+        height: None: from the width.
+        log: whether axes of values are logarithmic; None: where values span more than a decade and a half.
+        labels: names of schemes by their labels in tables, such as `{"rlb": "RLB*"}`.
+
+    Raises:
+        SpecError: an invalid argument, or results that have no such data.
     """
     # imported only where it is needed: matplotlib loads slowly
-    from tailrace.report.figures.figure import comparison_figure
+    from tailrace.report.collect import as_results
+    from tailrace.report.figures.plot import Look, parse_inches
+    from tailrace.report.kinds import draw
 
-    return comparison_figure([of] if isinstance(of, Result) else of.results)
+    wide, high = (None if text is None else parse_inches(text) for text in (width, height))
+    results = as_results(of) if isinstance(of, Result) else of
+    return draw(results, kind, Look(wide, high, log), labels or {})
 
 
 def _text(key: str, value: Any) -> str:

@@ -24,6 +24,7 @@ COMMANDS = {
         "sweep": ("sweep", "Run an experiment with every combination of values of some keys."),
         "paper": ("paper", "Reproduce the papers' figures and tables, and grade their claims."),
         "results": ("results", "Show stored results of finished runs, chosen by spec."),
+        "plot": ("plot", "Draw a figure of a folder of results, for print."),
         "report": ("report", "Make one HTML page of a folder of results."),
     },
     "Look": {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Isolates matplotlib from user configuration: the same results give the same figure file."""
+"""What commands that draw share. Matplotlib is isolated from user configuration: the same results give the
+same figure file.
+"""
 
 from __future__ import annotations
 
@@ -34,3 +36,12 @@ def _import_elsewhere() -> None:
         import matplotlib  # noqa: F401
     finally:
         os.chdir(here)
+
+
+def file_for(folder: Path, out: Path | None, name: str) -> Path:
+    """The file to write: `out`, or `name` in a folder of results, which may be from another person."""
+    path = folder / name if out is None else out
+    # a link in the folder is never followed: its creator could choose which file is overwritten
+    if out is None and path.is_symlink():
+        path.unlink()
+    return path

@@ -40,6 +40,7 @@ def _write(folder: Path, out: Path | None, title: str | None) -> Path:
     Raises:
         SpecError: there are no results, or the page cannot be written.
     """
+    from tailrace.cli.drawing import file_for
     from tailrace.report.collect import collect
     from tailrace.report.page import render
     from tailrace.spec import SpecError
@@ -51,12 +52,9 @@ def _write(folder: Path, out: Path | None, title: str | None) -> Path:
         Display(sys.stderr).warn(problem)
     # names of files may contain bytes that are no valid text
     content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
-    path = folder / PAGE if out is None else out
     try:
-        # a link in the folder is never followed: its creator could choose which file is overwritten
-        if out is None and path.is_symlink():
-            path.unlink()
+        path = file_for(folder, out, PAGE)
         write_file(path, content)
     except OSError as error:
-        raise SpecError(f"{path}: {error.strerror}") from error
+        raise SpecError(f"{out or folder / PAGE}: {error.strerror}") from error
     return path

@@ -11,7 +11,7 @@ from pathlib import Path
 from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting
 from tailrace.papers.document import RESULT, Document, read_document
 from tailrace.papers.grid import RUNS
-from tailrace.results.result import SUMMARY, open_result
+from tailrace.results.result import SUMMARY, Result, open_result
 from tailrace.results.results import RESULTS, Results, Run, open_results
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
@@ -53,7 +53,7 @@ def collect(folder: Path) -> Collected:
     folders = _walk(folder)
     for study_folder in _studies(folders):
         try:
-            studies.append(_study(study_folder))
+            studies.append(Study(study_folder, open_study(study_folder)))
         except FileError as error:
             errors.append(error)
     for each in folders:
@@ -114,11 +114,17 @@ def _studies(folders: Sequence[Path]) -> Iterator[Path]:
             yield folder
 
 
-def _study(folder: Path) -> Study:
-    """The results in a folder; a single run is a grid of one run."""
-    if (folder / RESULTS).exists():
-        return Study(folder, open_results(folder))
-    result = open_result(folder)
+def open_study(folder: Path) -> Results:
+    """The results in a folder, of one command; a single run is a grid of one run.
+
+    Raises:
+        FileError: a file is missing or invalid.
+    """
+    return open_results(folder) if (folder / RESULTS).exists() else as_results(open_result(folder))
+
+
+def as_results(result: Result) -> Results:
+    """A single run as a grid of one run."""
     settings: dict[str, Setting] = {CASE: result.case, SCHEME: result.label, SEED: result.summary.seed}
     axes = {key: (value,) for key, value in settings.items()}
-    return Study(folder, Results(axes, (Run(settings, "", result),)))
+    return Results(axes, (Run(settings, "", result),))

@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
+from tailrace.report.figures.plot import NATURAL, Look
 from tailrace.results.sampled import links_to_hosts
 from tailrace.topology import Topology
 
@@ -28,7 +29,9 @@ _RINGS = ("dragonfly", "slim-fly")
 Position = tuple[float, float]
 
 
-def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -> Figure:
+def topology_figure(
+    topology: Topology, faulty: Iterable[frozenset[str]] = (), look: Look = NATURAL
+) -> Figure:
     """The picture of a topology; `faulty` contains the two ends of each link that has a fault."""
     faulty_links = set(faulty)
     positions = _ring(topology) if topology.kind in _RINGS else _layers(topology)
@@ -40,7 +43,7 @@ def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -
         ends += [frozenset((host.name, host.switch)) for host in topology.hosts]
     size = 22 if len(topology.switches) <= 2 * MOST_HOSTS else 5
     with plot.style():
-        figure, (axis,) = plot.panels(1, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
+        figure, (axis,) = plot.panels(1, look, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
         link_alpha = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
         for is_faulty, colour, width, alpha in (
             (False, "#7A7A7A", 0.8, link_alpha),

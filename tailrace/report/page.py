@@ -3,34 +3,26 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
-from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.command import PROGRAM, RUN, checked
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
-from tailrace.report import network_figures, run_figures
-from tailrace.report.collect import Collected, Study
-from tailrace.report.figures.plot import inline_svg
-from tailrace.report.map import topology_figure
+from tailrace.report.collect import Collected
+from tailrace.report.figures.names import named
+from tailrace.report.figures.plot import Look, inline_svg
+from tailrace.report.headline import headline
+from tailrace.report.kinds import COMPARISON, KINDS, NO_LABELS, draw_each, located
 from tailrace.report.networks import misfit, network
 from tailrace.report.paper.charts import document_figure, search_figure
 from tailrace.report.paper.page import FUNCTIONS
 from tailrace.report.render import anchor, html_page, inline, templates
 from tailrace.results.result import Result
 from tailrace.results.results import Results
-from tailrace.results.summary import Summary
-from tailrace.sim.link_faults import LinkDown, LinkSlow
-from tailrace.spec import SpecError
-from tailrace.spec.errors import FileError
-from tailrace.topology import Topology
 
 _FACTS = (
     *("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows", "faults"),
@@ -39,6 +31,9 @@ _FACTS = (
 _HASH_DIGITS = 12
 _MOST_ROWS = 24
 """Maximum number of rows of a table that is not collapsed."""
+
+_LOOK = Look(width=4.2)
+"""The look of figures of runs, two of which fit beside each other, and one on a narrow screen."""
 
 _Figures = Iterable[tuple[Figure | None, str]]
 """Figures with their captions; None if there is nothing to draw."""
@@ -67,7 +62,7 @@ def render(collected: Collected, title: str) -> str:
     contents = environment.get_template("contents.md.j2")
     sections = [contents.render(title=title, documents=documents, studies=collected.studies)]
     for file, document in collected.documents:
-        with _located(file):
+        with located(file):
             section = environment.get_template("section.md.j2").render(
                 document=document,
                 pictures=lambda document: draw(_paper_figures(document)),
@@ -78,7 +73,7 @@ def render(collected: Collected, title: str) -> str:
             )
             sections.append(section)
     for number, study in enumerate(collected.studies):
-        with _located(study.folder):
+        with located(study.folder):
             misfits = [misfit(result) for result in study.results.results]
             section = environment.get_template("runs.md.j2").render(
                 number=number,
@@ -88,24 +83,12 @@ def render(collected: Collected, title: str) -> str:
                 misfits=[text for text in dict.fromkeys(misfits) if text],
                 # the caption of a table lists the schemes left out
                 left_out=() if study.results.results else study.results.left_out,
-                pictures=draw(_study_figures(study, misfits)),
+                headline=headline(named(study.results, NO_LABELS)),
+                pictures=draw(_study_figures(study.results)),
                 command=_command(study.results),
             )
             sections.append(section)
     return html_page("\n".join(sections), title, svgs)
-
-
-@contextmanager
-def _located(path: Path) -> Iterator[None]:
-    """Within the block every error becomes a FileError of `path`, since files of other people may contain
-    contradictions that are not checked.
-    """
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise FileError(path, "", f"cannot be shown: {type(error).__name__}: {error}") from error
 
 
 def _anchor_of(document: Document) -> Markup:
@@ -124,39 +107,12 @@ def _paper_figures(document: Document) -> _Figures:
     yield search_figure(document), "Mean FCT for every flowlet gap that was tried"
 
 
-def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
-    """The figures of all runs, then those of the first run of each group (runs that differ in their seeds).
-
-    A run with a misfit, that is, whose network is unknown (networks.py), is left out of network figures.
-    """
-    results = study.results.results
-    if not results:
-        return
-    fitting = [result for result, problem in zip(results, misfits, strict=True) if not problem]
-    yield run_figures.completion_figure(results), "Flow completion times"
-    yield (
-        run_figures.slowdown_figure(results),
-        "Slowdown: completion time over that of the flow alone in the network",
-    )
-    yield run_figures.order_figure(results), "First transmissions that arrived out of order"
-    yield from network_figures.sampled_figures(fitting)
-    for group in study.results.groups:
-        result = group.results[0]
-        of_seed = f", seed {result.summary.seed}" if len(group.results) > 1 else ""
-        name = f"{result.case}, {result.label}{of_seed}"
-        yield run_figures.queue_figure(result), f"The longest queues: {name}"
-        yield run_figures.path_figure(result), f"Paths of followed flows: {name}"
-        if any(result is each for each in fitting):
-            yield network_figures.flow_throughput_figure(result), f"Throughput of followed flows: {name}"
-    if fitting:
-        yield _map(fitting), f"The network: {fitting[0].summary.topology}"
-
-
-def _map(results: Sequence[Result]) -> Figure:
-    """The picture of the first run's network, with the faulty links of all runs."""
-    topology = network(results[0].summary.topology)
-    faulty = {pair for result in results for pair in _faulty(result.summary, topology)}
-    return topology_figure(topology, faulty)
+def _study_figures(results: Results) -> _Figures:
+    """The figures of runs that there are data for; panels are below each other, to fit a narrow screen."""
+    renamed = named(results, NO_LABELS)
+    for kind in KINDS.values():
+        if kind is not COMPARISON:
+            yield from draw_each(renamed, kind, _LOOK)
 
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
@@ -185,16 +141,3 @@ def _command(results: Results) -> str:
     # checked: the command, quoted for a shell, or "" if this project would not write such a command
     runs = (checked(f"{PROGRAM} {RUN} {result.summary.option_string}") for result in results.results)
     return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
-
-
-def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
-    """The ends of the faulty links of a run; random links are drawn with the same generator as in the run."""
-    for number, fault in enumerate(summary.faults):
-        try:
-            rng = random.Random(f"fault {number} {summary.seed}")
-            link_faults = parse_fault(fault).resolve(topology, rng)
-        except SpecError:
-            continue
-        for link_fault in link_faults:
-            if isinstance(link_fault, LinkSlow | LinkDown):
-                yield frozenset((link_fault.a, link_fault.b))

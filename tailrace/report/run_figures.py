@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a report about runs: completion times, slowdown by size, order, queues and paths over time.
+"""Figures of runs: completion times, slowdown by size, order, queues and paths over time.
 
 A case is `clean`, or the faults' names; a label is a scheme's name. Followed flows are those given by
 `tailrace run --follow`.
@@ -12,10 +12,12 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from tailrace.report.figures import plot
-from tailrace.report.figures.figure import bars, completion, distribution
-from tailrace.results.estimates import Group, comparison_groups
+from tailrace.report.figures.figure import bars, completion, distributions
+from tailrace.report.figures.plot import NATURAL, Look
+from tailrace.results.estimates import Group, SeedValues, comparison_groups
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, measured_rows
 from tailrace.results.statistics import mean, percentile, tail_name, tail_percent
@@ -29,47 +31,53 @@ _MOST_SIZES = 6
 """Maximum number of flow sizes that are shown separately; with more sizes, ranges of sizes are shown."""
 
 
-def completion_figure(results: Sequence[Result]) -> Figure:
+def completion_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
     """The share of flows that had finished after a time: a panel per case, a line per scheme."""
     cases, labels = _cases_and_labels(results)
     groups = comparison_groups(results)
+    if not any(group.flows for group in groups):
+        return None
     with plot.style():
-        figure, axes = plot.panels(len(cases))
+        figure, axes = plot.panels(len(cases), look)
         for axis, case in zip(axes, cases, strict=True):
-            completion(axis, case, [group for group in groups if group.case == case], labels)
+            completion(axis, case, [group for group in groups if group.case == case], labels, look)
         plot.legend(figure, *axes)
     return figure
 
 
-def slowdown_figure(results: Sequence[Result]) -> Figure:
+def slowdown_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
     """Mean and p99 slowdown by flow size; if all flows have the same size, the distribution of slowdowns.
 
-    If a size has few flows, p95 or the maximum is shown in place of p99.
+    If a size has few flows, p95 or the maximum is shown in place of p99. Means have bands, their intervals
+    over the seeds. None if no flow has a slowdown.
     """
     cases, labels = _cases_and_labels(results)
     edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
-    percent = tail_percent(_fewest_flows(results, edges))
+    fewest = _fewest_flows(results, edges)
+    if not fewest:
+        return None
+    percent = tail_percent(fewest)
     with plot.style():
-        figure, axes = plot.panels(len(cases))
+        figure, axes = plot.panels(len(cases), look)
         for axis, case in zip(axes, cases, strict=True):
+            drawn: list[float] = []
             for group in comparison_groups(result for result in results if result.case == case):
                 number = labels.index(group.label)
                 if len(edges) > 1:
-                    _by_size(axis, group, edges, number, percent)
+                    drawn += _by_size(axis, group, edges, number, percent)
                 else:
-                    rows = _flows(group)
-                    factors = [row.slowdown for row in rows if row.slowdown is not None]
-                    if factors:
-                        distribution(axis, factors, len(rows), number, label=group.label, linewidth=1.6)
+                    drawn += _all_sizes(axis, group, number)
             axis.set_title(case)
             if len(edges) > 1:
                 plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
-                axis.set_xlabel(f"flow size up to; solid: mean, dotted: {tail_name(percent)}")
+                axis.set_xlabel(f"flow size up to\nsolid: mean, dotted: {tail_name(percent)}")
                 axis.set_ylabel("slowdown (×)")
+                look.scale(axis, "y", drawn)
             else:
                 axis.set_xlabel("slowdown (×)")
                 axis.set_ylabel("share of flows")
                 axis.set_ylim(0, 1.02)
+                look.scale(axis, "x", drawn)
         plot.legend(figure, *axes)
     return figure
 
@@ -97,36 +105,52 @@ def _flows(group: Group) -> list[FlowRow]:
     return [row for result in group.results for row in measured_rows(result.rows)]
 
 
-def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percent: int) -> None:
-    points = []
-    finished = [row for row in _flows(group) if row.slowdown is not None]
-    below = 0
-    for edge in edges:
-        factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]
-        if factors:
-            points.append((edge, mean(factors), percentile(factors, percent)))
-        below = edge
-    sizes, means, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
-    axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=group.label)
+def _all_sizes(axis: Axes, group: Group, number: int) -> list[float]:
+    """Draws the distribution of the slowdowns of all flows; returns them."""
+    of_seeds = [[row.slowdown for row in measured_rows(result.rows)] for result in group.results]
+    return distributions(axis, of_seeds, number, label=group.label, linewidth=1.6)
+
+
+def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percent: int) -> list[float]:
+    """Draws means over the seeds, as in tables, and tails of the flows of all seeds; returns all of them."""
+    points, ends = [], []
+    for below, edge in zip((0, *edges), edges, strict=False):
+        of_seeds = [
+            [
+                row.slowdown
+                for row in measured_rows(result.rows)
+                if row.slowdown is not None and below < row.bytes <= edge
+            ]
+            for result in group.results
+        ]
+        if any(of_seeds):
+            means = SeedValues(tuple(mean(factors) for factors in of_seeds if factors)).estimate()
+            pooled = [factor for factors in of_seeds for factor in factors]
+            points.append((edge, means.value, percentile(pooled, percent)))
+            ends.append(means.ends if all(of_seeds) else None)
+    sizes, middles, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
+    plot.band(axis, sizes, ends, number)
+    axis.plot(sizes, middles, color=plot.colour(number), marker="o", markersize=3, label=group.label)
     axis.plot(sizes, tails, color=plot.colour(number), marker="^", markersize=3, linestyle=":")
+    return [*middles, *tails]
 
 
-def order_figure(results: Sequence[Result]) -> Figure | None:
-    """Share of packets that arrived out of order: a group of bars per case; None if it was not measured."""
+def order_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
+    """Share of packets that arrived out of order: a group of bars per case; None if it is 0 everywhere."""
     cases, labels = _cases_and_labels(results)
     with plot.style():
-        figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
+        figure, (axis,) = plot.panels(1, look, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
         bars(axis, "out_of_order_share", comparison_groups(results), cases, labels, highest=1.0)
-        if not axis.patches:
+        if not any(bar.get_height() for bar in axis.patches if isinstance(bar, Rectangle)):
             return None
         plot.legend(figure, axis)
     return figure
 
 
-def queue_figure(result: Result) -> Figure | None:
-    """The longest queues over time; None without samples."""
+def queue_figure(result: Result, look: Look = NATURAL) -> Figure | None:
+    """The longest queues over time; None without samples, or if all queues were empty."""
     table = result.timelines.queues
-    if table is None or not table.num_rows:
+    if table is None or not any(values_of(table)["queue_bytes"]):
         return None
     lines: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
     columns = values_of(table)
@@ -138,7 +162,7 @@ def queue_figure(result: Result) -> Figure | None:
         lines.setdefault((switch, port, peer), []).append((time_ns, size))
     longest = sorted(lines, key=lambda key: (-max(size for _, size in lines[key]), key))
     with plot.style():
-        figure, (axis,) = plot.panels(1, width=7.5)
+        figure, (axis,) = plot.panels(1, look, width=7.5)
         for number, (switch, port, peer) in enumerate(longest[:_MOST_LINES]):
             points = sorted(lines[switch, port, peer])
             axis.plot(
@@ -150,12 +174,12 @@ def queue_figure(result: Result) -> Figure | None:
             )
         axis.set_xlabel(f"virtual time ({unit})")
         axis.set_ylabel("queue (KiB)")
-        axis.set_ylim(bottom=0)
+        look.scale(axis, "y", [size / _KIB for key in longest[:_MOST_LINES] for _, size in lines[key]])
         plot.legend(figure, axis, columns=4)
     return figure
 
 
-def path_figure(result: Result) -> Figure | None:
+def path_figure(result: Result, look: Look = NATURAL) -> Figure | None:
     """When the packets of followed flows passed which switches; None if no flow was followed."""
     table = result.timelines.paths
     if table is None or not table.num_rows:
@@ -167,7 +191,7 @@ def path_figure(result: Result) -> Figure | None:
         by_flow.setdefault(flow, []).append((time_ns, switch))
     flows = sorted(by_flow)[:_MOST_LINES]
     with plot.style():
-        figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
+        figure, axes = plot.panels(len(flows), look, width=7.5, height=2.6, columns=1)
         for axis, flow in zip(axes, flows, strict=True):
             points = sorted(by_flow[flow])
             # switches in the order in which the flow's packets first passed them

@@ -297,7 +297,7 @@ def _paired(
     return ours.select([index for index, _ in pairs]), base.select([index for _, index in pairs])
 
 
-def _pairs(ours: Group, base: Group) -> list[tuple[int, int]]:
+def paired_seeds(ours: Group, base: Group) -> list[tuple[int, int]]:
     """The seeds that two groups have in common, each as its indices in both."""
     indices = {seed: index for index, seed in enumerate(base.seeds)}
     return [(index, indices[seed]) for index, seed in enumerate(ours.seeds) if seed in indices]
@@ -306,7 +306,7 @@ def _pairs(ours: Group, base: Group) -> list[tuple[int, int]]:
 def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estimate]:
     if group is base:
         return {name: Estimate(1.0) for name in names if name in group.measured}
-    pairs = _pairs(group, base)
+    pairs = paired_seeds(group, base)
     ratios = {name: ratio(group.measured.get(name), base.measured.get(name), pairs) for name in names}
     return {name: value for name, value in ratios.items() if value is not None}
 
@@ -326,7 +326,7 @@ def _is_best(name: str, group: Group, rivals: Sequence[Group]) -> bool:
     sign = -1.0 if better == "more" else 1.0
     measured = [rival for rival in rivals if name in rival.measured]
     best = min(measured, key=lambda rival: sign * rival.measured[name].value)
-    pairs = _pairs(group, best)
+    pairs = paired_seeds(group, best)
     if best is group or not pairs:
         return best is group
     ours, theirs = _paired(group.measured[name], best.measured[name], pairs)

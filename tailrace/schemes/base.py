@@ -123,11 +123,13 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     fields, and those of Common and Hf2tSpec.
 
     about: one line on what the scheme does
+    title: the name as its authors write it, in figures; empty: the name in upper case
     counters: prefixes of the names of its programs' special counters, whose sums a run's summary has
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
+    title: ClassVar[str] = ""
     counters: ClassVar[tuple[str, ...]] = ()
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None

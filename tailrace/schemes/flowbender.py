@@ -32,6 +32,7 @@ class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "flowbender"
+    title: ClassVar[str] = "FlowBender"
     about: ClassVar[str] = "NICs change a flow's UDP source port when its packets are ECN-marked"
     marks_queues: ClassVar[bool] = True
     share: Annotated[

@@ -37,6 +37,7 @@ class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
     """The NIC chooses the path by RTT and ECN marks; the first switch follows the UDP source port."""
 
     name: ClassVar[str] = "hermes"
+    title: ClassVar[str] = "Hermes"
     about: ClassVar[str] = "NICs choose paths by the RTT and the ECN marks measured on each"
 
     @property

@@ -56,6 +56,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     """A flow takes a random next hop after it was idle for at least the gap."""
 
     name: ClassVar[str] = "letflow"
+    title: ClassVar[str] = "LetFlow"
     about: ClassVar[str] = "a flow takes a random next hop after every idle gap"
     variant: Annotated[
         str,

@@ -40,6 +40,7 @@ class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
     """A flow is divided into flowcells of `cell_bytes`, which take the next hops round-robin."""
 
     name: ClassVar[str] = "presto"
+    title: ClassVar[str] = "Presto"
     about: ClassVar[str] = "flowcells of a flow take the next hops round-robin"
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
     cell_packets: Annotated[int, CELL_PACKETS] = 0

@@ -16,6 +16,7 @@ class SprayConfig(SchemeConfig, frozen=True, kw_only=True):
     """Every packet goes to a random next hop."""
 
     name: ClassVar[str] = "spray"
+    title: ClassVar[str] = "Spray"
     about: ClassVar[str] = "every packet goes to a random next hop"
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBasic:

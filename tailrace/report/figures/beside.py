@@ -12,7 +12,7 @@ from tailrace.results.results import FIGURE
 from tailrace.spec.text import one_line
 
 if TYPE_CHECKING:
-    from tailrace.results.result import Result
+    from tailrace.results.results import Results
 
 FORMATS = ("svg", "png")
 
@@ -39,14 +39,16 @@ def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[s
         warn(one_line(f"{files[0].with_suffix('')}: no figure: {type(error).__name__}: {error}"))
 
 
-def draw_comparison(results: Sequence[Result], folder: Path, warn: Callable[[str], None]) -> None:
+def draw_comparison(results: Results, folder: Path, warn: Callable[[str], None]) -> None:
     """Draws the figure of a comparison into the folder of its results; any error becomes a warning."""
-    if results:
+    if results.results:
         files = files_of(folder, FIGURE)
         draw_beside(files, lambda: _draw(results, files), warn)
 
 
-def _draw(results: Sequence[Result], files: Sequence[Path]) -> None:
-    from tailrace.report.figures.figure import draw  # imported late, since matplotlib is slow to import
+def _draw(results: Results, files: Sequence[Path]) -> None:
+    # imported late, since matplotlib is slow to import
+    from tailrace.report.figures.figure import draw
+    from tailrace.report.figures.names import named
 
-    draw(results, files)
+    draw(named(results, {}).results, files)

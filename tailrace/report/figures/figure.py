@@ -7,6 +7,7 @@ A case is `clean`, or the faults' names; a label is a scheme's name.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
+from tailrace.report.figures.plot import NATURAL, Look
 from tailrace.report.figures.ranking import ranking_figure
-from tailrace.results.estimates import Group, comparison_groups
+from tailrace.results.estimates import Group, SeedValues, comparison_groups
 from tailrace.results.metrics import BUILT_IN, metric, plugin_metrics
 from tailrace.results.result import max_fct_ns
 from tailrace.results.rows import measured_rows
@@ -32,6 +34,9 @@ MOST_LINES = len(plot.COLOURS)
 LOSSLESS = ("pauses", "warnings", "recirculations")
 """Metrics of lossless networks; they share a panel."""
 
+_MOST_POINTS, _BAND_POINTS = 2000, 200
+"""Maximum number of points of a distribution, since more would overlap, and of the band around it."""
+
 MOST_METRICS = 4
 """Maximum number of metrics of plug-ins that are drawn, each in a panel; tables contain all of them."""
 
@@ -42,7 +47,7 @@ def draw(results: Sequence[Result], files: Iterable[Path]) -> None:
         plot.save(comparison_figure(results), path)
 
 
-def comparison_figure(results: Sequence[Result]) -> Figure:
+def comparison_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure:
     """The figure of a comparison.
 
     Its panels are: completion times for each case, shares out of order, pauses (if there are any), and each
@@ -51,22 +56,23 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
     """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    figure = ranking_figure(results) if len(labels) > MOST_LINES else _panels(results, cases, labels)
+    many = len(labels) > MOST_LINES
+    figure = ranking_figure(results, look) if many else _panels(results, cases, labels, look)
     # so that the figure is also readable on a dark page
     figure.set_facecolor("white")
     return figure
 
 
-def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> Figure:
+def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[str], look: Look) -> Figure:
     groups = comparison_groups(results)
     with plot.style():
         observed = {name for group in groups for name in group.measured}
         of_plugins = [name for name in plugin_metrics() if name in observed][:MOST_METRICS]
         lossless = "pauses" in observed
         count = len(cases) + 1 + lossless + len(of_plugins)
-        figure, axes = plot.panels(count, height=3.6, columns=count)
+        figure, axes = plot.panels(count, look, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
-            completion(axis, case, [group for group in groups if group.case == case], labels)
+            completion(axis, case, [group for group in groups if group.case == case], labels, look)
         bars(axes[len(cases)], "out_of_order_share", groups, cases, labels, highest=1.0)
         if lossless:
             _pauses(axes[len(cases) + 1], groups, cases, labels)
@@ -76,24 +82,60 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
     return figure
 
 
-def completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str]) -> None:
+def completion(
+    axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str], look: Look = NATURAL
+) -> None:
     """One line per scheme: the share of the measured flows of all seeds that had finished after a time."""
     unit_ns, unit = time_unit(max_fct_ns([result for group in groups for result in group.results]))
+    drawn: list[float] = []
     for group in groups:
-        number = labels.index(group.label)
-        rows = [row for result in group.results for row in measured_rows(result.rows)]
-        times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
-        distribution(axis, times, len(rows), number, label=group.label, linewidth=1.8)
+        of_seeds = [
+            [None if row.fct_ns is None else row.fct_ns / unit_ns for row in measured_rows(result.rows)]
+            for result in group.results
+        ]
+        drawn += distributions(axis, of_seeds, labels.index(group.label), label=group.label, linewidth=1.8)
     axis.set_title(f"Flow completion, {case}")
     axis.set_xlabel(f"flow completion time ({unit})")
     axis.set_ylabel("share of flows")
     axis.set_ylim(0, 1.02)
-    axis.set_xlim(left=0)
+    look.scale(axis, "x", drawn)
+
+
+def distributions(
+    axis: Axes, of_seeds: Sequence[Sequence[float | None]], number: int, **style: Any
+) -> list[float]:
+    """Draws the distribution of the values of all seeds, with a band: the intervals of the shares.
+
+    Args:
+        axis: where to draw.
+        of_seeds: the values of each seed; None for a flow that has none, since it did not finish.
+        number: the index of the scheme.
+        style: properties of the line, such as its label.
+
+    Returns the values.
+    """
+    finished = [sorted(value for value in values if value is not None) for values in of_seeds]
+    pooled = sorted(value for values in finished for value in values)
+    distribution(axis, pooled, sum(map(len, of_seeds)), number, **style)
+    x = list(dict.fromkeys(pooled[:: len(pooled) // _BAND_POINTS + 1]))
+    totals = [len(values) for values in of_seeds]
+    plot.band(axis, x, (_share_ends(finished, totals, at) for at in x if all(totals)), number)
+    return pooled
+
+
+def _share_ends(of_seeds: Sequence[Sequence[float]], totals: Sequence[int], most: float) -> plot.Ends:
+    """The interval of the share of values of at most `most`, of sorted values by seed; None without it."""
+    shares = [bisect_right(values, most) / total for values, total in zip(of_seeds, totals, strict=True)]
+    ends = SeedValues(tuple(shares)).estimate().ends
+    return None if ends is None else (ends[0], min(ends[1], 1.0))
 
 
 def distribution(axis: Axes, values: Sequence[float], total: int, number: int, **style: Any) -> None:
     """Draws the share of `total` values that are at most as large, for the scheme with the index `number`."""
     x, y = cumulative(values, total)
+    step = len(x) // _MOST_POINTS + 1
+    if step > 1:
+        x, y = [*x[::step], x[-1]], [*y[::step], y[-1]]
     colour, dashes = plot.colour(number), plot.line(number)
     axis.step([*x[:1], *x], [0.0, *y] if x else [], where="post", color=colour, linestyle=dashes, **style)
 
@@ -158,6 +200,7 @@ def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: S
         metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}"
         for case, name in positions
     ]
-    axis.set_xticks(range(len(positions)), ticks)
+    turned = {"rotation": 45, "ha": "right"} if plot.panel_inches(axis) < 1.1 * len(ticks) else {}
+    axis.set_xticks(range(len(positions)), ticks, **turned)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The style of figures, and their conversion to SVG: as files, or inline in a page.
+"""The style of figures, their size, and their conversion to files, or to SVG inline in a page.
 
 Colours are those of Okabe and Ito, which people with any colour vision can distinguish; line styles and
 hatches differ, too, so that figures can be printed in grey.
@@ -11,8 +11,9 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,17 +21,34 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from tailrace.spec import SpecError, UnitError
 from tailrace.spec.atomic import write_file
+from tailrace.spec.units import split
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C00", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx")
 DOTS_PER_INCH = 150
+BAND_ALPHA = 0.18
+"""Opacity of the band of an interval."""
+
+_UNITS_PER_INCH = {"in": 1.0, "cm": 2.54, "mm": 25.4}
+_MOST_INCHES = 50
+
+_DECADES = 1.5
+"""An axis is logarithmic if its values span more decades."""
+
+_LEAST_PANEL_INCHES = 2.4
+_LEAST_HEIGHT = 0.62
+"""Least width of a panel in a figure of a given width, and its least height as a share of its width."""
 
 _PIXELS_PER_INCH = 112
 """Resolution of figures in a page, at which text in figures is slightly smaller than the page's text."""
+
+_LEAST_SCALE = 0.7
+"""Scale down to which figures shrink on a narrow screen, with legible text; wider figures scroll."""
 
 _LETTER_INCHES = 0.066
 _SAMPLE_INCHES = 0.5
@@ -69,6 +87,8 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tailrace",
     # text stays text: outlines of letters would be two thirds of a file
     "svg.fonttype": "none",
+    # TrueType: publishers refuse matplotlib's Type 3 fonts
+    "pdf.fonttype": 42,
 }
 
 _OF_PROCESS = ("backend", "backend_fallback")
@@ -105,13 +125,97 @@ def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
             os.environ[_EPOCH] = epoch
 
 
+class _Figure(Figure):
+    """A figure whose files have the style above, whatever the configuration of the process is then."""
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Writes a file, as matplotlib does."""
+        with style():
+            super().savefig(*args, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a user chooses about a figure.
+
+    width, height: of the figure in inches; None: from its content
+    log: whether axes of values are logarithmic; None: where values are positive and span _DECADES
+    """
+
+    width: float | None = None
+    height: float | None = None
+    log: bool | None = None
+
+    def is_log(self, values: Iterable[float]) -> bool:
+        """Whether the axis of these values is logarithmic; it never is without positive values."""
+        numbers = list(values)
+        positive = [value for value in numbers if value > 0]
+        if self.log is not None or not positive:
+            return bool(self.log and positive)
+        return len(positive) == len(numbers) and max(positive) > min(positive) * 10**_DECADES
+
+    def scale(self, axis: Axes, which: str, values: Iterable[float]) -> bool:
+        """Makes an axis of values logarithmic, or lets it begin at 0; returns whether it is logarithmic."""
+        numbers = list(values)
+        if not self.is_log(numbers):
+            (axis.set_xlim if which == "x" else axis.set_ylim)(0)
+            return False
+        logarithmic(axis, which)
+        positive = [value for value in numbers if value > 0]
+        # ends of intervals may be 0, which this axis does not have
+        (axis.set_xlim if which == "x" else axis.set_ylim)(min(positive) / 1.2, max(positive) * 1.2)
+        if max(positive) < min(positive) * 100:  # few powers of ten, or none
+            (axis.xaxis if which == "x" else axis.yaxis).set_major_locator(LogLocator(subs=(1, 2, 5)))
+        return True
+
+
+def parse_inches(text: str) -> float:
+    """A length such as 3.3in, 8.4cm or 84mm in inches.
+
+    Raises:
+        SpecError: another unit, or a length that is too small or too large for a figure.
+    """
+    try:
+        value, unit = split(text)
+        inches = float(value) / _UNITS_PER_INCH[unit]
+    except (UnitError, KeyError):
+        inches = 0.0
+    if not 1 <= inches <= _MOST_INCHES:
+        raise SpecError(
+            f"{text[:40]!r}: expected a length of 1 to {_MOST_INCHES} inches, such as 3.3in, 8.4cm or 84mm"
+        )
+    return inches
+
+
+Ends = tuple[float, float] | None
+"""The ends of an interval; None without an interval."""
+
+NATURAL = Look()
+"""The look without choices."""
+
+
 def panels(
-    count: int, *, width: float = 4.2, height: float = 3.4, columns: int = 3
+    count: int,
+    look: Look = NATURAL,
+    *,
+    width: float = 4.2,
+    height: float = 3.4,
+    columns: int = 3,
+    scaled: bool = True,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` panels of this size in inches, in rows of at most `columns`; call it in `style`."""
+    """A figure of `count` panels of this size in inches, in rows of at most `columns`; call it in `style`.
+
+    If `look` has a width, panels share it, and their height shrinks with their width if `scaled`.
+    """
     column_count = min(count, columns)
+    if look.width is not None:
+        column_count = max(1, min(column_count, int(look.width / _LEAST_PANEL_INCHES)))
+        panel_width = look.width / column_count
+        if scaled:
+            height = min(height, max(height * panel_width / width, _LEAST_HEIGHT * panel_width))
+        width = panel_width
     row_count = -(-count // column_count)
-    figure = Figure(figsize=(width * column_count, height * row_count))
+    figure = _Figure(figsize=(width * column_count, height * row_count))
     figure.set_layout_engine("constrained", h_pad=0.1, w_pad=0.1)
     axes = figure.subplots(row_count, column_count, squeeze=False).ravel()
     for spare in axes[count:]:
@@ -187,6 +291,28 @@ def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y
     )
 
 
+def band(axis: Axes, x: Iterable[float], ends: Iterable[Ends], number: int) -> None:
+    """Fills the intervals at `x` of the scheme with the index `number`; where there is none, nothing."""
+    points = [(at, *pair) for at, pair in zip(x, ends, strict=False) if pair is not None]
+    if points:
+        middle, low, high = zip(*points, strict=True)
+        axis.fill_between(middle, low, high, color=colour(number), alpha=BAND_ALPHA, linewidth=0)
+
+
+def panel_inches(axis: Axes) -> float:
+    """The width of a panel and its labels."""
+    place, figure = axis.get_subplotspec(), axis.get_figure(root=True)
+    assert place is not None
+    assert figure is not None
+    return float(figure.get_figwidth()) / place.get_gridspec().ncols
+
+
+def shortened(text: str, inches: float) -> str:
+    """The text, or its beginning if it is wider than `inches`."""
+    letters = max(8, int(inches / _LETTER_INCHES))
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
 def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
     """Draws one legend below all panels, with one entry per label, in at most `columns` columns."""
     entries: dict[str, Any] = {}
@@ -198,23 +324,32 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
     handles, names = list(entries.values())[:_MOST_ENTRIES], list(entries)[:_MOST_ENTRIES]
     if len(entries) > _MOST_ENTRIES:
         names[-1] = f"… {len(entries)} in all"
+    names = [shortened(name, figure.get_figwidth() - _SAMPLE_INCHES) for name in names]
     entry_inches = _SAMPLE_INCHES + _LETTER_INCHES * max(map(len, names))
     across = max(1, min(len(names), columns, int(figure.get_figwidth() / entry_inches)))
+    drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
+    while across > 1 and drawn.get_window_extent().width > figure.bbox.width:
+        drawn.remove()
+        across -= 1
+        drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
     lines = -(-len(names) // across)
     figure.set_figheight(figure.get_figheight() + _LINE_INCHES * max(0, lines - _LEGEND_LINES))
-    figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
 
 
-def save(figure: Figure, path: Path) -> Path:
-    """Writes a figure, on white, atomically to a file in the format of its suffix; returns the path."""
-    kind = path.suffix.removeprefix(".")
+def save(figure: Figure, path: Path, kind: str = "") -> Path:
+    """Writes a figure, on white, atomically to a file in the format `kind`, or that of its suffix; returns
+    the path.
+    """
+    kind = kind or path.suffix.removeprefix(".")
     if kind == "svg":
         text = _svg(figure, "tailrace", facecolor="white")
         write_file(path, text.replace("<svg", '<svg font-family="DejaVu Sans, Verdana, sans-serif"', 1))
         return path
     out = io.BytesIO()
+    # a PDF has no date, so that equal results give equal files
+    metadata = {"CreationDate": None} if kind == "pdf" else None
     with style():
-        figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, facecolor="white")
+        figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, facecolor="white", metadata=metadata)
     write_file(path, out.getvalue())
     return path
 
@@ -230,7 +365,8 @@ def _svg(figure: Figure, salt: str, prefix: str = "", **options: Any) -> str:
     """
     out = io.StringIO()
     with style({"svg.hashsalt": salt}):
-        figure.savefig(out, format="svg", metadata={"Date": None}, **options)
+        # not that of _Figure, which would replace the salt
+        Figure.savefig(figure, out, format="svg", metadata={"Date": None}, **options)
     text = out.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     used = {match[2] for match in _REFERENCE.finditer(text)}
@@ -269,7 +405,8 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     width = round(figure.get_figwidth() * _PIXELS_PER_INCH)
     head = re.sub(r' (width|height|xmlns:xlink|version)="[^"]*"', "", head)
     body = body.replace("xlink:href", "href")
-    return f'{head} style="width: {width}px" role="img" aria-label="{_escaped(title)}">{body}'.strip()
+    size = f"width: {width}px; min-width: {round(width * _LEAST_SCALE)}px"
+    return f'{head} style="{size}" role="img" aria-label="{_escaped(title)}">{body}'.strip()
 
 
 def _escaped(text: str) -> str:

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
+from tailrace.report.figures.plot import Look
 from tailrace.results.estimates import Group, comparison_groups, fewest_flows, tail_metric
 from tailrace.results.metrics import metric
 from tailrace.results.statistics import tail_percent
@@ -35,7 +36,7 @@ def _shown_metrics(groups: Sequence[Group]) -> list[str]:
     return [name for name in names if any(name in group.measured for group in groups)]
 
 
-def ranking_figure(results: Sequence[Result]) -> Figure:
+def ranking_figure(results: Sequence[Result], look: Look) -> Figure:
     """A panel per measured metric; a panel has a row per scheme, and a row has a bar per case."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
@@ -44,15 +45,19 @@ def ranking_figure(results: Sequence[Result]) -> Figure:
     with plot.style():
         figure, axes = plot.panels(
             len(shown),
+            look,
             width=_PANEL_INCHES,
             height=_MARGIN_INCHES + _ROW_INCHES * len(labels) * len(cases),
             columns=len(shown),
+            scaled=False,
         )
-        figure.set_figwidth(figure.get_figwidth() + _NAME_INCHES)
+        if look.width is None:
+            figure.set_figwidth(figure.get_figwidth() + _NAME_INCHES)
         for axis, name in zip(axes, shown, strict=True):
             _rows(axis, name, groups, cases, labels)
-        for axis in axes[1:]:
-            axis.set_yticklabels([])
+        for axis in axes:
+            if (place := axis.get_subplotspec()) is not None and not place.is_first_col():
+                axis.set_yticklabels([])
         plot.legend(figure, axes[0])
     return figure
 

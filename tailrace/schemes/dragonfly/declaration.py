@@ -99,6 +99,7 @@ class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
     """Packets take a minimal path, with at most one link between groups."""
 
     name: ClassVar[str] = "minimal"
+    title: ClassVar[str] = "Minimal"
     about: ClassVar[str] = "routing on minimal paths"
     hop_mode: ClassVar[str] = MINIMAL_MODE
     usual_grain: ClassVar[str] = FLOW
@@ -110,6 +111,7 @@ class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
     """Every packet takes a path through a random third group, or in a Slim Fly through a random switch."""
 
     name: ClassVar[str] = "valiant"
+    title: ClassVar[str] = "Valiant"
     about: ClassVar[str] = "Valiant routing, through a random intermediate group or switch"
     hop_mode: ClassVar[str] = RANDOM
     usual_grain: ClassVar[str] = PACKET

@@ -124,6 +124,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "flowcut"
+    title: ClassVar[str] = "Flowcut"
     about: ClassVar[str] = "a flow keeps its path while any of its packets is in flight"
     counters: ClassVar[tuple[str, ...]] = ("flowcut_", "xoff_", "xon_", "class_pauses_", "acks_")
     variant: Annotated[

@@ -121,6 +121,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "spritz"
+    title: ClassVar[str] = "Spritz"
     about: ClassVar[str] = "NICs reuse good paths and avoid bad ones"
     variant: Annotated[
         str,
