@@ -158,7 +158,8 @@ def test_axes_of_figures(folders: dict[str, Path]) -> None:
         for row in tailrace.Results(results.axes, results.runs, first="ecmp").rows
         if row.settings["scheme"] != "ecmp"
     ]
-    (line, at_one) = ratios.get_lines()
+    # the line of ECMP is that at 1
+    (_, line, at_one) = ratios.get_lines()
     assert list(line.get_ydata()) == pytest.approx(expected)
     assert set(at_one.get_ydata()) == {1.0}
 
