@@ -197,6 +197,18 @@ def test_a_report_of_what_ran(folder: Path) -> None:
         assert main(words) == 0
 
 
+def test_figures_are_drawn(folder: Path) -> None:
+    """Every command of docs/figures.md, in its order, then its Python; and README's, of what a run wrote."""
+    page = (ROOT / "docs" / "figures.md").read_text("utf-8")
+    for line in block_after(page, "```").splitlines():
+        assert main(shlex.split(line)[1:]) == 0, line
+    exec(block_after(page, "```python"), {})
+    (folder / "out").symlink_to(folder / "plotted")
+    for line in (line for line in TAILRACE if line.split()[1:3] == ["plot", "out"]):
+        assert main(shlex.split(line)[1:]) == 0
+    assert {path.suffix for path in folder.glob("*.p??")} == {".pdf", ".png"}
+
+
 def test_the_lines_over_all_systems_are_those_of_their_figure() -> None:
     """README's ratios beside docs/results/common, which `tailrace paper common` wrote."""
     document = read_document(ROOT / "docs" / "results" / "common" / "common_1_all.json")

@@ -74,6 +74,7 @@ OPTIONS = {
     },
     "paper": {"--scale", "--seed", "--workers", "--cluster", "--again", "--out", "--page", "--store", *VIEW},
     "results": {"--over-seeds", "--store", "--where", *VIEW},
+    "plot": {"--format", "--width", "--height", "--log", "--no-log", "--labels", "--out"},
     "report": {"--out", "--title"},
     "tables": INSPECT,
     "groups": INSPECT,

@@ -57,7 +57,7 @@ def run_compare(
 
 
 def draw(done: Results, folder: Path) -> None:
-    draw_comparison(done.results, folder, Display(io.StringIO()).warn)
+    draw_comparison(done, folder, Display(io.StringIO()).warn)
 
 
 def test_clean_first_then_with_fault() -> None:

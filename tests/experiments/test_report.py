@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +25,7 @@ from tailrace.report.figures.plot import inline_svg
 from tailrace.report.map import MOST_HOSTS, topology_figure
 from tailrace.report.run_figures import queue_figure
 from tailrace.topology import parse_topology
+from tests.papers.test_flowcut import BROWSERS, TIMEOUT_S
 
 SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")
 SINGLE_SWITCH = "leaf-spine:leaves=1,spines=1,hosts=4"
@@ -136,6 +140,67 @@ def test_report_of_a_sweep_and_of_a_folder_of_folders(tmp_path: Path) -> None:
     assert "spray" in page.text
     assert "tailrace sweep --set scheme=ecmp,spray --topology leaf-spine:leaves=2" in page.text
     assert f"Results: {tmp_path / 'b'}" in page.text
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison with long names, three seeds and samples; no packet is out of order."""
+    out = tmp_path_factory.mktemp("compared") / "out"
+    words = ["compare", "--scheme", "ecmp,flowcut:variant=nic,rtt=30", *SMALL, "--seed", "1..3"]
+    words += ["--workload", "permutation:size=16KiB", "--sample", "1us", "--out", str(out)]
+    assert main(words) == 0
+    return out
+
+
+def test_headline_first_provenance_last(compared: Path) -> None:
+    """What won, with the interval; figures; the table; then settings and the command. Nothing that is all 0."""
+    text = report(compared).text
+    (line,) = (line for line in text.splitlines() if line.startswith("clean: "))
+    assert re.search(r"\d\.\d\d times \(\d\.\d\d to \d\.\d\d\)", line)
+    order = (line, "Flow completion times", "median FCT", "trace sha256", "tailrace compare")
+    parts = [text.index(part) for part in order]
+    assert parts == sorted(parts)
+    assert "packets out of order" in text
+    assert "First transmissions that arrived out of order" not in text
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_page_fits_the_screen(width: int, compared: Path, tmp_path: Path) -> None:
+    """In a real browser nothing is wider than the screen, except for tables, which scroll in their boxes."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    report(compared)
+    page = (compared / "report.html").read_text().replace("Content-Security-Policy", "off")
+    measure = """
+      const page = document.querySelector("iframe").contentDocument, wide = [];
+      for (const each of page.querySelectorAll("section, figure, p, h2, pre, svg, table, code"))
+        if (each.getBoundingClientRect().right > WIDTH) wide.push(each.tagName);
+      document.title = JSON.stringify([page.documentElement.scrollWidth, wide]);
+    """.replace("WIDTH", str(width))
+    frame = (
+        f'<iframe style="width: {width}px; height: 900px; border: 0" srcdoc="{html.escape(page)}"></iframe>'
+    )
+    outer = tmp_path / "outer.html"
+    outer.write_text(f"<!DOCTYPE html><body>{frame}<script>onload = () => {{{measure}}}</script></body>")
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    dumped = subprocess.run(
+        [*command, "--window-size=1400,1000", "--dump-dom", outer.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=True,
+    ).stdout
+    title = re.search("<title>(.*?)</title>", dumped)
+    assert title is not None
+    page_width, wide = json.loads(html.unescape(title[1]))
+    assert (page_width <= width, wide) == (True, [])
 
 
 @pytest.mark.parametrize("count", [2, 7, 60])
