@@ -7,9 +7,8 @@ Of p4rt.counters: `requests` are the entities that read all counters, `cells` de
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from contextlib import closing
 
 from fabric_plan import FabricPlan, SwitchPlan
 from fabric_report import FabricError
@@ -17,6 +16,7 @@ from fabric_report import FabricError
 from tailrace.p4rt import counters
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
+from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.programs import P4Program
 
@@ -44,26 +44,14 @@ def read(plan: FabricPlan, programs: Mapping[str, P4Program]) -> dict[str, Cells
     return {switch.name: each for switch, each in zip(plan.switches, cells, strict=True)}
 
 
-def drops(plan: FabricPlan) -> dict[str, int]:
-    """The frames that native switches dropped, by reason; empty with BMv2, which does not say.
-
-    Raises:
-        FabricError: a switch does not answer.
-    """
-
-    async def read_all() -> list[dict[str, Any] | None]:
-        return await asyncio.gather(*map(_statistics, plan.switches))
-
-    try:
-        statistics = asyncio.run(read_all())
-    except ControllerError as error:
-        raise FabricError(str(error)) from error
-    return dict(sum((Counter(counts["drops"]) for counts in statistics if counts), Counter()))
-
-
-async def _statistics(switch: SwitchPlan) -> dict[str, Any] | None:
-    async with connect(switch.name, SwitchAddress(switch.address, switch.device_id)) as client:
-        return await client.statistics()
+def drops(plan: FabricPlan) -> dict[str, dict[str, int]]:
+    """What native switches dropped by reason, as counters; BMv2 does not say. Raises SwitchError."""
+    dropped = {}
+    for switch in plan.switches:
+        with closing(GrpcConnection(switch.name, switch.address, switch.device_id)) as connection:
+            statistics = connection.statistics()
+        dropped[switch.name] = counters.by_reason(statistics["drops"]) if statistics else {}
+    return dropped
 
 
 async def _cells(switch: SwitchPlan, program: P4Program) -> Cells:

@@ -62,7 +62,7 @@ class FabricRun:
         self._delays = True  # whether links have their delays; `up` sets it
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
-        self._programs = programs.load_all(topology.switches, job.scheme.program_of)
+        self._programs = job.scheme.programs(topology)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs, foreign=job.scheme.is_foreign)
         self.links = FabricLinks(self._plan, self._frame_bytes)
@@ -177,29 +177,26 @@ class FabricRun:
             traffic.wait_ready()
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
             before, taken, _ = self._counts(net)
-            dropped = self._drops()
             pids["hosts"] = traffic.process.pid
             load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
             report = traffic.run(steps, self.report, load.sample)
             seen = interfaces()
             after, taken, pfc = self._counts(net)
-            drops = {reason: count - dropped.get(reason, 0) for reason, count in self._drops().items()}
         finally:
             # the driver's end is no failure, even if Ctrl-C at the prompt ended the flows
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
-        return self._write(report | {"drops": drops}, load.result(seen, taken), before, after, pfc)
-
-    def _drops(self) -> dict[str, int]:
-        """The frames that switches dropped by reason, of a user's program; others count them."""
-        return fabric_counters.drops(self._plan) if self.job.scheme.is_foreign else {}
+        return self._write(report, load.result(seen, taken), before, after, pfc)
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """The programs' counts by switch, frames received by interface, and PFC counts."""
         cells = fabric_counters.read(self._plan, self._programs)
         sums = {name: fabric_counters.sums(self._programs[name], each) for name, each in cells.items()}
+        if self.job.scheme.is_foreign:
+            for name, drops in fabric_counters.drops(self._plan).items():
+                sums[name] |= drops
         taken = fabric_counters.received(self._plan, cells)
         if self.job.pfc is None:
             return sums, taken, {}
@@ -254,7 +251,6 @@ class FabricRun:
             "gaps": collected["gaps"],
             "learned": collected["learned"],
             "frames": collected["frames"],
-            "drops": collected["drops"],
             "applied": {"delays": self._delays, "down": self._taken_down},
             "events": self._events,
             "pfc": self._pfc(pfc, collected["wall_ns"]),

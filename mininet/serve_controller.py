@@ -28,7 +28,6 @@ from tailrace.controller.controller import Controller
 from tailrace.controller.inband.relay import Registers
 from tailrace.controller.reconcile import install_files
 from tailrace.controller.timing import Timing
-from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError
@@ -51,6 +50,7 @@ def _print_event(event: str, text: str) -> None:
 
 
 def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
+    programs = job.scheme.programs(job.topology)
     content = runfile.RunFile(
         topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
@@ -61,7 +61,7 @@ def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
         channels=job.switches.channels,
         relay=None if relay is None else str(relay),
         switches={
-            name: runfile.RunSwitch(where.address, where.device_id, job.scheme.program_of(name))
+            name: runfile.RunSwitch(where.address, where.device_id, programs[name].name)
             for name, where in switches.items()
         },
     )
@@ -74,12 +74,12 @@ async def _install(job: Job, switches: Switches) -> None:
     switches, as with the p4lang tutorials' tool, at FIRST_PORT and the following ports of this network
     namespace, with device ids from 0.
     """
-    ended = _on_sigterm()
+    ended, programs = _on_sigterm(), job.scheme.programs(job.topology)
     for name, intent in intents_of(job.topology, job.scheme, job.switches).items():
         assert intent.updates is not None
         async with connect(name, switches[name]) as client:
             await client.become_primary(_ELECTION_ID)
-            await install_files(client, programs.load(intent.program), intent.updates)
+            await install_files(client, programs[name], intent.updates)
     async with contextlib.AsyncExitStack() as stack:
         for port, name in enumerate(tutorial_order(job.topology), FIRST_PORT):
             await stack.enter_async_context(await _forward(port, switches[name].address))

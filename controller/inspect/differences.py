@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import row_of
-from tailrace.controller.reconcile import read_all
+from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
-from tailrace.p4rt.canonical import KINDS, canonical, replica_port
+from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.diff import EntityChange, diff
-from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.diff import EntityChange
 from tailrace.p4rt.endpoint import run_at_once  # the client's coroutines block in gRPC and never suspend
+from tailrace.p4rt.errors import UnsupportedError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
@@ -45,33 +43,19 @@ def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
     Raises:
         ControllerError: the switch cannot be read, or the intended program is missing.
     """
+    if intent.updates is not None:
+        raise UnsupportedError(node.name, "diff compares the entries of schemes, not those of a user's files")
     connection, program = node.connection, programs.load(intent.program)
     assert isinstance(connection, GrpcConnection), "entities are compared over gRPC"
     cookie = run_at_once(connection.client.cookie())
     if cookie != program.cookie:
         rows = [_program_row(node.name, program, cookie)]
     else:
-        updates = intent.updates
-        intended = encode(program, intent.entities) if updates is None else written(updates)
-        changes = diff(program, intended, run_at_once(read_all(connection.client, program)))
+        changes = run_at_once(differences(connection.client, program, intent.entities))
         rows = [_row(node, change) for change in changes]
     # the match fields, by which filters may select rows
     names = frozenset(key for row in rows if isinstance(row["match"], dict) for key in row["match"])
     return Listing("diff", COLUMNS, in_order(COLUMNS, rows), names)
-
-
-def written(updates: Iterable[p4r.Update]) -> list[p4r.Entity]:
-    """The entities that some updates leave in a switch, of the kinds that are compared."""
-    entities: dict[object, p4r.Entity] = {}
-    for update in updates:
-        if update.entity.WhichOneof("entity") not in KINDS:
-            continue
-        key = canonical(update.entity)[0]
-        if update.type == p4r.Update.DELETE:
-            entities.pop(key, None)
-        else:
-            entities[key] = update.entity
-    return list(entities.values())
 
 
 def _program_row(name: str, program: P4Program, cookie: int | None) -> Row:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import Connection
@@ -38,7 +37,7 @@ class InspectedSwitch:
     @property
     def title(self) -> str:
         """The program's name in messages."""
-        return Path(self.program_name).stem or self.program.name or "its program"
+        return self.program_name or self.program.name or "its program"
 
     def read_if_offered(self, pattern: p4r.Entity) -> list[p4r.Entity]:
         """The entities that a pattern matches; none if the target does not offer them. Raises SwitchError."""

@@ -86,7 +86,6 @@ class _Report(msgspec.Struct):
     gaps: tuple[tuple[int, int], ...] | None = None
     learned: tuple[Learned, ...] = ()
     frames: dict[str, HostFrames] = msgspec.field(default_factory=dict)
-    drops: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class _Line(msgspec.Struct):
@@ -260,13 +259,6 @@ def last_line(log: Path) -> str:
     return next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "")
 
 
-def _dropped(report: _Report, lost: int, *, foreign: bool) -> int | None:
-    """Frames that switches dropped; None: they did not say. `lost`: packets that PFC did not save."""
-    if foreign:
-        return sum(report.drops.values()) if report.drops else None
-    return dropped(report.switches.values()) + lost if report.switches else None
-
-
 def _outcome(path: Path, job: Job) -> Outcome:
     """What the harness measured.
 
@@ -286,8 +278,7 @@ def _outcome(path: Path, job: Job) -> Outcome:
         records=report.flows,
         wall_s=report.wall_s,
         counters=report.switches,
-        drops=report.drops,
-        dropped=_dropped(report, lost, foreign=job.scheme.is_foreign),
+        dropped=dropped(report.switches.values()) + lost if report.switches else None,
         overload_reasons=report.overloaded.reasons,
         p4_sha256=report.p4_sha256,
         delays=report.applied.delays,
@@ -300,5 +291,5 @@ def _outcome(path: Path, job: Job) -> Outcome:
         pfc=pfc,
         gaps=None if report.gaps is None else Gaps.merged([report.gaps]),
         learned=report.learned,
-        frames=job.named(report.frames),
+        frames=report.frames,
     )

@@ -16,9 +16,6 @@ from tailrace.p4rt.messages import p4r
 Key = tuple[object, ...]
 Value = tuple[object, ...]
 
-KINDS = ("table_entry", "digest_entry", "packet_replication_engine_entry")
-"""The kinds of entities that are compared."""
-
 _MOST_CACHED = 1 << 16
 """Maximum number of entities whose key and value are cached; switches often have equal entities."""
 

@@ -73,6 +73,11 @@ def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:
     return sum(trims) if trims else None
 
 
+def by_reason(drops: Mapping[str, int]) -> dict[str, int]:
+    """Drops that a switch counted by reason, as the values of a counter of drops."""
+    return {f"{DROPS}.{reason}": packets for reason, packets in drops.items()}
+
+
 def dropped(switches: Iterable[Mapping[str, int]]) -> int:
     """Packets that the programs of these switches dropped, for any reason."""
     return sum(value for values in switches for name, value in values.items() if name.startswith(f"{DROPS}."))

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
@@ -171,20 +170,6 @@ def _not_compiled(name: str, builds: Sequence[Path]) -> str:
 def reference(json_path: Path, info_path: Path | None = None) -> str:
     """The name by which `load` reads a program from these files; P4Info as for `read`."""
     return str(json_path) if info_path is None else f"{json_path}{_INFO}{info_path}"
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-def load_all(switches: Iterable[_Named], program_of: Callable[[str], str]) -> dict[str, P4Program]:
-    """The program of each switch, by the switch's name; `program_of`: gives the program's name.
-
-    Raises:
-        P4ProgramError: as `load`.
-    """
-    return {switch.name: load(program_of(switch.name)) for switch in switches}
 
 
 def sha256_of(used: Iterable[P4Program]) -> str:

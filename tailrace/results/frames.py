@@ -7,7 +7,7 @@ arrived-HOST.pcap   the frames that arrived at a host; times count from the star
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from arro3.core import Table
 from msgspec import UNSET, UnsetType
 
 from tailrace.codec.captures import CaptureError, frames_of, write_pcap
-from tailrace.hosts.frames.host import ArrivedFrame, Echo, HostFrames
+from tailrace.hosts.frames.host import ArrivedFrame, HostFrames, PingRecord
 from tailrace.hosts.frames.sources import MOST_FRAMES
 from tailrace.results.parquet import read_parquet, write_parquet
 from tailrace.results.statistics import mean, percentile
@@ -27,7 +27,7 @@ PINGS, ARRIVED = "pings.parquet", "arrived-*.pcap"
 COLUMNS = {"src": TEXT, "dst": TEXT, "sequence": INTEGER, "sent_ns": INTEGER, "rtt_ns": INTEGER}
 
 ByHost = Mapping[str, HostFrames]
-"""By the names of hosts; addresses of echoes are replaced with names of hosts."""
+"""By the names of hosts."""
 
 
 class PingSummary(msgspec.Struct, frozen=True):
@@ -47,38 +47,29 @@ class HostCount(msgspec.Struct, frozen=True):
     arrived: int
 
 
-def echoes(frames: ByHost) -> Iterator[Echo]:
-    """The echo requests of all hosts."""
-    return (echo for each in frames.values() for echo in each.echoes)
-
-
 def ping_summary(frames: ByHost) -> PingSummary | UnsetType:
     """The pings of a run; unset if there are none."""
-    all_echoes = list(echoes(frames))
-    rtts = [echo.rtt_ns for echo in all_echoes if echo.rtt_ns is not None]
-    if not all_echoes:
-        return UNSET
+    pings = [ping.rtt_ns for each in frames.values() for ping in each.pings]
+    rtts = [rtt for rtt in pings if rtt is not None]
     if not rtts:
-        return PingSummary(len(all_echoes), 0)
-    return PingSummary(len(all_echoes), len(rtts), mean(rtts), percentile(rtts, 99), max(rtts))
+        return PingSummary(len(pings), 0) if pings else UNSET
+    return PingSummary(len(pings), len(rtts), mean(rtts), percentile(rtts, 99), max(rtts))
 
 
 def host_counts(frames: ByHost) -> dict[str, HostCount] | UnsetType:
-    """The frames of each host that sent or received any; unset if none did."""
-    return {
-        name: HostCount(each.sent, each.arrived) for name, each in frames.items() if each.sent or each.arrived
-    } or UNSET
+    """The frames of each host; unset if no host sends any."""
+    return {name: HostCount(each.sent, each.arrived) for name, each in frames.items()} or UNSET
 
 
 def ping_table(frames: ByHost) -> Table:
     """One row per echo request, as in pings.parquet."""
-    rows = list(echoes(frames))
+    rows = [ping for each in frames.values() for ping in each.pings]
     return make_table({name: [getattr(row, name) for row in rows] for name in COLUMNS}, COLUMNS)
 
 
 def write_frames(frames: ByHost, folder: Path) -> None:
     """Writes the files of a run into its folder."""
-    if any(True for _ in echoes(frames)):
+    if any(each.pings for each in frames.values()):
         write_parquet(ping_table(frames), folder / PINGS)
     for name, each in frames.items():
         if each.kept:
@@ -91,25 +82,24 @@ def read_frames(folder: Path, counts: Mapping[str, HostCount] | UnsetType) -> di
     Raises:
         FileError: a file cannot be read, or has other contents.
     """
-    by_host: dict[str, list[Echo]] = {}
+    values = {}
     if (folder / PINGS).exists():
         values = values_of(read_parquet(folder / PINGS, "pings", COLUMNS, MOST_FRAMES))
-        for row in zip(*(values[name] for name in COLUMNS), strict=True):
-            by_host.setdefault(row[0], []).append(Echo(*row))
-    known = {} if isinstance(counts, UnsetType) else counts
-    frames = {name: HostFrames(echoes=tuple(rows)) for name, rows in by_host.items()}
-    for name, count in known.items():
-        kept = tuple(_arrived(folder / ARRIVED.replace("*", name)))
-        echoes_of = frames.get(name, HostFrames()).echoes
-        frames[name] = HostFrames(count.sent, count.arrived, kept, echoes_of)
-    return frames
+    pings = [PingRecord(*row) for row in zip(*(values.get(name, ()) for name in COLUMNS), strict=True)]
+    return {
+        name: HostFrames(
+            count.sent,
+            count.arrived,
+            _arrived(folder / ARRIVED.replace("*", name)),
+            tuple(ping for ping in pings if ping.src == name),
+        )
+        for name, count in (counts or {}).items()
+    }
 
 
-def _arrived(path: Path) -> Iterator[ArrivedFrame]:
-    if not path.exists():
-        return
+def _arrived(path: Path) -> tuple[ArrivedFrame, ...]:
     try:
-        for frame in frames_of(bytes_of(path)):
-            yield ArrivedFrame(frame.time_ns or 0, frame.data)
+        frames = frames_of(bytes_of(path)) if path.exists() else ()
+        return tuple(ArrivedFrame(time_ns or 0, data) for time_ns, data in frames)
     except CaptureError as error:
         raise FileError(path, "", str(error)) from error

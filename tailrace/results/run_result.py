@@ -164,16 +164,15 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "hermes": scheme_sums.pop(HERMES, UNSET),
         "recirculations": recirculations(by_switch, sum(row.received for row in rows)),
         "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
-        "counters": _counted(outcome.counters) if is_foreign else scheme_sums or UNSET,
-        "drops": dict(outcome.drops) or UNSET,
+        "counters": (
+            {name: dict(values) for name, values in outcome.counters.items() if values}
+            if is_foreign
+            else scheme_sums
+        )
+        or UNSET,
         "pings": ping_summary(outcome.frames),
         "hosts": host_counts(outcome.frames),
     }
-
-
-def _counted(by_switch: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]] | UnsetType:
-    """The counters of each switch that has any; unset if none has."""
-    return {name: dict(values) for name, values in by_switch.items() if values} or UNSET
 
 
 def _steady(planned: Plan, rows: Sequence[FlowRow]) -> Steady | UnsetType:

@@ -133,9 +133,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `steady` says whether the load of a measuring interval was steady (tailrace/results/steady.py); `fair` has
     the times of the same flows under fluid max-min fairness (tailrace/results/fair.py). `metrics` has the
     metrics of plug-ins (metrics.py), `plugins` all loaded plug-ins, each with its SHA-256 or version.
-    With a user's program (scheme `program`) `counters` has the sum of each counter by switch, and `drops` the
-    frames that switches dropped by reason.
-    `pings` and `hosts` have what hosts sent and received besides flows (tailrace/results/frames.py).
+    With a user's program (scheme `program`) `counters` has the sum of each counter by switch, and its drops
+    by reason. `pings` and `hosts` have what hosts sent and received besides flows
+    (tailrace/results/frames.py).
     `deadlock` is present if switches paused each other in a cycle, which ends the run. It lists the queues:
     each waits for the next, and the last for the first.
     """
@@ -179,7 +179,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     hf2t: dict[str, int] | UnsetType = UNSET
     rlb: dict[str, int] | UnsetType = UNSET
     counters: dict[str, dict[str, int]] | UnsetType = UNSET
-    drops: dict[str, int] | UnsetType = UNSET
     recirculations: Recirculations | UnsetType = UNSET
     dcqcn: dict[str, int] | UnsetType = UNSET
     pings: PingSummary | UnsetType = UNSET

@@ -162,9 +162,9 @@ class ResolvedProgram(Resolved, frozen=True, kw_only=True):
         """See Resolved."""
         return True
 
-    def program_of(self, switch: str) -> str:
+    def programs(self, topology: Topology) -> dict[str, programs.P4Program]:
         """See Resolved."""
-        return self.files[switch].program
+        return {switch.name: programs.load(self.files[switch.name].program) for switch in topology.switches}
 
     def intents(self) -> Iterator[SwitchIntent]:
         """The program and the updates of every switch."""

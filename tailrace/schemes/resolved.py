@@ -15,7 +15,7 @@ from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
 from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import P4Program
+from tailrace.p4rt.programs import P4Program, load
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, excluding, plan_groups
 from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, Watcher
@@ -172,9 +172,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         """
         return False
 
-    def program_of(self, switch: str) -> str:  # noqa: ARG002 - few schemes have several programs
-        """The name of a switch's program."""
-        return self.program
+    def programs(self, topology: Topology) -> dict[str, P4Program]:
+        """The program of each switch, by the switch's name.
+
+        Raises:
+            P4ProgramError: a program is missing or invalid.
+        """
+        return dict.fromkeys((switch.name for switch in topology.switches), load(self.program))
 
     def intents(self) -> Iterator[SwitchIntent]:
         """The intents of all switches if `is_foreign`."""

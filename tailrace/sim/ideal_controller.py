@@ -36,6 +36,7 @@ class IdealController:
         delay_ns: int,
         *,
         lossless: bool = False,
+        reacts: bool = True,
     ) -> None:
         """Args:
         program: the P4 program that all switches run.
@@ -43,6 +44,8 @@ class IdealController:
         configure: writes the intent of switches.
         delay_ns: time from an event to the reaction.
         lossless: whether PFC is enabled, so that switches may send digests of storms.
+        reacts: whether it reacts to digests and links; False: it only configures restarted switches, of a
+            user's program.
         """
         self._network = network
         self._program = program
@@ -60,7 +63,8 @@ class IdealController:
         self._switches = {item.id: InProcess(network.p4rt(item.name)) for item in network.switches}
         digests = {digest.preamble.alias for digest in program.p4info.digests}
         # without PFC there are no pauses, and so no digests of PFC storms (too long pauses)
-        self._reads_digests = bool(digests if lossless else digests - storms.DIGESTS)
+        self._reads_digests = reacts and bool(digests if lossless else digests - storms.DIGESTS)
+        self._reacts = reacts
 
     @property
     def down(self) -> Down:
@@ -92,6 +96,8 @@ class IdealController:
     # ---- links ----
 
     def notify_links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
+        if not self._reacts:
+            return
         # changes at the same time cause a single update: writing the routes of a large network takes long
         if at_ns not in self._changes:
             self._network.call_at(at_ns + self._delay_ns, partial(self._react_to_changes, at_ns))

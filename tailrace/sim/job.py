@@ -5,16 +5,14 @@ or in another process that reads the job from a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, structs
+from msgspec import Meta
 
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.frames.host import HostFrames
 from tailrace.hosts.frames.sources import FrameSource
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import EmulatedPfc, Target, target
@@ -85,21 +83,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         peers = dict.fromkeys(b for pair in pairs for a, b in (pair, pair[::-1]) if a == host.ip)
         names = self.topology.host_by_ip
         return {peer: self.topology.next_hop_mac(host.name, names(peer).name) for peer in peers}
-
-    def named(self, frames: Mapping[str, HostFrames]) -> dict[str, HostFrames]:
-        """The frames of hosts, in the order of the topology; echoes with names instead of addresses."""
-        names = {host.ip: host.name for host in self.topology.hosts}
-        return {
-            name: structs.replace(
-                frames[name],
-                echoes=tuple(
-                    structs.replace(echo, src=names[echo.src], dst=names.get(echo.dst, echo.dst))
-                    for echo in frames[name].echoes
-                ),
-            )
-            for name in names.values()
-            if name in frames
-        }
 
 
 def write_job(job: Job, path: Path) -> None:

@@ -58,7 +58,7 @@ def frames_seen(network: Network, job: Job) -> dict[str, HostFrames]:
     local = {
         number: (name, nic.seen()) for number, (name, nic) in hosts.items() if isinstance(nic, FrameHost)
     }
-    return job.named(dict(network.gathered(local).values()))
+    return dict(network.gathered(local).values())
 
 
 def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:

@@ -106,9 +106,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """What a run measured. A None or a missing counter means that this target cannot observe the value.
 
     `frames`: what each host sent and received besides flows, by its name; empty if no host sends such frames.
-    `counters`: each switch's counters by name. `drops`: of a user's program, the dropped frames by reason
-    (`no_link`: sent by a port without a link).
-    `dropped`: all frames that switches dropped or faults lost;
+    `counters`: each switch's counters by name. `dropped`: all frames that switches dropped or faults lost;
     `data`: data packets that did not arrive. `overload_reasons`: why the machine could not keep up with a run
     in real time, a line each, so that its times are not reliable. `packet_hops`: packets that entered
     switches. `delays`: whether the target emulated the propagation delays of links. `trace_sha256`: hash of
@@ -125,7 +123,6 @@ class Outcome(msgspec.Struct, frozen=True):
     wall_s: float
     frames: Mapping[str, HostFrames] = msgspec.field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
-    drops: Mapping[str, int] = msgspec.field(default_factory=dict)
     dropped: int | None = None
     data: DataSeen | None = None
     overload_reasons: tuple[str, ...] = ()

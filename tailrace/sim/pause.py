@@ -72,6 +72,7 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 def _announced(paused: PausedRun, port: int) -> Iterator[None]:
     """Writes the run file, which contains the switches' addresses, and removes it after the block."""
     job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
+    programs = job.scheme.programs(job.topology)
     content = RunFile(
         topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
@@ -80,7 +81,7 @@ def _announced(paused: PausedRun, port: int) -> Iterator[None]:
         relay=None,
         switches={
             item.name: RunSwitch(
-                remote.get(item.name, f"{LOOPBACK}:{port}"), item.id, job.scheme.program_of(item.name)
+                remote.get(item.name, f"{LOOPBACK}:{port}"), item.id, programs[item.name].name
             )
             for item in switches
         },

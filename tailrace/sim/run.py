@@ -31,7 +31,6 @@ from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, frames_seen, gaps_seen, learned, records
-from tailrace.sim.no_controller import NoController
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waiting_line
@@ -178,7 +177,7 @@ class _Run:
         self._report = report
         self._backend = backend
         self._topology, self._scheme = job.topology, job.scheme
-        self._programs = programs.load_all(self._topology.switches, self._scheme.program_of)
+        self._programs = self._scheme.programs(self._topology)
         self._events: list[Event] = []
         self._watcher = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
@@ -273,8 +272,6 @@ class _Run:
             from tailrace.sim.real_controller import RealController
 
             control = RealController(network, self._job, self._job.real_controller, self._on_event)
-        elif self._scheme.is_foreign:
-            control = NoController(partial(self._configure, network, frozenset()))
         else:
             control = IdealController(
                 network,
@@ -283,6 +280,7 @@ class _Run:
                 partial(self._configure, network),
                 reaction_ns(self._topology, self._scheme.frame_bytes),
                 lossless=self._job.pfc is not None,
+                reacts=not self._scheme.is_foreign,
             )
         control.start()
         return control
@@ -379,8 +377,7 @@ class _Run:
             for port in self._topology.ports_of(switch.name)
         )
         queue_drops = sum(network.all_gather(local_queue_drops))
-        reasons, is_foreign = network.account().reasons, self._scheme.is_foreign
-        restart_drops = reasons.get(_RESTARTED, 0)
+        restart_drops = network.account().reasons.get(_RESTARTED, 0)
         data = network.data()
         # a restarting switch has no program, and so no counters
         by_switch = {
@@ -392,18 +389,17 @@ class _Run:
         data_seen = DataSeen(
             data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way
         )
-        # counters.dropped: drops that the P4 programs counted; a user's program need not count any
-        in_switches = counters.dropped(by_name.values()) + queue_drops + restart_drops
-        all_dropped = sum(reasons.values()) if is_foreign else in_switches
+        # counters.dropped: drops that the P4 programs counted; with a user's program, all drops in switches
+        all_dropped = counters.dropped(by_name.values())
+        if not self._scheme.is_foreign:
+            all_dropped += queue_drops + restart_drops
         all_dropped += traffic.lost + traffic.unwired
-        no_link = {"no_link": traffic.unwired} if traffic.unwired else {}
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
             traffic_s=elapsed.wall_s,
             by_rank=self._by_rank(network, elapsed),
             counters=by_name,
-            drops={**reasons, **no_link} if is_foreign else {},
             # a plug-in's P4 program need not count every drop; then the core's count (`data`) is larger
             dropped=max(all_dropped, data_seen.dropped + data_seen.trimmed),
             data=data_seen,
@@ -432,4 +428,5 @@ class _Run:
             if counter.name in aliases
             for index, packets in core.counter_packets(counter.index)
         ]
-        return counters.sums(program, cells)
+        sums = counters.sums(program, cells)
+        return sums | counters.by_reason(core.drops()) if self._scheme.is_foreign else sums

@@ -12,7 +12,6 @@ from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting, run_name
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import case_name, folder_name, labels
-from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.results import LeftOut
 from tailrace.sim.job import REAL_TIME, check_real_time
@@ -100,7 +99,7 @@ def _runnable(experiment: Experiment, target: str) -> Plan:
         SpecError, ControllerError: a check fails.
     """
     planned = plan(experiment, target)
-    programs.load_all(planned.topology.switches, planned.job.scheme.program_of)
+    planned.job.scheme.programs(planned.topology)
     if target in REAL_TIME:
         check_real_time(planned.job)
     return planned

@@ -74,10 +74,9 @@ class PingPattern:
         for sender in senders:
             peers = (peer for peer in receivers if peer is not sender)
             for number, peer in enumerate(peers):
-                mac = topology.next_hop_mac(sender.name, peer.name)
-                yield Ping(
-                    sender.ip, peer.ip, mac, number, self.count, self.at_ns, self.interval_ns, self.size_bytes
-                )
+                names = sender.name, peer.name
+                ends = sender.ip, peer.ip, names, topology.next_hop_mac(*names), number
+                yield Ping(*ends, self.count, self.at_ns, self.interval_ns, self.size_bytes)
 
 
 @register("replay", "a host sends the frames of a capture, as they are, with the times between them")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.codec.captures import CaptureError, frames_of
-from tailrace.hosts.frames.echo import EchoFrame
+from tailrace.hosts.frames.echo import Echo, request
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import MOST_TEXT_BYTES, bytes_of
 
@@ -25,25 +25,27 @@ MOST_ECHOES = 1 << 16
 SentFrame = tuple[int, bytes]
 """The time in ns at which a frame may leave, and the frame."""
 
+_From0 = Annotated[int, Meta(ge=0)]
+
 
 class Ping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Echo requests (RFC 792) from one host to another.
+    """Echo requests from one host to another.
 
-    host, peer: IPv4 addresses of both hosts.
-    peer_mac: destination MAC address of the requests.
-    number: ICMP identifier, unique at the host.
-    count: number of requests; interval_ns: time between two of them.
-    size_bytes: payload of a request.
+    host, peer: IPv4 addresses; names: the names of both hosts
+    peer_mac: destination MAC address of the requests
+    number: ICMP identifier, unique at the host
+    count: number of requests; interval_ns: time between two of them; size_bytes: payload of a request
     """
 
     host: str
     peer: str
+    names: tuple[str, str]
     peer_mac: str
     number: Annotated[int, Meta(ge=0, lt=1 << 16)]
     count: Annotated[int, Meta(ge=1, le=MOST_ECHOES)]
-    start_ns: Annotated[int, Meta(ge=0)]
+    start_ns: _From0
     interval_ns: Annotated[int, Meta(ge=1)]
-    size_bytes: Annotated[int, Meta(ge=0)]
+    size_bytes: _From0
 
     @property
     def last_ns(self) -> int:
@@ -52,26 +54,25 @@ class Ping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
     def frames(self, mac: str) -> Iterator[SentFrame]:
         """The requests; `mac`: the host's MAC address."""
-        request = EchoFrame.request(mac, self.peer_mac, self.host, self.peer, self.number, self.size_bytes)
         for sequence in range(self.count):
-            yield self.start_ns + sequence * self.interval_ns, request.with_sequence(sequence)
+            echo = Echo(True, self.host, self.peer, self.number, sequence)
+            frame = request((mac, self.peer_mac), echo, self.size_bytes)
+            yield self.start_ns + sequence * self.interval_ns, frame
 
 
 class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """The frames of a capture, as they are, with the times between them.
 
-    host: IPv4 address of the host that sends them.
-    file: path of the capture.
-    start_ns: when the first frame leaves.
-    length_ns: time from the first to the last frame in the capture.
-    count: number of frames.
-    ns_per_captured_ns: factor by which the times between frames are multiplied.
+    host: IPv4 address of the host that sends them; file: path of the capture
+    start_ns: when the first frame leaves; length_ns: time from the first to the last frame
+    count: number of frames
+    ns_per_captured_ns: factor by which the times between frames are multiplied
     """
 
     host: str
     file: str
-    start_ns: Annotated[int, Meta(ge=0)]
-    length_ns: Annotated[int, Meta(ge=0)]
+    start_ns: _From0
+    length_ns: _From0
     count: Annotated[int, Meta(ge=1, le=MOST_FRAMES)]
     ns_per_captured_ns: Annotated[float, Meta(gt=0)] = 1.0
 
@@ -95,18 +96,13 @@ def captured(path: Path) -> list[SentFrame]:
     Raises:
         FileError: the file is no capture of Ethernet frames with times, or too large.
     """
-    content = bytes_of(path, MOST_TEXT_BYTES)
     try:
-        frames = list(itertools.islice(frames_of(content), MOST_FRAMES + 1))
+        frames = list(itertools.islice(frames_of(bytes_of(path, MOST_TEXT_BYTES)), MOST_FRAMES + 1))
     except CaptureError as error:
         raise FileError(path, "", str(error)) from error
-    if not frames:
-        raise FileError(path, "", "there is no frame in it")
-    if len(frames) > MOST_FRAMES:
-        raise FileError(path, "", f"more than {MOST_FRAMES} frames")
-    times = [frame.time_ns for frame in frames if frame.time_ns is not None]
-    if len(times) < len(frames):
-        raise FileError(path, "", "its frames have no times")
-    first_ns = min(times)
-    pairs = zip(times, (frame.data for frame in frames), strict=True)
-    return sorted(((time_ns - first_ns, data) for time_ns, data in pairs), key=lambda frame: frame[0])
+    timed = sorted(
+        ((time_ns, data) for time_ns, data in frames if time_ns is not None), key=lambda each: each[0]
+    )
+    if not frames or len(timed) < len(frames) or len(frames) > MOST_FRAMES:
+        raise FileError(path, "", f"expected 1 to {MOST_FRAMES} frames with times, found {len(timed)}")
+    return [(time_ns - timed[0][0], data) for time_ns, data in timed]
