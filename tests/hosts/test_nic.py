@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import pytest
@@ -119,7 +118,7 @@ def test_frames_of_others_are_counted():
     nic = make_nic(2, NicConfig())
     its_port = port(nic)
     there = HostAddress("02:00:0a:00:00:01", "02:00:0a:00:00:02", "10.0.0.1", "10.0.0.2")
-    elsewhere = dataclasses.replace(there, dst="10.0.0.3")
+    elsewhere = structs.replace(there, dst="10.0.0.3")
     for where in (there, elsewhere):
         its_port.arrive(0, acknowledgment(where, 1, 0, 0))
     its_port.arrive(0, bytes(12) + b"\x08\x06" + bytes(46))
