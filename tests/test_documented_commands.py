@@ -92,7 +92,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     run = sys.modules["tailrace.api.run"]
     for name in ("run_plan", "run_grid"):
         monkeypatch.setattr(run, name, stop)
-    monkeypatch.setattr(experiment_command, "MininetBackend", stop)
+    monkeypatch.setattr("tailrace.emulation.mininet.MininetBackend", stop)
     monkeypatch.setattr(paper_command, "run_paper", stop)
     for module in (run, experiment_command):
         monkeypatch.setattr(module, "choose_target", choose_target)
