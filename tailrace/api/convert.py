@@ -10,7 +10,6 @@ from typing import Any
 from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.formats.flow_table import FlowData, FlowTable
-from tailrace.formats.network import NetworkData
 from tailrace.formats.node_link import GRAPH, from_graph
 from tailrace.formats.registry import Kind, format_named
 from tailrace.spec import Spec, SpecError
@@ -31,13 +30,11 @@ def convert(
 ) -> None:
     """Write a topology, a workload or a distribution of flow sizes to a file.
 
-    docs/formats.md lists the formats. The format decides what `source` is.
-
     Args:
-        source: a spec or the name of a file, in any format that is read: of a topology or workload, or the
-            name of a distribution such as `websearch`. A topology may also be a graph of NetworkX.
+        source: the spec or file of a topology or workload, or the name or file of a distribution. A topology
+            may also be a graph of NetworkX.
         path: the file.
-        format: the name of its format, such as `htsim-cm`.
+        format: the name of its format, such as `htsim-cm` (docs/formats.md), which decides what `source` is.
         topology: for a workload, the spec or file of the topology on which it runs.
         seed: for a workload, the seed of the run whose flows are written.
         keys: for a graph, the keys that may follow a file's name: `hosts=1` adds a host to each switch,
@@ -47,39 +44,30 @@ def convert(
         SpecError: an invalid source, or one that the format cannot express.
     """
     chosen = format_named(format)
-    if chosen.kind is not Kind.TOPOLOGY or isinstance(source, str):
-        if keys:
-            raise SpecError(f"{next(iter(keys))}: keys are for graphs; write them after a file's name")
-        if not isinstance(source, str):
-            raise SpecError(f"{chosen.kind.value}: expected a string, found {type(source).__name__}")
-    if chosen.kind is Kind.SIZES:
-        data: Any = find_cdf(source).points
-    elif chosen.kind is Kind.WORKLOAD:
-        data = _flows(source, topology, seed)
+    is_graph = chosen.kind is Kind.TOPOLOGY and not isinstance(source, str)
+    if not isinstance(source, str) and not is_graph:
+        raise SpecError(f"{chosen.kind.value}: expected a string, found {type(source).__name__}")
+    if keys and not is_graph:
+        raise SpecError(f"{next(iter(keys))}: keys are for graphs; write them after a file's name")
+    if is_graph:
+        spec = Spec("graph", {key: str(value) for key, value in keys.items()}, "topology")
+        data: Any = data_of(topology_of(from_graph(source), GRAPH, spec, read(spec, FileOptions)))
+    elif chosen.kind is Kind.TOPOLOGY:
+        data = data_of(parse_topology(source))
     else:
-        data = _network(source, {key: str(value) for key, value in keys.items()})
+        data = find_cdf(source).points if chosen.kind is Kind.SIZES else _flows(source, topology, seed)
     write_output(Path(path), chosen.write(data))
-
-
-def _network(source: Any, keys: dict[str, str]) -> NetworkData:
-    if isinstance(source, str):
-        return data_of(parse_topology(source))
-    spec = Spec("graph", keys, "topology")
-    return data_of(topology_of(from_graph(source), GRAPH, spec, read(spec, FileOptions)))
 
 
 def _flows(source: str, topology_spec: str, seed: int) -> FlowTable:
     if not topology_spec:
         raise SpecError("topology: a workload can only be written for a topology; expected its spec or file")
     topology = parse_topology(topology_spec)
-    flows = parse_workload(source).traffic(topology, rng_of(seed)).flows
     numbers = {host.ip: number for number, host in enumerate(topology.hosts)}
     rows = []
-    for flow in flows:
+    for flow in parse_workload(source).traffic(topology, rng_of(seed)).flows:
         if flow.steering:
-            raise SpecError(
-                f"workload {source}: flow {flow.id} has paths of its own, which cannot be written"
-            )
-        ends = (numbers[flow.src], numbers[flow.dst])
+            raise SpecError(f"workload {source}: cannot be written: flow {flow.id} has paths of its own")
+        ends = numbers[flow.src], numbers[flow.dst]
         rows.append(FlowData(0, *ends, flow.bytes, flow.start_ns, flow.sport, flow.after, flow.after_ns))
     return FlowTable(tuple(rows), len(topology.hosts), names=tuple(host.name for host in topology.hosts))

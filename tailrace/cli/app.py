@@ -46,8 +46,8 @@ COMMANDS = {
         "faults": ("explain.registries", "List faults with their keys."),
         "transports": ("explain.registries", "List transports with their keys."),
         "resources": ("explain.resources", "Count the resources that compiled programs use in a switch."),
-        "convert": ("convert", "Write a topology, a workload or sizes in the format of another tool."),
-        "dissector": ("explain.dissector", "Print a Wireshark dissector of this project's headers."),
+        "convert": ("files", "Write a topology, a workload or sizes in the format of another tool."),
+        "dissector": ("files", "Print a Wireshark dissector of this project's headers."),
         "coverage": ("explain.coverage", "Show which parts of P4 programs packets have executed."),
     },
 }

@@ -163,13 +163,6 @@ def complete_names(kind: str) -> Completer:
     return lambda incomplete: _beginning(names_of(kind), incomplete)
 
 
-def complete_format(incomplete: str) -> list[str]:
-    """Names of file formats."""
-    from tailrace.formats.registry import formats
-
-    return _beginning((each.name for each in formats()), incomplete)
-
-
 def complete_experiment(incomplete: str) -> list[str]:
     """Presets and experiment files."""
     from tailrace.experiments.plan.experiment_file import PRESETS

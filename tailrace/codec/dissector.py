@@ -2,9 +2,7 @@
 """A Wireshark dissector in Lua, generated from the Scapy layers: EtherType 0x88B5 and Flowcut's UDP headers.
 
 Fields are called tailrace.LAYER.FIELD, such as tailrace.cnm.valid_ticks. What follows a header is dissected
-by its `next_type`, or as RoCEv2 after a NIC shim. Wireshark itself dissects RoCEv2 (the fields `left` and
-`path_tag` of the BTH are infiniband.bth.reserved7 and the low six bits of infiniband.bth.reserved8) and PFC
-(macc).
+by its `next_type`, or as RoCEv2 after a NIC shim.
 """
 
 from __future__ import annotations
@@ -28,67 +26,52 @@ _CODE = """\
 -- SPDX-License-Identifier: Apache-2.0
 -- Wireshark dissector of Tailrace's headers, generated from its Scapy layers by `tailrace dissector`.
 local tailrace = Proto("tailrace", "Tailrace")
-local fields, headers = {}, {}
-
--- A field: name, offset and length in bytes, mask, shift, and the ProtoField.
-local function header(layer, size, rows)
-  headers[layer] = {size = size, fields = {}}
-  for _, row in ipairs(rows) do
-    headers[layer].fields[row[1]] = row
-    table.insert(headers[layer].fields, row)
-    table.insert(fields, row[6])
-  end
-end
-
+local ethertypes, ports = DissectorTable.get("ethertype"), DissectorTable.get("udp.port")
+-- By layer: its bytes, and its fields: name, offset and length in bytes, mask, shift, ProtoField.
+local sizes, layers, fields = {}, {}, {}
 @HEADERS@
+for _, rows in pairs(layers) do
+  for _, row in ipairs(rows) do table.insert(fields, row[6]) end
+end
 tailrace.fields = fields
 
-local function value(tvb, at, row)
-  return bit.band(bit.rshift(tvb(at + row[2], row[3]):uint(), row[5]), row[4])
-end
-
--- Adds a header at an offset; returns a field's value (nil: none) and the next offset (nil: frame is cut).
-local function add(tree, tvb, at, layer, field)
-  local spec = headers[layer]
-  if tvb:len() < at + spec.size then return nil, nil end
-  local item = tree:add(tailrace, tvb(at, spec.size), "Tailrace " .. layer)
-  for _, row in ipairs(spec.fields) do item:add(row[6], tvb(at + row[2], row[3])) end
-  local after = at + spec.size
-  if spec.fields.stamps then
-    for _ = 1, value(tvb, at, spec.fields.stamps) do
-      if after == nil then return nil, nil end
-      _, after = add(item, tvb, after, "stamp")
-    end
+-- Adds a header at an offset; returns the values of its fields, and the next offset (nil: the frame is cut).
+local function add(tree, tvb, at, layer)
+  local values, after = {}, at + sizes[layer]
+  if tvb:len() < after then return values, nil end
+  local item = tree:add(tailrace, tvb(at, sizes[layer]), "Tailrace " .. layer)
+  for _, row in ipairs(layers[layer]) do
+    local range = tvb(at + row[2], row[3])
+    item:add(row[6], range)
+    values[row[1]] = bit.band(bit.rshift(range:uint(), row[5]), row[4])
   end
-  local row = field and spec.fields[field]
-  return row and value(tvb, at, row), after
+  for _ = 1, values.stamps or 0 do
+    if after then _, after = add(item, tvb, after, "stamp") end
+  end
+  return values, after
 end
 
 function tailrace.dissector(tvb, pinfo, tree)
-  local subtype, at = add(tree, tvb, 0, "local_header", "subtype")
-  local layer = @SUBTYPES@[subtype]
+  local header, at = add(tree, tvb, 0, "local_header")
+  local layer = @SUBTYPES@[header.subtype]
   if layer == nil then return end
-  pinfo.cols.protocol = "Tailrace"
-  pinfo.cols.info = layer
-  local kind, after = add(tree, tvb, at, layer, "next_type")
-  if kind and after and after < tvb:len() then
-    DissectorTable.get("ethertype"):try(kind, tvb(after):tvb(), pinfo, tree)
+  pinfo.cols.protocol, pinfo.cols.info = "Tailrace", layer
+  local values, after = add(tree, tvb, at, layer)
+  if values.next_type and after and after < tvb:len() then
+    ethertypes:try(values.next_type, tvb(after):tvb(), pinfo, tree)
   end
 end
-DissectorTable.get("ethertype"):add(@ETHER_TYPE@, tailrace)
+ethertypes:add(@ETHER_TYPE@, tailrace)
 
 -- A header after UDP, and RoCEv2 after it if `roce`.
 local function over_udp(layer, port, roce)
   local proto = Proto("tailrace_" .. layer, "Tailrace " .. layer)
   function proto.dissector(tvb, pinfo, tree)
     local _, after = add(tree, tvb, 0, layer)
-    pinfo.cols.protocol = "Tailrace"
-    pinfo.cols.info = layer
-    if roce and after and after < tvb:len() then
-      DissectorTable.get("udp.port"):try(@ROCE_PORT@, tvb(after):tvb(), pinfo, tree)
-    end
+    pinfo.cols.protocol, pinfo.cols.info = "Tailrace", layer
+    if roce and after and after < tvb:len() then ports:try(@ROCE_PORT@, tvb(after):tvb(), pinfo, tree) end
   end
-  DissectorTable.get("udp.port"):add(port, proto)
+  ports:add(port, proto)
 end
 @UDP@
 """
@@ -106,14 +89,16 @@ def lua() -> str:
     layers = [LocalHeader, *subtypes.values(), *over_udp.values()]
     lists = (field for layer in layers for field in layer.fields_desc if isinstance(field, PacketListField))
     names = ", ".join(f"[{number}] = '{_name(layer)}'" for number, layer in subtypes.items())
+    udp = []
+    for port, layer in over_udp.items():
+        has_roce = any(issubclass(upper, BTH) for _, upper in layer.payload_guess)
+        udp.append(f"over_udp('{_name(layer)}', {port}, {str(has_roce).lower()})")
     texts = {
         "HEADERS": "\n".join(map(_header, dict.fromkeys([*layers, *(field.cls for field in lists)]))),
         "SUBTYPES": f"({{{names}}})",
         "ETHER_TYPE": hex(local.ETHER_TYPE),
         "ROCE_PORT": str(ROCE_PORT),
-        "UDP": "\n".join(
-            f"over_udp('{_name(layer)}', {port}, {_has_roce(layer)})" for port, layer in over_udp.items()
-        ),
+        "UDP": "\n".join(udp),
     }
     return re.sub("@([A-Z_]+)@", lambda match: texts[match[1]], _CODE)
 
@@ -123,34 +108,25 @@ def _name(layer: type[Packet]) -> str:
     return re.sub("(?<=[a-z])(?=[A-Z])", "_", layer.__name__).lower()
 
 
-def _has_roce(layer: type[Packet]) -> str:
-    return str(any(issubclass(upper, BTH) for _, upper in layer.payload_guess)).lower()
-
-
 def _header(layer: type[Packet]) -> str:
-    """The Lua statement that declares a layer."""
+    """The Lua statements that declare a layer."""
     rows, bit = [], 0
     for field in layer.fields_desc:
         if not isinstance(field, PacketListField):
             bits = round(field.sz * 8)
             rows.append(_row(_name(layer), field, bit, bits))
             bit += bits
-    return f'header("{_name(layer)}", {bit // 8}, {{\n{"".join(rows)}}})'
+    return f"sizes.{_name(layer)} = {bit // 8}\nlayers.{_name(layer)} = {{\n{''.join(rows)}}}"
 
 
 def _row(layer: str, field: Any, start: int, bits: int) -> str:
+    """A field of a layer, at its first bit."""
     first, end = start // 8, (start + bits + 7) // 8
-    length = end - first
-    shift = end * 8 - start - bits
-    mask = (1 << bits) - 1
-    name = f'"tailrace.{layer}.{field.name}", "{field.name}"'
-    if isinstance(field, IPField):
-        kind = f"ipv4({name})"
-    else:
-        base = "HEX" if isinstance(field, (XIntField, XShortEnumField)) else "DEC"
-        values = "nil"
-        if isinstance(field, ByteEnumField):
-            values = "{" + ", ".join(f'[{number}] = "{text}"' for number, text in field.i2s.items()) + "}"
-        shown = "" if bits == length * 8 else f", {mask << shift:#x}"
-        kind = f"uint{length * 8}({name}, base.{base}, {values}{shown})"
-    return f'  {{"{field.name}", {first}, {length}, {mask:#x}, {shift}, ProtoField.{kind}}},\n'
+    mask, shift = (1 << bits) - 1, end * 8 - start - bits
+    texts = field.i2s.items() if isinstance(field, ByteEnumField) else ()
+    names = "{" + ", ".join(f'[{number}] = "{text}"' for number, text in texts) + "}" if texts else "nil"
+    base = "HEX" if isinstance(field, (XIntField, XShortEnumField)) else "DEC"
+    kind, rest = f"uint{8 * (end - first)}", f", base.{base}, {names}, {mask << shift:#x}"
+    kind, rest = ("ipv4", "") if isinstance(field, IPField) else (kind, rest)
+    proto = f'ProtoField.{kind}("tailrace.{layer}.{field.name}", "{field.name}"{rest})'
+    return f'  {{"{field.name}", {first}, {end - first}, {mask:#x}, {shift}, {proto}}},\n'

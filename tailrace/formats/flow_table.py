@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flows of a workload file. `experiments.workloads` maps its hosts to those of a topology."""
+"""The flows of a workload file; experiments.workloads.flow_file maps its hosts to those of a topology."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FlowData:
-    """A flow.
+    """A flow, at a line of the file.
 
-    line: its line in the file, from 1
     src, dst: a host's name or IPv4 address, or its number from 0
-    size_bytes: at least 1
-    start_ns: earliest start
     sport: UDP source port; None: drawn at random
-    after: numbers (from 1, in order of the table) of flows that must be complete at the sender first
-    after_ns: time from the completion of each flow of `after` to the start of this one; empty: 0
+    after, after_ns: as in hosts.flows.flow.FlowSpec; flows are numbered from 1
     """
 
     line: int
@@ -35,7 +31,7 @@ class FlowTable:
 
     hosts: number of hosts that the file declares; 0: not declared
     by_node: host numbers count switches, too, as in HPCC's files
-    names: for writers, the name of each host, by number
+    names: for writers, the name of each host
     """
 
     flows: tuple[FlowData, ...]

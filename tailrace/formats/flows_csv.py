@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 
 from tailrace.formats.flow_table import FlowData, FlowTable
-from tailrace.formats.registry import Format, Kind, Source, register
+from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import UnitError
 from tailrace.spec.units import parse_bytes, parse_time_ns
 
 _NEEDED = ("src", "dst", "bytes", "start")
 _OPTIONAL = ("sport", "after")
 _PORTS = 1 << 16
-_MOST_DIGITS = 12
-"""Most decimal digits of a flow id or port."""
+_NUMBER = re.compile("[0-9]{1,12}")
 
 
 def _recognises(source: Source) -> bool:
@@ -39,7 +39,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source) -> FlowTable:
     reader = csv.DictReader(io.StringIO(source.text, newline=""), strict=True, skipinitialspace=True)
     try:
-        _check_columns(source, reader.fieldnames or ())
+        _check_columns(source, list(reader.fieldnames or ()))
         flows = tuple(_flow(source, reader.line_num, values) for values in reader)
     except csv.Error as error:
         raise source.error(reader.reader.line_num, str(error)) from error
@@ -48,8 +48,7 @@ def _read(source: Source) -> FlowTable:
     return FlowTable(flows)
 
 
-def _check_columns(source: Source, names: object) -> None:
-    columns = list(names) if isinstance(names, list | tuple) else []
+def _check_columns(source: Source, columns: list[str]) -> None:
     expected = f"expected columns {','.join(_NEEDED)} and optionally {','.join(_OPTIONAL)}"
     for name in _NEEDED:
         if name not in columns:
@@ -61,46 +60,26 @@ def _check_columns(source: Source, names: object) -> None:
 
 def _flow(source: Source, line: int, values: Mapping[str | None, object]) -> FlowData:
     """Parses one line; DictReader stores surplus cells under the key None, and None for missing cells."""
-    texts = {
-        name: value.strip()
-        for name, value in values.items()
-        if isinstance(name, str) and isinstance(value, str)
-    }
+    texts = {name: value.strip() for name, value in values.items() if name and isinstance(value, str)}
     if None in values or any(not texts.get(name) for name in _NEEDED):
         raise source.error(line, f"expected {len(values) - (None in values)} values")
+    sport = texts.get("sport") or None
+    if sport and not (_NUMBER.fullmatch(sport) and 0 < int(sport) < _PORTS):
+        raise source.error(line, f"sport must be from 1 to {_PORTS - 1}, found {sport[:40]!r}")
+    after = [item.partition("+") for item in texts.get("after", "").split()]
+    if any(not _NUMBER.fullmatch(id_) or bool(plus) != bool(delay) for id_, plus, delay in after):
+        raise source.error(line, f"after must be flow ids such as '1 2+10us', found {texts['after'][:40]!r}")
     try:
-        size_bytes = parse_bytes(texts["bytes"])
-        start_ns = parse_time_ns(texts["start"])
+        size_bytes, start_ns = parse_bytes(texts["bytes"]), parse_time_ns(texts["start"])
+        delays = tuple(parse_time_ns(delay or "0") for _, _, delay in after)
     except UnitError as error:
         raise source.error(line, str(error)) from error
     if size_bytes < 1:
         raise source.error(line, "bytes must be more than 0")
-    sport = _sport(source, line, texts.get("sport"))
-    after, after_ns = _after(source, line, texts.get("after", ""))
-    return FlowData(line, texts["src"], texts["dst"], size_bytes, start_ns, sport, after, after_ns)
-
-
-def _sport(source: Source, line: int, text: str | None) -> int | None:
-    if not text:
-        return None
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or not 0 < int(text) < _PORTS:
-        raise source.error(line, f"sport must be from 1 to {_PORTS - 1}, found {text!r}")
-    return int(text)
-
-
-def _after(source: Source, line: int, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids of flows, and the delay after each; no delays if there are none."""
-    ids, delays = [], []
-    for item in text.split():
-        number, plus, delay = item.partition("+")
-        if not number.isdecimal() or len(number) > _MOST_DIGITS or bool(plus) != bool(delay):
-            raise source.error(line, f"after must be flow ids such as '1 2+10us', found {text!r}")
-        try:
-            delays.append(parse_time_ns(delay or "0"))
-        except UnitError as error:
-            raise source.error(line, str(error)) from error
-        ids.append(int(number))
-    return tuple(ids), tuple(delays) if any(delays) else ()
+    ids = tuple(int(id_) for id_, _, _ in after)
+    ends = (texts["src"], texts["dst"])
+    port = int(sport) if sport else None
+    return FlowData(line, *ends, size_bytes, start_ns, port, ids, delays if any(delays) else ())
 
 
 def _write(table: FlowTable) -> str:
@@ -110,11 +89,9 @@ def _write(table: FlowTable) -> str:
     for flow in table.flows:
         ends = (table.names[end] if isinstance(end, int) else end for end in (flow.src, flow.dst))
         delays = flow.after_ns or (0,) * len(flow.after)
-        after = (
-            f"{id_}+{delay}ns" if delay else str(id_) for id_, delay in zip(flow.after, delays, strict=True)
-        )
+        after = (f"{id_}+{ns}ns" if ns else f"{id_}" for id_, ns in zip(flow.after, delays, strict=True))
         writer.writerow((*ends, flow.size_bytes, flow.start_ns, flow.sport, " ".join(after)))
     return file.getvalue()
 
 
-register(Format("csv", Kind.WORKLOAD, "CSV of flows", _recognises, _read, _write))
+register("csv", Kind.WORKLOAD, "CSV of flows", _recognises, _read, _write)

@@ -14,90 +14,69 @@ from __future__ import annotations
 
 import re
 
-from tailrace.formats.network import HostData, LinkData, NetworkData, SwitchData
-from tailrace.formats.registry import Format, Kind, Source, register
+from tailrace.formats.network import LinkData, NetworkData, NodeData
+from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import SpecError, UnitError
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.units import parse_rate_bps, parse_time_ns
 
-NAME = "hpcc-topology"
-
-_LINK_WORDS = 5
 _MOST_NODES = 1 << 18
-_RATE = re.compile(r"[0-9.]+[KMGT]?(?:bps|b/s)", re.IGNORECASE)
+_COUNTS = re.compile(r"[0-9]+ [0-9]+ [0-9]+(?: [0-9]+ [0-9]+ \S+)?")
+_LINK = re.compile(r"[0-9]+ [0-9]+ [0-9.]+[KMGT]?(?:bps|b/s) .*", re.IGNORECASE)
 
 
 def _recognises(source: Source) -> bool:
-    head = source.head
-    is_counts = bool(head) and len(head[0]) in (3, 6) and head[0][0].isdecimal() and head[0][1].isdecimal()
-    return is_counts and any(len(words) >= 4 and _RATE.fullmatch(words[2]) for words in head[1:])
+    first, *others = [" ".join(words) for words in source.head] or [""]
+    return _COUNTS.fullmatch(first) is not None and any(map(_LINK.fullmatch, others))
 
 
 def _read(source: Source) -> NetworkData:
     lines = source.lines()
-    line, counts = next(lines)
+    (line, counts), (second, switches) = next(lines), next(lines)
     if len(counts) != 3:
-        raise source.error(
-            line, "expected 3 numbers; the form with NVSwitches, which has 6, is not supported"
-        )
-    nodes, switch_count, link_count = (
-        source.number(line, name, text, least=1)
-        for name, text in zip(("nodes", "switches", "links"), counts, strict=True)
-    )
+        raise source.error(line, "expected 3 numbers; the form with NVSwitches and 6 is not supported")
+    nodes, switch_count, link_count = (source.number(line, "count", text, least=1) for text in counts)
     refuse_above(str(source.path), "nodes", nodes, _MOST_NODES)
-    line, texts = next(lines)
-    switches = {_node(source, line, text, nodes) for text in texts}
-    if len(switches) != switch_count or len(texts) != switch_count:
-        raise source.error(line, f"expected {switch_count} different switches, found {len(switches)}")
+
+    def node(line: int, text: str) -> int:
+        number = source.number(line, "node", text)
+        if number >= nodes:
+            raise source.error(line, f"node {number}: there are {nodes} nodes, from 0")
+        return number
+
+    names = {node(second, text): f"s{int(text)}" for text in switches}
+    if not len(names) == len(switches) == switch_count:
+        raise source.error(second, f"expected {switch_count} different switches, found {len(names)}")
+    names = {number: names.get(number, f"h{number}") for number in range(nodes)}
     links: list[LinkData] = []
-    for line, words in lines:
-        if len(links) == link_count:
-            break
-        links.append(_link(source, line, words, nodes, switches))
-    if len(links) != link_count:
-        raise source.error("", f"expected {link_count} links, found {len(links)}")
-    hosts = (node for node in range(nodes) if node not in switches)
-    return NetworkData(
-        tuple(SwitchData(f"s{node}", f"node {node}") for node in sorted(switches)),
-        tuple(HostData(f"h{node}", f"node {node}", number=node) for node in hosts),
-        tuple(links),
-    )
-
-
-def _node(source: Source, line: int, text: str, nodes: int) -> int:
-    node = source.number(line, "node", text)
-    if node >= nodes:
-        raise source.error(line, f"node {node}: there are {nodes} nodes, from 0")
-    return node
-
-
-def _link(source: Source, line: int, words: list[str], nodes: int, switches: set[int]) -> LinkData:
-    if len(words) != _LINK_WORDS:
-        raise source.error(line, f"expected two nodes, rate, delay, error rate; found {len(words)} values")
-    a, b = (_node(source, line, text, nodes) for text in words[:2])
-    try:
-        rate_bps = parse_rate_bps(words[2].replace("b/s", "bps"))
-        delay_ns = parse_time_ns(words[3])
-    except UnitError as error:
-        raise source.error(line, str(error)) from None
-    if source.decimal(line, "error rate", words[4]):
-        reason = "losses are faults, such as --fault drop:rate=0.01"
-        raise source.error(line, f"error rate {words[4]} is not supported: {reason}")
-    name_a, name_b = (f"{'s' if node in switches else 'h'}{node}" for node in (a, b))
-    return LinkData(line, name_a, 0, name_b, 0, rate_bps, delay_ns)
+    while len(links) < link_count:
+        line, words = next(lines, (0, []))
+        if not words:
+            raise source.error("", f"expected {link_count} links, found {len(links)}")
+        if len(words) != 5:
+            raise source.error(line, f"expected nodes, rate, delay, error rate; found {len(words)} values")
+        a, b = (names[node(line, text)] for text in words[:2])
+        if source.decimal(line, "error rate", words[4]):
+            raise source.error(line, "error rate: not supported: losses are --fault drop:rate=0.01")
+        try:
+            quantities = parse_rate_bps(words[2].replace("b/s", "bps")), parse_time_ns(words[3])
+        except UnitError as error:
+            raise source.error(line, str(error)) from None
+        links.append(LinkData(line, a, 0, b, 0, *quantities))
+    rows = [NodeData(name, f"node {number}", number=number) for number, name in names.items()]
+    switches_data, hosts = ([row for row in rows if row.name[0] == kind] for kind in "sh")
+    return NetworkData(tuple(switches_data), tuple(hosts), tuple(links))
 
 
 def _write(data: NetworkData) -> str:
     if data.latency_ns:
-        raise SpecError(f"{NAME}: switches cannot have a latency (latency=)")
-    names = [host.name for host in data.hosts] + [switch.name for switch in data.switches]
-    numbers = {name: number for number, name in enumerate(names)}
+        raise SpecError("hpcc-topology: switches cannot have a latency (latency=)")
+    numbers = {node.name: number for number, node in enumerate((*data.hosts, *data.switches))}
     switches = (str(numbers[switch.name]) for switch in data.switches)
-    lines = [f"{len(names)} {len(data.switches)} {len(data.links)}", " ".join(switches)]
-    lines += [
-        f"{numbers[link.a]} {numbers[link.b]} {link.rate_bps}bps {link.delay_ns}ns 0" for link in data.links
-    ]
+    lines = [f"{len(numbers)} {len(data.switches)} {len(data.links)}", " ".join(switches)]
+    for link in data.links:
+        lines.append(f"{numbers[link.a]} {numbers[link.b]} {link.rate_bps}bps {link.delay_ns}ns 0")
     return "\n".join(lines) + "\n"
 
 
-register(Format(NAME, Kind.TOPOLOGY, "topology.txt of HPCC and ConWeave", _recognises, _read, _write))
+register("hpcc-topology", Kind.TOPOLOGY, "topology.txt of HPCC and ConWeave", _recognises, _read, _write)

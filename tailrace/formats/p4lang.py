@@ -8,7 +8,7 @@
 A latency is a number in ms, or a string with a unit (default: us), as for tc(8). A bandwidth is a number in
 Mb/s, or a string with a unit. The default prefix length of an address is 8, as in Mininet. Names and ports
 are kept; keys about running the exercise (programs, runtime files) are ignored. `role`, `tier` and `group` of
-a switch are additions of this project (attributes.py). Of the commands of hosts, those that add routes and
+a switch are additions of this project (network.py). Of the commands of hosts, those that add routes and
 ARP entries have an effect:
 
     route add default gw 10.0.1.10 dev eth0      ip route add 10.0.2.0/24 via 10.0.1.10
@@ -20,14 +20,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from tailrace.formats.attributes import address, mac_address, switch_data
-from tailrace.formats.network import HostData, LinkData, NetworkData, Pairs, SwitchData
+from tailrace.formats.network import LinkData, NetworkData, NodeData, addresses, attributes, switch_data
 from tailrace.formats.p4lang_2018 import from_2018, has_ends
-from tailrace.formats.registry import Format, Kind, Source, register
+from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import SpecError, UnitError
 from tailrace.spec.units import exact_integer, parse_rate_bps, split
 
@@ -48,119 +47,93 @@ _TC_NS = {
 }
 """Units of time of tc(8), in ns; their case does not matter."""
 
-_DEFAULT_PREFIX_BITS = "8"
 _MOST_COMMANDS = 1000
 """The most commands of one host."""
 
-_NAME = "p4lang"
 _PARTS = "hosts, switches and links"
 
 
 def _recognises(source: Source) -> bool:
-    return isinstance(source.json, list) or (isinstance(source.json, dict) and "nodes" not in source.json)
+    return source.json is not None and not (isinstance(source.json, dict) and "nodes" in source.json)
 
 
 def _read(source: Source) -> NetworkData:
-    return _Reader(source).read()
+    data = source.json
+    if not isinstance(data, dict):
+        raise source.error("", f"expected an object with {_PARTS}")
+    for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
+        if not isinstance(data.get(key), kind):
+            what = "a list" if kind is list else "an object"
+            other = "this is a p4-utils network (p4app.json), which is not read; " * ("topology" in data)
+            problem = f"{other}expected {what}; the topology.json of the p4lang tutorials has {_PARTS}"
+            raise source.error(key, problem)
+    data = from_2018(data, source.error) if isinstance(data["hosts"], list) else data
+    switches = tuple(
+        switch_data(source, f"switches.{name[:64]}", name, fields if isinstance(fields, dict) else {})
+        for name, fields in data["switches"].items()
+    )
+    links = tuple(_link(source, f"links[{i}]", link, data) for i, link in enumerate(data["links"]))
+    hosts = (_host(source, name, fields) for name, fields in data["hosts"].items())
+    return NetworkData(switches, tuple(hosts), links)
 
 
-class _Reader:
-    """Reads one file."""
+def _host(source: Source, name: str, fields: Any) -> NodeData:
+    fields = fields if isinstance(fields, dict) else {}
+    where = f"hosts.{name[:64]}"
+    ip, subnet, mac = addresses(source, where, fields, "8")
+    commands = fields.get("commands")
+    commands = commands if isinstance(commands, list) else []
+    if len(commands) > _MOST_COMMANDS:
+        raise source.error(f"{where}.commands", f"{len(commands)}; at most {_MOST_COMMANDS} are read")
+    routes, arp = ({}, {}) if subnet is None else _routes_and_arp(subnet, commands)
+    return NodeData(name, where, ip=ip, mac=mac, routes=tuple(routes.items()), arp=tuple(arp.items()))
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._hosts: dict[str, Any] = {}
-        self._is_old = False
 
-    def read(self) -> NetworkData:
-        data = self._source.json
-        if not isinstance(data, dict):
-            raise self._source.error("", f"expected an object with {_PARTS}")
-        for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
-            if not isinstance(data.get(key), kind):
-                what = "a list" if kind is list else "an object"
-                other = "this is a p4-utils network (p4app.json), which is not read; " * ("topology" in data)
-                problem = f"{other}expected {what}; the topology.json of the p4lang tutorials has {_PARTS}"
-                raise self._source.error(key, problem)
-        self._is_old = isinstance(data["hosts"], list)
-        if self._is_old:
-            data = from_2018(data, self._source.error)
-        self._hosts = data["hosts"]
-        switches = tuple(self._switch(name, fields) for name, fields in data["switches"].items())
-        links = [self._link(f"links[{i}]", link, data["switches"]) for i, link in enumerate(data["links"])]
-        return NetworkData(switches, tuple(map(self._host, self._hosts)), tuple(links))
-
-    def _switch(self, name: str, fields: Any) -> SwitchData:
-        given = fields if isinstance(fields, dict) else {}
-        return switch_data(self._source, f"switches.{name[:64]}", name, given)
-
-    def _link(self, where: str, link: Any, switches: dict[str, Any]) -> LinkData:
-        if not has_ends(link):
-            raise self._source.error(where, 'expected ["h1", "s1-p1", latency, bandwidth]')
-        delay_ns = self._latency(where, link[2]) if len(link) > 2 else None
-        rate_bps = self._bandwidth(where, link[3]) if len(link) > 3 and link[3] is not None else None
-        a, b = (self._end(where, text, switches) for text in link[:2])
-        return LinkData(where, *a, *b, rate_bps, delay_ns)
-
-    def _end(self, where: str, text: str, switches: dict[str, Any]) -> tuple[str, int]:
-        """(switch, port), or (host, 0)."""
-        if text in self._hosts:
-            return text, 0
+def _link(source: Source, where: str, link: Any, data: dict[str, Any]) -> LinkData:
+    if not has_ends(link):
+        raise source.error(where, 'expected ["h1", "s1-p1", latency, bandwidth]')
+    delay_ns = _latency(source, where, link[2]) if len(link) > 2 else None
+    rate_bps = _bandwidth(source, where, link[3]) if len(link) > 3 and link[3] is not None else None
+    ends: list[tuple[str, int]] = []
+    for text in link[:2]:
         match = _SWITCH_END.fullmatch(text)
-        if match is None or match[1] not in switches:
-            problem = f"{text[:40]!r} is neither a host nor a port of a switch such as s1-p1"
-            raise self._source.error(where, problem)
-        if int(match[2]) < 1:
-            raise self._source.error(where, f"{text!r}: ports count from 1")
-        return match[1], int(match[2])
-
-    def _host(self, name: str) -> HostData:
-        fields = self._hosts[name] if isinstance(self._hosts[name], dict) else {}
-        where = f"hosts.{name[:64]}"
-        if self._is_old and not fields:
-            return HostData(name, where)  # refused: it has no link to a switch
-        ip, subnet = address(self._source, where, fields.get("ip"), _DEFAULT_PREFIX_BITS)
-        mac = mac_address(self._source, where, fields.get("mac"))
-        given = fields.get("commands")
-        commands: list[Any] = given if isinstance(given, list) else []
-        if len(commands) > _MOST_COMMANDS:
-            problem = f"{len(commands)}; at most {_MOST_COMMANDS} are read"
-            raise self._source.error(f"{where}.commands", problem)
-        routes: Pairs = ()
-        arp: Pairs = ()
-        if subnet is not None:
-            texts = (command for command in commands if isinstance(command, str))
-            routes, arp = _routes_and_arp(subnet, texts)
-        return HostData(name, where, ip=ip, mac=mac, routes=routes, arp=arp)
-
-    def _latency(self, where: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_NUMBER:
-            return round(value * _MS)
-        if isinstance(value, str):
-            with contextlib.suppress(UnitError, KeyError):
-                number, unit = split(value)
-                return exact_integer(number * _TC_NS[unit.lower()], value)
-        expected = "a number of ms, or a string with a unit (default: us)"
-        raise self._source.error(where, f"{repr(value)[:40]} is no latency; expected {expected}")
-
-    def _bandwidth(self, where: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER:
-            return round(value * _MBPS)
-        if isinstance(value, str):
-            with contextlib.suppress(UnitError):
-                rate_bps = parse_rate_bps(value)
-                if rate_bps > 0 and split(value)[1]:
-                    return rate_bps
-        expected = "a number of Mb/s, or a string with a unit, such as 1Gbps"
-        raise self._source.error(where, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
+        if text in data["hosts"]:
+            ends.append((text, 0))
+        elif match is None or match[1] not in data["switches"]:
+            raise source.error(where, f"{text[:40]!r} is neither a host nor a port of a switch such as s1-p1")
+        elif int(match[2]) < 1:
+            raise source.error(where, f"{text!r}: ports count from 1")
+        else:
+            ends.append((match[1], int(match[2])))
+    return LinkData(where, *ends[0], *ends[1], rate_bps, delay_ns)
 
 
-def _routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs, Pairs]:
+def _latency(source: Source, where: str, value: object) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_NUMBER:
+        return round(value * _MS)
+    if isinstance(value, str):
+        with contextlib.suppress(UnitError, KeyError):
+            number, unit = split(value)
+            return exact_integer(number * _TC_NS[unit.lower()], value)
+    raise source.error(where, f"{repr(value)[:40]} is no latency; expected ms, or a unit as in 5us")
+
+
+def _bandwidth(source: Source, where: str, value: object) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER:
+        return round(value * _MBPS)
+    if isinstance(value, str):
+        with contextlib.suppress(UnitError):
+            rate_bps = parse_rate_bps(value)
+            if rate_bps > 0 and split(value)[1]:
+                return rate_bps
+    raise source.error(where, f"{repr(value)[:40]} is no bandwidth; expected Mb/s, or a unit as in 1Gbps")
+
+
+def _routes_and_arp(subnet: IPv4Network, commands: Sequence[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """The fields `routes` and `arp` of a host that its commands add to; the first route is its subnet."""
-    routes: dict[str, str] = {str(subnet): ""}
-    arp: dict[str, str] = {}
+    routes, arp = {str(subnet): ""}, dict[str, str]()
     for command in commands:
-        argv = [arg for arg in command.split() if arg != "sudo"]
+        argv = [arg for arg in str(command).split() if arg != "sudo"]
         argv[:1] = [name.rpartition("/")[2] for name in argv[:1]]
         try:
             if argv[:2] == ["route", "add"]:
@@ -174,7 +147,7 @@ def _routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs
                 arp.update([_neighbour(argv[3:], argv[3:].index("lladdr") + 1)])
         except (ValueError, IndexError):
             continue  # not about IPv4, or invalid
-    return tuple(routes.items()), tuple(arp.items())
+    return routes, arp
 
 
 def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
@@ -197,38 +170,24 @@ def _after(argv: Sequence[str], key: str) -> str:
 
 
 def _write(data: NetworkData) -> str:
-    """The file of a network; times in ns and rates in bit/s, so that they are exact."""
     if data.latency_ns:
-        raise SpecError(f"{_NAME}: switches cannot have a latency (latency=)")
+        raise SpecError("p4lang: switches cannot have a latency (latency=)")
+    switches = {switch.name: attributes(switch) for switch in data.switches}
+    links = []
+    for link in data.links:
+        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        texts = (f"{end}-p{port}" if port else end for end, port in ends)
+        links.append([*texts, f"{link.delay_ns}ns", f"{link.rate_bps}bps"])
     hosts = {host.name: _written_host(host) for host in data.hosts}
-    switches = {}
-    for switch in data.switches:
-        fields = {"role": switch.role, "group": switch.group if switch.group >= 0 else None}
-        fields |= {"cpu_port": switch.cpu_port, "priority_queues": switch.priority_queues}
-        switches[switch.name] = {key: value for key, value in fields.items() if value not in (None, "")}
-    links = [
-        [*(f"{end}-p{port}" if port else end for end, port in ends), f"{delay_ns}ns", f"{rate_bps}bps"]
-        for ends, delay_ns, rate_bps in (
-            (((link.a, link.a_port), (link.b, link.b_port)), link.delay_ns, link.rate_bps)
-            for link in data.links
-        )
-    ]
-    parts = {"hosts": hosts, "switches": switches, "links": links}
-    return json.dumps(parts, indent=1) + "\n"
+    return json.dumps({"hosts": hosts, "switches": switches, "links": links}, indent=1) + "\n"
 
 
-def _written_host(host: HostData) -> dict[str, Any]:
-    """A host; its first route is its subnet, from which the prefix length follows. Without routes it reaches
-    nobody directly: 32.
-    """
-    subnet = host.routes[0][0] if host.routes else "/32"
-    commands = [
-        f"ip route add {prefix}" + (f" via {gateway}" if gateway else "")
-        for prefix, gateway in host.routes[1:]
-    ]
-    commands += [f"ip neigh add {ip} lladdr {mac}" for ip, mac in host.arp]
-    fields: dict[str, Any] = {"ip": host.ip + subnet[subnet.index("/") :], "mac": host.mac}
-    return fields | ({"commands": commands} if commands else {})
+def _written_host(host: NodeData) -> dict[str, Any]:
+    """A host; its first route is its subnet. Without routes it reaches nobody directly: 32 bits."""
+    bits = host.routes[0][0].partition("/")[2] if host.routes else "32"
+    routes = (f"ip route add {prefix}" + f" via {hop}" * bool(hop) for prefix, hop in host.routes[1:])
+    arp = (f"ip neigh add {ip} lladdr {mac}" for ip, mac in host.arp)
+    return {"ip": f"{host.ip}/{bits}", "mac": host.mac, "commands": [*routes, *arp]}
 
 
-register(Format(_NAME, Kind.TOPOLOGY, "topology.json of the p4lang tutorials", _recognises, _read, _write))
+register("p4lang", Kind.TOPOLOGY, "topology.json of the p4lang tutorials", _recognises, _read, _write)

@@ -17,13 +17,13 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from tailrace.formats.registry import FormatError
+from tailrace.spec.errors import FileError
 
 _NAME = re.compile(r"[hs]([0-9]{1,3})")
 _MOST = 255
 """The largest number in a name, which becomes an octet of addresses."""
 
-Error = Callable[[str, str], FormatError]
+Error = Callable[[str, str], FileError]
 """Makes an error from a key and a description of the problem."""
 
 
@@ -65,6 +65,8 @@ def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
                 )
             hosts[host] = hosts[host] or _host(number, _number(host) or 0)
         links[index] = [*named_ends, *links[index][2:]]
+    # a host without a link to a switch is refused later
+    hosts = {name: fields or _host(0, _number(name) or 0) for name, fields in hosts.items()}
     return {"hosts": hosts, "switches": switches, "links": links}
 
 

@@ -28,15 +28,10 @@ HEAD_LINES, HEAD_CHARACTERS = 20, 1 << 16
 """The part of a text file by which its format is recognised."""
 
 MOST_LINES = 8_000_000
-"""Limit on the lines of a file."""
 
-MOST_SHOWN = 60
-"""The most characters of a file that a message repeats."""
-
-_MOST_DIGITS = 18
-_MOST_CHARACTERS = 40
-_DECIMAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-"""Decimal numbers, of few enough digits that computing with them takes no time."""
+_INTEGER = re.compile("[0-9]{1,18}")
+_DECIMAL = re.compile(r"(?=.{1,40}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+"""Numbers of so few digits that computing with them takes no time."""
 
 
 class Kind(str, enum.Enum):
@@ -47,32 +42,18 @@ class Kind(str, enum.Enum):
     SIZES = "distribution of flow sizes"
 
 
-class FormatError(FileError):
-    """A file does not conform to its format, or has a feature that is not supported."""
-
-    def __init__(self, path: Path, name: str, where: str, problem: str) -> None:
-        """Takes the file, the format's name, a line or key (may be empty), and what is wrong."""
-        super().__init__(path, f"{name}, {where}" if where else name, problem)
-
-
 @dataclass(frozen=True)
-class Origin:
-    """The file of some data and the name of its format, for messages."""
+class Source:
+    """A file, the name of its format, and its text ("" once it is read), for readers and messages."""
 
     path: Path
     format_name: str = ""
+    text: str = ""
 
-    def error(self, where: str | int, problem: str) -> FormatError:
+    def error(self, where: str | int, problem: str) -> FileError:
         """The error at a line (a number, from 1) or a key ("": in the whole file)."""
         place = f"line {where}" if isinstance(where, int) else where
-        return FormatError(self.path, self.format_name, place, problem)
-
-
-@dataclass(frozen=True)
-class Source(Origin):
-    """The text of a file, and the name of the format in which it is read."""
-
-    text: str = ""
+        return FileError(self.path, ", ".join(filter(None, (self.format_name, place))), problem)
 
     @functools.cached_property
     def head(self) -> list[list[str]]:
@@ -81,8 +62,8 @@ class Source(Origin):
         words = (line.split() for line in lines if not line.lstrip().startswith(("#", "//")))
         return [line for line in words if line][:HEAD_LINES]
 
-    def lines(self, comment: str = "#") -> Iterator[tuple[int, list[str]]]:
-        """The number and the words of every line, without blank lines and lines that begin with `comment`.
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The number and the words of every line, without blank lines and comments (#).
 
         Raises:
             SpecError: more than MOST_LINES lines.
@@ -91,29 +72,25 @@ class Source(Origin):
         refuse_above(str(self.path), "lines", len(lines), MOST_LINES)
         for number, line in enumerate(lines, start=1):
             words = line.split()
-            if words and not words[0].startswith(comment):
+            if words and not words[0].startswith("#"):
                 yield number, words
 
     def number(self, where: str | int, name: str, text: str, least: int = 0) -> int:
-        """A whole number of at least `least`; raises FormatError. `name` is for the message."""
-        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) >= least):
+        """A whole number of at least `least`; raises FileError. `name` is for the message."""
+        if _INTEGER.fullmatch(text) is None or int(text) < least:
             what = f"a whole number of at least {least}" if least else "a whole number"
-            raise self.error(where, f"{name}: expected {what}, found {shortened(text, MOST_SHOWN)!r}")
+            raise self.error(where, f"{name}: expected {what}, found {shortened(text, 60)!r}")
         return int(text)
 
     def decimal(self, where: str | int, name: str, text: str) -> Decimal:
-        """A decimal number of at least 0; raises FormatError. `name` is for the message."""
-        if len(text) > _MOST_CHARACTERS or _DECIMAL.fullmatch(text) is None:
-            raise self.error(where, f"{name}: expected a number, found {shortened(text, MOST_SHOWN)!r}")
+        """A decimal number of at least 0; raises FileError. `name` is for the message."""
+        if _DECIMAL.fullmatch(text) is None:
+            raise self.error(where, f"{name}: expected a number, found {shortened(text, 60)!r}")
         return Decimal(text)
 
     @functools.cached_property
     def json(self) -> Any:
-        """The JSON document; None if the text does not begin like an object or a list.
-
-        Raises:
-            FileError: invalid JSON.
-        """
+        """The JSON document; None if the text does not begin like one. Raises FileError if it is invalid."""
         if self.text.lstrip()[:1] not in ("{", "["):
             return None
         try:
@@ -131,10 +108,9 @@ class Format:
     """A format.
 
     name: as in `--format NAME` and in messages
-    kind: what a file describes
     title: the format for people
     recognises: whether a text is of this format; looks only at its beginning, or at keys of a JSON document
-    read: plain data of a text: NetworkData, FlowTable or points, depending on the kind; raises FormatError
+    read: plain data of a text: NetworkData, FlowTable or points, depending on the kind; raises FileError
     write: the text of such data; raises SpecError if the format cannot express them
     """
 
@@ -149,9 +125,9 @@ class Format:
 _FORMATS: dict[str, Format] = {}
 
 
-def register(each: Format) -> None:
-    """Adds a format."""
-    _FORMATS[each.name] = each
+def register(*format_parts: Any) -> None:
+    """Adds a format, given by its fields."""
+    _FORMATS[format_parts[0]] = Format(*format_parts)
 
 
 def formats() -> Sequence[Format]:
@@ -168,18 +144,18 @@ def format_named(name: str) -> Format:
     return known[name]
 
 
-def read_file(path: Path, kind: Kind) -> tuple[Origin, Any]:
+def read_file(path: Path, kind: Kind) -> tuple[Source, Any]:
     """The plain data of a file, in whatever format of this kind, and where they are from, for further errors.
 
     Raises:
         FileError: the file cannot be read, has no known format or one of another kind, or has an error.
     """
     source = Source(path, text=text_of(path, MOST_BYTES))
-    matching = next((each for each in formats() if each.recognises(source)), None)
-    if matching is None:
+    chosen = next((each for each in formats() if each.recognises(source)), None)
+    if chosen is None:
         known = ", ".join(each.title for each in formats() if each.kind is kind)
         raise FileError(path, "line 1", f"no known format of a {kind.value}; known are {known}")
-    source = replace(source, format_name=matching.name)
-    if matching.kind is not kind:
-        raise source.error("", f"{matching.title} describes a {matching.kind.value}, expected a {kind.value}")
-    return Origin(path, matching.name), matching.read(source)
+    source = replace(source, format_name=chosen.name)
+    if chosen.kind is not kind:
+        raise source.error("", f"{chosen.title} describes a {chosen.kind.value}, expected a {kind.value}")
+    return replace(source, text=""), chosen.read(source)

@@ -7,28 +7,26 @@
 
 Shares end with 100 (percent) or 1. Sizes are bytes; if they count packets, the workload's key `unit` gives
 the bytes of a packet. Between two points sizes are interpolated, as HPCC and others do. Homa's files begin
-with a line that has only the mean. Their sizes are not interpolated: a flow has the size of a point. The
-mean must be that of the points.
+with a line that has only the mean. Their sizes are not interpolated: a flow has the size of a point. The mean
+must be that of the points.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from collections.abc import Sequence
 
-from tailrace.formats.registry import Format, Kind, Source, register
+from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec.constants import MAX_FLOW_BYTES
 
 Points = tuple[tuple[int, float], ...]
 """Sizes with shares from 0 to 1."""
 
 _MOST_POINTS = 1_000_000
-_TOLERANCE = Decimal("0.001")
+_TOLERANCE = 0.001
 """How far a file's mean may be from that of its points, as a share of it."""
 
 _NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?")
-_Row = tuple[int, Decimal, Decimal]
-"""Line, size, share as in the file."""
 
 
 def _words(words: list[str]) -> list[str]:
@@ -36,61 +34,56 @@ def _words(words: list[str]) -> list[str]:
 
 
 def _recognises(source: Source) -> bool:
-    rows = [_words(words) for words in source.head]
-    rows = rows[1:] if rows and len(rows[0]) == 1 and _NUMBER.fullmatch(rows[0][0]) else rows
-    return bool(rows) and all(len(row) == 2 and all(map(_NUMBER.fullmatch, row)) for row in rows[:3])
+    rows = [_words(words) for words in source.head[:4]]
+    points = rows[1:] if rows and len(rows[0]) == 1 else rows[:3]
+    words = [word for row in (*rows[:1], *points) for word in row]
+    return bool(points) and {len(row) for row in points} == {2} and all(map(_NUMBER.fullmatch, words))
 
 
 def _read(source: Source) -> Points:
     lines = [(line, _words(words)) for line, words in source.lines()]
-    mean = source.decimal(lines[0][0], "mean", lines[0][1][0]) if len(lines[0][1]) == 1 else None
+    mean = float(source.decimal(1, "mean", lines.pop(0)[1][0])) if len(lines[0][1]) == 1 else None
     if len(lines) > _MOST_POINTS:
         raise source.error("", f"more than {_MOST_POINTS} points")
-    rows = [_row(source, line, words) for line, words in (lines if mean is None else lines[1:])]
-    most = rows[-1][2]
-    if most not in (1, 100):
-        raise source.error(rows[-1][0], f"the last share is {most}, expected 1 or 100")
-    _check(source, rows)
-    points = [(round(size), float(share / most)) for _, size, share in rows]
+    points: list[tuple[int, float]] = []
+    for line, words in lines:
+        if len(words) != 2:
+            raise source.error(line, f"expected a size and a share, found {len(words)} values")
+        size, share = (source.decimal(line, "number", word) for word in words)
+        points.append((round(size), float(share)))
+    most = check_points(source, [line for line, _ in lines], points, (1, 100))
+    points = [(size, share / most) for size, share in points]
     if mean is None:
         return tuple(points)
-    _check_mean(source, mean, rows)
     before = [0.0, *(share for _, share in points)]
-    return tuple(
-        point
-        for (size, share), last in zip(points, before, strict=False)
-        for point in ((size, last), (size, share))
-    )
+    found = sum(size * (share - last) for (size, share), last in zip(points, before, strict=False))
+    if abs(found - mean) > _TOLERANCE * mean:
+        raise source.error(1, f"the mean is {mean:g}, but that of the points is {found:g}")
+    steps = (((size, last), (size, share)) for (size, share), last in zip(points, before, strict=False))
+    return tuple(point for step in steps for point in step)
 
 
-def _row(source: Source, line: int, words: list[str]) -> _Row:
-    if len(words) != 2:
-        raise source.error(line, f"expected a size and a share, found {len(words)} values")
-    return line, source.decimal(line, "size", words[0]), source.decimal(line, "share", words[1])
-
-
-def _check(source: Source, rows: list[_Row]) -> None:
-    """Refuses rows that form no cumulative distribution."""
-    last_size = last_share = Decimal(0)
-    for line, size, share in rows:
+def check_points(
+    source: Source, places: Sequence[str | int], points: Sequence[tuple[int, float]], ends: Sequence[float]
+) -> float:
+    """Refuses points that form no cumulative distribution (FileError); `places` has the line or key of each.
+    Returns the last share, which is one of `ends`.
+    """
+    last_size, last_share = 0, 0.0
+    for where, (size, share) in zip(places, points, strict=True):
         if not last_size <= size <= MAX_FLOW_BYTES:
-            raise source.error(line, f"expected a size from {last_size} to {MAX_FLOW_BYTES}, found {size}")
-        if share < last_share:
-            raise source.error(line, f"expected a share of at least {last_share}, found {share}")
+            raise source.error(where, f"expected a size from {last_size} to {MAX_FLOW_BYTES}, found {size}")
+        if not last_share <= share <= max(ends):
+            raise source.error(where, f"expected a share from {last_share:g} to {max(ends)}, found {share:g}")
         last_size, last_share = size, share
-
-
-def _check_mean(source: Source, mean: Decimal, rows: list[_Row]) -> None:
-    total = last = Decimal(0)
-    for _, size, share in rows:
-        total += (share - last) * size
-        last = share
-    if abs(total / last - mean) > _TOLERANCE * mean:
-        raise source.error(1, f"the mean is {mean}, but that of the points is {total / last:.6g}")
+    if last_share not in ends:
+        expected = " or ".join(map(str, ends))
+        raise source.error(places[-1], f"expected {expected} as the last share, found {last_share:g}")
+    return last_share
 
 
 def _write(points: Points) -> str:
     return "".join(f"{size} {share!r}\n" for size, share in points)
 
 
-register(Format("sizes", Kind.SIZES, "two columns of sizes and shares", _recognises, _read, _write))
+register("sizes", Kind.SIZES, "two columns of sizes and shares", _recognises, _read, _write)

@@ -17,9 +17,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tailrace.formats.registry import HEAD_CHARACTERS, Format, Kind, Source, register
-from tailrace.formats.sizes_columns import Points
-from tailrace.spec.constants import MAX_FLOW_BYTES
+from tailrace.formats.registry import HEAD_CHARACTERS, Kind, Source, register
+from tailrace.formats.sizes_columns import Points, check_points
 from tailrace.spec.schema import KeyProblemError, convert, parse_toml
 
 _Text = Annotated[str, msgspec.Meta(min_length=1, description="a string")]
@@ -29,8 +28,8 @@ _Points = Annotated[
 ]
 
 
-class SizesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a file; `points` form a valid cumulative distribution."""
+class _SizesFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a file."""
 
     name: _Text
     unit: Annotated[Literal["bytes"], msgspec.Meta(description="'bytes'")]
@@ -39,48 +38,28 @@ class SizesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     points: _Points
 
 
-_KEY = re.compile(rf"^\s*(?:{'|'.join(SizesFile.__struct_fields__)})\s*=", re.MULTILINE)
+_KEY = re.compile(rf"^\s*(?:{'|'.join(_SizesFile.__struct_fields__)})\s*=", re.MULTILINE)
 
 
 def _recognises(source: Source) -> bool:
     return _KEY.search(source.text[:HEAD_CHARACTERS]) is not None
 
 
-def read_sizes(source: Source) -> SizesFile:
-    """The content of a file; raises FormatError if it is invalid."""
+def read_sizes(source: Source) -> Points:
+    """The points of a file; raises FileError if it is invalid."""
     try:
-        file = convert(parse_toml(source.path, source.text), SizesFile)
-        _check(file.points)
+        points = convert(parse_toml(source.path, source.text), _SizesFile).points
     except KeyProblemError as error:
-        raise source.error(f"key '{error.key}'" if error.key else "", error.problem) from error
-    return file
-
-
-def _check(points: Points) -> None:
-    """Raises KeyProblemError unless the points form a cumulative distribution."""
-    last_size, last_share = 0, 0.0
-    for index, (size, share) in enumerate(points):
-        where = f"points[{index}]"
-        if not last_size <= size <= MAX_FLOW_BYTES:
-            expected = f"expected a size from {last_size} to {MAX_FLOW_BYTES}"
-            raise KeyProblemError(where, f"{expected}, found {size}")
-        if not last_share <= share <= 1:
-            raise KeyProblemError(where, f"expected a share from {last_share:g} to 1, found {share:g}")
-        last_size, last_share = size, share
-    if last_share != 1:
-        where = f"points[{len(points) - 1}]"
-        raise KeyProblemError(where, f"expected 1 as the last share, found {last_share:g}")
+        raise source.error(f"key '{error.key}'", error.problem) from error
+    check_points(source, [f"key 'points[{index}]'" for index in range(len(points))], points, (1,))
+    return points
 
 
 def _write(points: Points) -> str:
     rows = ", ".join(f"[{size}, {share!r}]" for size, share in points)
     return (
-        f'name = "converted"\nunit = "bytes"\nmeasured = "unknown"\nsource = "unknown"\npoints = [{rows}]\n'
+        f'unit = "bytes"\nname = "converted"\nmeasured = "unknown"\nsource = "unknown"\npoints = [{rows}]\n'
     )
 
 
-def _read(source: Source) -> Points:
-    return read_sizes(source).points
-
-
-register(Format("sizes-toml", Kind.SIZES, "TOML with points", _recognises, _read, _write))
+register("sizes-toml", Kind.SIZES, "TOML with points", _recognises, read_sizes, _write)

@@ -34,11 +34,6 @@ class Spec:
         """The beginning of messages about the spec, such as `topology leaf-spine`."""
         return f"{self.what} {self.name}".strip()
 
-    @property
-    def names_file(self) -> bool:
-        """Whether the name is that of a file."""
-        return is_file(self.name)
-
     def setting(self, key: str, value: str) -> Spec:
         """A copy with this value of an option, which replaces an earlier value."""
         return replace(self, options={**self.options, key: value})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.plugins import blamed, given_by
 from tailrace.spec.registry import load_folder
+from tailrace.spec.spec_string import is_file
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.model import Host, Link, Switch, Topology
@@ -29,7 +30,7 @@ def parse_topology(text: str | Spec) -> Topology:
         SpecError: unknown name, invalid option, or invalid network; one line says which.
     """
     spec = parse(text, "topology")
-    if spec.names_file:
+    if is_file(spec.name):
         # a run whose topology is no file does not load the formats
         from tailrace.topology.from_file import topology_of_file
 

@@ -108,7 +108,6 @@ VALUES = {
     "run --topology leaf-spine:sp": "leaf-spine:spines=",
     "run --topology examples/t": "examples/two_choices/",
     "run --workload inc": "incast",
-    "convert a b --format hpcc": "hpcc-flows hpcc-topology",
     "convert a b --topology fat": "fat-tree",
     "run --fault link-s": "link-slow",
     "schemes --fault d": "drop",

@@ -136,8 +136,8 @@ l5: send 1b to 1 tag 5 cpu 0 nic 0
 l5 requires l4
 l5 requires l2
 }
-rank 1 { /* two
-operations */
+rank 1 {
+
 l1: recv 8192b from 0 tag 4
 l2: send 16b to 0
 l2 requires l1

@@ -64,24 +64,6 @@ def test_ports_and_addresses_are_completed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dragonfly_of_spritz_is_the_family(tmp_path: Path) -> None:
-    path = tmp_path / "dragonfly.topo"
-    lines = ["# Dragonfly", "p 1", "a 2", "h 1", "Switch_latency_ns 500"]
-    lines += [f"Link_speed_{kind}_Gbps 400" for kind in ("global", "local", "host")]
-    lines += [f"Link_latency_{kind}_ns {ns}" for kind, ns in (("global", 500), ("local", 25), ("host", 30))]
-    path.write_text("\n".join(lines))
-    topology = parse_topology(str(path))
-    keys = "rate=400Gbps,global=500ns,local=25ns,host=30ns,latency=500ns"
-    family = parse_topology(f"dragonfly:p=1,a=2,h=1,{keys}")
-    assert (topology.kind, topology.spec) == ("dragonfly", str(path))
-    assert (topology.switches, topology.hosts, topology.links) == (
-        family.switches,
-        family.hosts,
-        family.links,
-    )
-    assert topology.latency_ns == 500
-
-
 def test_p4_utils_keys(tmp_path: Path) -> None:
     """topology.json as p4-utils saves it: `node1` may be the target of an edge."""
     path = tmp_path / "topology.json"

@@ -51,7 +51,7 @@ def test_each_start_is_that_of_the_definition(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("delays", [(1,), (1, 2, 3), (1, -1)])
 def test_delays_that_are_none(delays: tuple[int, ...]) -> None:
-    with pytest.raises(ConfigError, match=r"flow 3: after_ns is .*, expected a time for each of `after`"):
+    with pytest.raises(ConfigError, match="flow 3: expected after_ns for each of `after`, found "):
         flow(3, 0, (1, 2), delays)
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import Spec, parse
+from tailrace.spec.spec_string import is_file
 from tailrace.topology import Topology, parse_topology
 
 _CACHE_ENTRIES = 64
@@ -20,7 +21,7 @@ def topology_of(text: str | Spec) -> Topology:
         SpecError: the spec is invalid.
     """
     spec = parse(text, "topology")
-    return parse_topology(spec) if spec.names_file else _generated(str(spec))
+    return parse_topology(spec) if is_file(spec.name) else _generated(str(spec))
 
 
 @lru_cache(maxsize=_CACHE_ENTRIES)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,72 +15,48 @@ from tailrace.topology import Host, Topology
 
 if TYPE_CHECKING:  # a run whose workload is no file does not load the formats
     from tailrace.formats.flow_table import FlowData, FlowTable
-    from tailrace.formats.registry import FormatError, Origin
+    from tailrace.formats.registry import Source
 
 
 @dataclass(frozen=True, slots=True)
 class FileFlows:
-    """The flows of a file; `origin` names it in messages. A Pattern."""
+    """The flows of a file; `source` names it in messages. A Pattern."""
 
-    origin: Origin
+    source: Source
     table: FlowTable
 
     def transfers(self, topology: Topology, _rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern.
-
-        Raises:
-            FileError: the topology has no such host, or a host sends to itself.
-        """
-        for flow, (sender, receiver) in zip(self.table.flows, self._ends(topology), strict=True):
-            yield Transfer(
-                sender,
-                receiver,
-                flow.size_bytes,
-                flow.start_ns,
-                flow.after,
-                flow.sport,
-                after_ns=flow.after_ns,
-            )
+        """See Pattern; raises FileError if the topology has no such host, or a host sends to itself."""
+        for flow, src, dst in self._resolved(topology):
+            sizes = flow.size_bytes, flow.start_ns
+            yield Transfer(src, dst, *sizes, flow.after, flow.sport, after_ns=flow.after_ns)
 
     def reserve(self, topology: Topology, ports: SourcePorts) -> None:
         """Reserves the ports that the file names, so that no other flow of the same hosts draws them."""
-        for flow, (sender, receiver) in zip(self.table.flows, self._ends(topology), strict=True):
+        for flow, src, dst in self._resolved(topology):
             if flow.sport is not None:
-                ports.reserve(sender, receiver, flow.sport)
+                ports.reserve(src, dst, flow.sport)
 
-    def _ends(self, topology: Topology) -> list[tuple[Host, Host]]:
-        """Sender and receiver of each flow."""
-        if self.table.hosts > len(topology.hosts):
-            problem = f"it is for {self.table.hosts} hosts, and the topology has {len(topology.hosts)}"
-            raise self.origin.error("", problem)
+    def _resolved(self, topology: Topology) -> Iterator[tuple[FlowData, Host, Host]]:
+        """Each flow with its sender and receiver."""
+        table = self.table
+        if table.hosts > len(topology.hosts):
+            raise self.source.error("", f"for {table.hosts} hosts; the topology has {len(topology.hosts)}")
         hosts: dict[str | int, Host] = {key: host for host in topology.hosts for key in (host.name, host.ip)}
         for position, host in enumerate(topology.hosts):
-            hosts[host.id - 1 if self.table.by_node else position] = host
-        return [self._endpoints(flow, hosts) for flow in self.table.flows]
-
-    def _endpoints(self, flow: FlowData, hosts: Mapping[str | int, Host]) -> tuple[Host, Host]:
-        for end in (flow.src, flow.dst):
-            if end not in hosts:
-                example = (
-                    f"expected a name such as {next(iter(hosts))}"
-                    if isinstance(end, str)
-                    else "numbers count from 0"
-                )
-                raise self._error(flow, f"the topology has no host {end!r}; {example}")
-        if hosts[flow.src] is hosts[flow.dst]:
-            raise self._error(flow, f"{flow.src} sends to itself")
-        return hosts[flow.src], hosts[flow.dst]
-
-    def _error(self, flow: FlowData, problem: str) -> FormatError:
-        return self.origin.error(flow.line, problem)
+            hosts[host.id - 1 if table.by_node else position] = host
+        example = f"expected a name such as {topology.hosts[0].name}, or a number from 0"
+        for flow in table.flows:
+            for end in (flow.src, flow.dst):
+                if end not in hosts:
+                    raise self.source.error(flow.line, f"the topology has no host {end!r}; {example}")
+            if hosts[flow.src] is hosts[flow.dst]:
+                raise self.source.error(flow.line, f"{flow.src} sends to itself")
+            yield flow, hosts[flow.src], hosts[flow.dst]
 
 
 def read_flows(path: Path) -> FileFlows:
-    """The flows of a workload file, at least one.
-
-    Raises:
-        FileError: the file cannot be read, or is not as expected.
-    """
+    """The flows of a workload file; raises FileError if it cannot be read, or is not as expected."""
     from tailrace.formats.registry import Kind, read_file
 
     return FileFlows(*read_file(path, Kind.WORKLOAD))

@@ -27,7 +27,7 @@ def find_cdf(text: str) -> SizeCdf:
         from tailrace.formats.sizes_toml import read_sizes
 
         path = FOLDER / f"{text}.toml"
-        return SizeCdf(read_sizes(Source(path, text=text_of(path))).points)
+        return SizeCdf(read_sizes(Source(path, text=text_of(path))))
     if not is_file(text):
         raise SpecError(f"cdf {text!r} is not known; expected {', '.join(NAMES)} or FILE")
     return SizeCdf(read_file(Path(text), Kind.SIZES)[1])

@@ -29,6 +29,7 @@ from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.keys import read
 from tailrace.spec.plugins import blamed, given_by, place_of
 from tailrace.spec.registry import load_folder
+from tailrace.spec.spec_string import is_file
 from tailrace.spec.text import one_line
 from tailrace.topology import Host, Topology
 
@@ -137,7 +138,7 @@ def parse_workload(text: str | Spec) -> Workload:
         SpecError: unknown name, bad option or bad file, which the one-line message names.
     """
     spec = parse(text, "workload")
-    if spec.names_file:
+    if is_file(spec.name):
         seed = read(spec, Seed).seed
         return Workload(str(spec), spec.name, read_flows(Path(spec.name)), seed)
     spec, pattern = WORKLOADS.read(spec)

@@ -56,9 +56,7 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
         ):
             self._refuse()
         if self.after_ns and (len(self.after_ns) != len(self.after) or min(self.after_ns) < 0):
-            raise ConfigError(
-                f"flow {self.id}: after_ns is {self.after_ns}, expected a time for each of `after`"
-            )
+            raise ConfigError(f"flow {self.id}: expected after_ns for each of `after`, found {self.after_ns}")
         if self.id in self.after:
             raise ConfigError(f"flow {self.id}: it comes after itself")
         if self.steering and self.steering not in algorithms():
