@@ -151,11 +151,7 @@ KINDS: Mapping[str, Kind] = {
             of_one_run=True,
         ),
         Kind(
-            "paths",
-            "Paths of followed flows",
-            _FOLLOWED,
-            _of_first(run_figures.path_figure),
-            of_one_run=True,
+            "paths", "Paths of followed flows", _FOLLOWED, _of_first(run_figures.path_figure), of_one_run=True
         ),
         Kind(
             "flow-throughput",

@@ -152,11 +152,7 @@ def _ratio(group: Group, groups: Sequence[Group], base: Mapping[str, Setting]) -
 
 
 def _line(
-    axis: Axes,
-    points: Sequence[tuple[Setting, Estimate]],
-    values: Sequence[Setting],
-    number: int,
-    name: str,
+    axis: Axes, points: Sequence[tuple[Setting, Estimate]], values: Sequence[Setting], number: int, name: str
 ) -> list[float]:
     """Draws estimates against the values of an axis: numbers with bands, others with error bars."""
     are_numbers = _are_numbers(values)

@@ -200,7 +200,9 @@ def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: S
         metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}"
         for case, name in positions
     ]
-    turned = {"rotation": 45, "ha": "right"} if plot.panel_inches(axis) < 1.1 * len(ticks) else {}
+    turned: dict[str, Any] = (
+        {"rotation": 45, "ha": "right"} if plot.panel_inches(axis) < 1.1 * len(ticks) else {}
+    )
     axis.set_xticks(range(len(positions)), ticks, **turned)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")

@@ -313,6 +313,20 @@ def shortened(text: str, inches: float) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
+_PADDING_INCHES = 0.1
+_LEGEND: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
+
+
+def _fits(figure: Figure, handles: list[Any], names: list[str], across: int) -> bool:
+    """Draws a legend in `across` columns, and removes it if it is wider than its figure."""
+    drawn = figure.legend(handles, names, ncols=across, **_LEGEND)
+    # the padding around a legend may be outside, since it is invisible
+    if drawn.get_window_extent().width <= figure.bbox.width + _PADDING_INCHES * figure.dpi:
+        return True
+    drawn.remove()
+    return False
+
+
 def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
     """Draws one legend below all panels, with one entry per label, in at most `columns` columns."""
     entries: dict[str, Any] = {}
@@ -324,14 +338,14 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
     handles, names = list(entries.values())[:_MOST_ENTRIES], list(entries)[:_MOST_ENTRIES]
     if len(entries) > _MOST_ENTRIES:
         names[-1] = f"… {len(entries)} in all"
-    names = [shortened(name, figure.get_figwidth() - _SAMPLE_INCHES) for name in names]
     entry_inches = _SAMPLE_INCHES + _LETTER_INCHES * max(map(len, names))
     across = max(1, min(len(names), columns, int(figure.get_figwidth() / entry_inches)))
-    drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
-    while across > 1 and drawn.get_window_extent().width > figure.bbox.width:
-        drawn.remove()
+    while not _fits(figure, handles, names, across):
+        if across == 1:
+            names = [shortened(name, figure.get_figwidth() - _SAMPLE_INCHES) for name in names]
+            figure.legend(handles, names, **_LEGEND)
+            break
         across -= 1
-        drawn = figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
     lines = -(-len(names) // across)
     figure.set_figheight(figure.get_figheight() + _LINE_INCHES * max(0, lines - _LEGEND_LINES))
 
