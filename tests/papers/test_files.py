@@ -21,11 +21,12 @@ from tailrace.spec import SpecError
 from tailrace.study.task import Task
 
 FIGURES = {
-    "common": "1_all 2_dcqcn 3_sr 4_any_order 5_faults 6_networks 7_gap",
+    "common": "1_all 2_dcqcn 3_sr 4_any_order 5_faults 6_networks 7_gap 8_steady 9_warm_up",
     "conclusions": "01_order 02_packets 03_transport 04_flowlets 05_rlb 06_slow 07_failed 08_draining 09_dragonfly "
     "10_senders",
-    "flowcut": "buffers extensions fig1 fig4_5 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 incast table3 table4 tcp",
-    "hf2t": "fig1 fig6 map networks table1 table2",
+    "flowcut": "buffers extensions fig1 fig4_5 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 incast table3 table4 tcp "
+    "throttling",
+    "hf2t": "fig1 fig6 map networks paths table1 table2",
     "rlb": "causes fig3 fig4 fig7 fig10 fig11 fig12 fig13 fig14 fig15_16 fig17 fig18 hotspots map models options "
     "warnings",
     "spritz": "fig3 fig6 fig7 fig8 fig9 sensitivity table1 table3 timeouts",
