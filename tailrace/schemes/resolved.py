@@ -14,8 +14,9 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
+from tailrace.p4rt import programs
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import P4Program, load
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, excluding, plan_groups
 from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, Watcher
@@ -178,7 +179,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         Raises:
             P4ProgramError: a program is missing or invalid.
         """
-        return dict.fromkeys((switch.name for switch in topology.switches), load(self.program))
+        return dict.fromkeys((switch.name for switch in topology.switches), programs.load(self.program))
 
     def intents(self) -> Iterator[SwitchIntent]:
         """The intents of all switches if `is_foreign`."""
