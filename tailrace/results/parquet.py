@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 30
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _SEAL = b"\0tailrace sha256\0"
-_COMPRESSION = "zstd(3)"
+_COMPRESSION = "zstd(9)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
 """Arrow's string types; other programs may use each of them."""
 

@@ -34,6 +34,7 @@ _CITED = (
     "conclusions_03_transport",
     "flowcut_buffers",
     "flowcut_table4",
+    "flowcut_throttling",
     "hf2t_paths",
     "rlb_map",
     "spritz_fig6",
