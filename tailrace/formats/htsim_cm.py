@@ -66,9 +66,9 @@ def _read(source: Source) -> FlowTable:
             raise source.error(line, f"{words[0][:40]}: {_REFUSED.get(words[0], 'unknown')}")
     if counts["Failures"]:
         raise source.error("Failures", _REFUSED["failure"])
-    for name, found in (("Connections", len(flows)), ("Triggers", len(kinds))):
-        if found != counts[name] or not flows:
-            raise source.error(name, f"expected {counts[name] or 'at least 1'}, found {found}")
+    for name, count in (("Connections", len(flows)), ("Triggers", len(kinds))):
+        if count != counts[name] or not flows:
+            raise source.error(name, f"expected {counts[name] or 'at least 1'}, found {count}")
     for number, started in starts.items():
         if number not in kinds:
             raise source.error(flows[started[0] - 1].line, f"trigger {number} is not defined")

@@ -56,9 +56,9 @@ def _read(source: Source) -> Points:
     if mean is None:
         return tuple(points)
     before = [0.0, *(share for _, share in points)]
-    found = sum(size * (share - last) for (size, share), last in zip(points, before, strict=False))
-    if abs(found - mean) > _TOLERANCE * mean:
-        raise source.error(1, f"the mean is {mean:g}, but that of the points is {found:g}")
+    mean_of_points = sum(size * (share - last) for (size, share), last in zip(points, before, strict=False))
+    if abs(mean_of_points - mean) > _TOLERANCE * mean:
+        raise source.error(1, f"the mean is {mean:g}, but that of the points is {mean_of_points:g}")
     steps = (((size, last), (size, share)) for (size, share), last in zip(points, before, strict=False))
     return tuple(point for step in steps for point in step)
 

@@ -11,7 +11,7 @@ A case is one setting in which a figure compares schemes, such as one workload i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,6 +49,12 @@ from tailrace.study.progress import Display
 from tailrace.study.store.reuse import run_stored, store_writer
 from tailrace.study.store.store import Store
 from tailrace.study.task import Task
+
+_CURVES: Mapping[str, Callable[[Sequence[Cell], Sequence[Sequence[Result]]], tuple[Curve, ...]]] = {
+    "gaps": gap_curves,
+    "warm-up": warm_up_curves,
+}
+"""The curves of line charts that need no single flows, by chart."""
 
 
 def check_scale(scale: str) -> None:
@@ -340,8 +346,8 @@ def _with_curves(
     if file.chart not in LINES:
         return measured, searches
     cells, runs = [each.cell for each in measured], [each.results for each in measured]
-    if file.chart != "sizes":
-        return measured, (warm_up_curves if file.chart == "warm-up" else gap_curves)(cells, runs)
+    if file.chart in _CURVES:
+        return measured, _CURVES[file.chart](cells, runs)
     measures, curves = by_size(cells, runs)
     pairs = zip(measured, measures, strict=True)
     return [replace(each, measures={**each.measures, **sizes}) for each, sizes in pairs], curves

@@ -125,12 +125,15 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     about: one line on what the scheme does
     title: the name as its authors write it, in figures; empty: the name in upper case
     counters: prefixes of the names of its programs' special counters, whose sums a run's summary has
+    by_source_port: whether switches hash the UDP source port, and keep no state that requires the order of a
+        flow, so that NICs may change the port at any packet
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     title: ClassVar[str] = ""
     counters: ClassVar[tuple[str, ...]] = ()
+    by_source_port: ClassVar[bool] = False
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None
     hash_seed: int = 0

@@ -25,6 +25,7 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "ecmp"
     about: ClassVar[str] = "a hash of the 5-tuple chooses the next hop"
+    by_source_port: ClassVar[bool] = True
     over: Annotated[
         str,
         keys.choice(

@@ -58,6 +58,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     name: ClassVar[str] = "letflow"
     title: ClassVar[str] = "LetFlow"
     about: ClassVar[str] = "a flow takes a random next hop after every idle gap"
+    by_source_port: ClassVar[bool] = True
     variant: Annotated[
         str,
         keys.choice(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tailrace.hosts.options.hf2t_spec import Hf2tSpec, hf2t_requested
+from tailrace.hosts.options.hf2t_spec import DELAY, Hf2tSpec, hf2t_requested
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
 from tailrace.spec import Spec, SpecError, keys, plugins
@@ -45,6 +45,8 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
         control_share=common.control,
         hf2t=keys.read(spec, Hf2tSpec, structs) if hf2t_requested(spec) else None,
     )
+    if config.hf2t is not None and not config.hf2t.delay and not config.by_source_port:
+        raise spec.refused(DELAY, "with a scheme whose paths follow the UDP source port, such as ecmp")
     return config.checked(spec)
 
 

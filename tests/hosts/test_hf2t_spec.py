@@ -123,7 +123,7 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=on,t=2us,train=100", "train may only be given without t, since a fixed T is not learnt"),
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain may only be given without t"),
         ("ecmp:delay=off", "delay may only be given together with hf2t=on"),
-        ("flowcut:hf2t=on,delay=off", "delay may only be given with ecmp or letflow, whose paths follow"),
+        ("flowcut:hf2t=on,delay=off", "delay may only be given with a scheme whose paths follow"),
         ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
         ("letflow:variant=hf2t,hf2t=off", "variant must be plain with hf2t=off, found 'hf2t'"),

@@ -47,7 +47,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ((*RUN, "--scheme", "program:json=basic_l3.json,depth=3,queue=9KB"), "either depth="),
         ((*RUN, "--scheme", "program:p4info=basic_l3.p4info.txtpb"), "p4info may only be given together"),
         ((*PROGRAM, "--controller", "real"), "no controller changes the entries"),
-        ((*PROGRAM, "--workload", "ping:from=h9"), "there is no host 'h9'"),
+        ((*PROGRAM, "--workload", "ping:from=h9"), "the topology has no host 'h9'"),
         ((*PROGRAM, "--workload", "ping:from=h1,to=h1"), "the same host"),
         ((*PROGRAM, "--workload", "ping:count=65537"), "count must be at most 65536"),
         ((*PROGRAM, "--workload", "ping:count=65536 + ping:count=60000"), "requests, and the limit is"),

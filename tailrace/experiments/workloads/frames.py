@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol, runtime_checkable
 
+from tailrace.experiments.workloads.patterns import named
 from tailrace.experiments.workloads.registry import register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.hosts.frames.sources import MOST_ECHOES, MOST_FRAMES, FrameSource, Ping, Replay, captured
 from tailrace.spec import keys
 from tailrace.spec.limits import refuse_above
-from tailrace.topology import Host, Topology
+from tailrace.topology import Topology
 
 _MOST_PAYLOAD = 8_972
 """Payload of an echo request that fits into an IPv4 packet of 9000 bytes."""
@@ -39,13 +40,6 @@ def check_sources(sources: Sequence[FrameSource]) -> None:
     refuse_above("workload", "frames", sum(source.count for source in sources), MOST_FRAMES)
 
 
-def _host(topology: Topology, name: str) -> Host:
-    for host in topology.hosts:
-        if host.name == name:
-            return host
-    raise PatternError(f"there is no host {name[:40]!r}")
-
-
 @register("ping", "hosts send ICMP echo requests to each other")
 @dataclass(frozen=True, slots=True)
 class PingPattern:
@@ -66,8 +60,8 @@ class PingPattern:
 
     def sources(self, topology: Topology) -> Iterator[FrameSource]:
         """See SendsFrames."""
-        senders = topology.hosts if self.sender is None else [_host(topology, self.sender)]
-        receivers = topology.hosts if self.receiver is None else [_host(topology, self.receiver)]
+        senders = topology.hosts if self.sender is None else [named(topology, self.sender)]
+        receivers = topology.hosts if self.receiver is None else [named(topology, self.receiver)]
         refuse_above("workload ping", "requests", len(senders) * len(receivers) * self.count, MOST_FRAMES)
         if senders == receivers and len(senders) == 1:
             raise PatternError("from and to are the same host")
@@ -100,4 +94,4 @@ class ReplayPattern:
         path = Path(self.file).absolute()
         frames, factor = captured(path), 1 / self.speed
         length_ns = round(frames[-1][0] * factor)
-        yield Replay(_host(topology, self.host).ip, str(path), self.at_ns, length_ns, len(frames), factor)
+        yield Replay(named(topology, self.host).ip, str(path), self.at_ns, length_ns, len(frames), factor)

@@ -27,8 +27,6 @@ PERCENTILE_STEPS = 100
 """A percentile is a multiple of 1/100."""
 
 _LEARNING_KEYS = ("train", "retrain")
-_BY_SOURCE_PORT = ("ecmp", "letflow")
-"""Schemes whose switches hash the UDP source port, and keep no state that requires a flow's order."""
 _SECTION = "HF2T §4, §5.1"
 
 
@@ -135,10 +133,6 @@ def hf2t_requested(spec: Spec) -> bool:
             if key in spec.options:
                 raise spec.refused(key, f"together with {HF2T}=on or {HF2T}=PERCENTILE")
         return False
-    if DELAY in spec.options and spec.name not in _BY_SOURCE_PORT:
-        raise spec.refused(
-            DELAY, f"with {' or '.join(_BY_SOURCE_PORT)}, whose paths follow the UDP source port"
-        )
     if "t" in spec.options:
         if value != ON:
             raise spec.error(HF2T, f"{ON} if t is given, since a fixed T is not learnt")
