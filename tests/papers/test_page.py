@@ -160,7 +160,8 @@ def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
     assert sorted(names) == sorted(path.stem for path in folder.glob("*.json"))
     documents = [read_document(folder / f"{name}.json") for name in names]
     assert text == page_text(documents, folder)
-    assert len(text.split()) <= 800
+    words = [word for word in text.split() if any(map(str.isalnum, word))]  # without a table's rules
+    assert len(words) <= 800
     assert text.count("](") and text.count("![") <= 4
     assert {path.stem for path in folder.glob("*.svg")} <= set(names)
     lines = ("memory", "endpoints", *LINES)
