@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the network over time, from samples of ports: throughput, imbalance of uplinks, queue lengths.
+"""Figures of the network over time: throughput, imbalance of uplinks and queues, from samples of ports; paths
+and throughput of followed flows.
 
 A run stores only the spec of its network, from which the network is built again (networks.py). Followed flows
 are those given by `tailrace run --follow`. A case is `clean`, or the faults' names; a label is a scheme's
@@ -8,161 +9,169 @@ name.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.report.figures import plot
-from tailrace.report.figures.figure import distributions
-from tailrace.report.figures.plot import NATURAL, Look
+from tailrace.report.figures.kind import FOLLOWED, SAMPLES, kind
+from tailrace.report.figures.panels import MOST_LINES, Numbered, by_case, over_time, shares
+from tailrace.report.figures.plot import Look
 from tailrace.report.networks import network
+from tailrace.results import sampled
 from tailrace.results.estimates import Group, SeedValues, comparison_groups
-from tailrace.results.result import Result
-from tailrace.results.sampled import (
-    Series,
-    flow_throughput,
-    imbalance,
-    queue_lengths,
-    series_of,
-    throughput,
-    utilisation,
-)
+from tailrace.results.results import Results
 from tailrace.spec.units import time_unit
+from tailrace.tables.arrow import rows_of
 from tailrace.topology import Topology
 
 _KIB = 1 << 10
 _GBPS = 1e9
-_MOST_FLOWS = 8
+
+_T = TypeVar("_T")
 
 
-def flow_throughput_figure(result: Result, look: Look = NATURAL) -> Figure | None:
-    """The payload rate of followed flows at their last switch over time; None if no followed flow arrived."""
-    mtu_bytes = result.summary.mtu_bytes
-    if result.timelines.paths is None or isinstance(mtu_bytes, UnsetType):
-        return None
-    times, rates = flow_throughput(result.timelines, result.rows, network(result.summary.topology), mtu_bytes)
-    if not any(map(any, rates.values())):
-        return None
-    unit_ns, unit = time_unit(times[-1])
-    with plot.style():
-        figure, (axis,) = plot.panels(1, look, width=7.5)
-        for number, flow in enumerate(sorted(rates)[:_MOST_FLOWS]):
-            x, y = [time_ns / unit_ns for time_ns in times[1:]], [rate / _GBPS for rate in rates[flow]]
-            axis.plot(x, y, color=plot.colour(number), linestyle=plot.line(number), label=f"flow {flow}")
-        axis.set_xlabel(f"virtual time ({unit})")
-        axis.set_ylabel("throughput (Gb/s)")
-        look.scale(axis, "y", [rate / _GBPS for flow in sorted(rates)[:_MOST_FLOWS] for rate in rates[flow]])
-        plot.legend(figure, axis)
-    return figure
+def _sampled(
+    results: Results, values: Callable[[sampled.Series, Topology], _T]
+) -> tuple[list[Group], Callable[[Group], list[_T]]]:
+    """The groups of runs of which any has values, made from its samples, and the values of a group's runs.
+    Runs without samples are left out.
+    """
+    of_run = {}
+    for result in results.results:
+        table = result.timelines.queues
+        series = None if table is None else sampled.series_of(table)
+        if series is not None:
+            of_run[id(result)] = values(series, network(result.summary.topology))
+
+    def of_group(group: Group) -> list[_T]:
+        return [of_run[id(result)] for result in group.results]
+
+    groups = comparison_groups(result for result in results.results if id(result) in of_run)
+    return [group for group in groups if any(of_group(group))], of_group
 
 
-_Values = Callable[[Series, Topology], Sequence[float]]
+def _rates(series: sampled.Series, topology: Topology) -> dict[int, float]:
+    """The throughput in Gb/s by the end of its interval; empty if nothing was sent to hosts."""
+    rates = [rate / _GBPS for rate in sampled.throughput(series, topology)]
+    return dict(zip(series.times_ns[1:], rates, strict=True)) if any(rates) else {}
 
 
-class _Sampled(NamedTuple):
-    """Runs that differ in their seeds only: the samples of each run, and values made from them."""
-
-    group: Group
-    series: list[Series]
-    values: list[Sequence[float]]
-
-
-_Draw = Callable[[Axes, _Sampled, int], list[float]]
-"""Draws the values of a group, given the index of its scheme; returns what is drawn."""
-
-
-def _rates(series: Series, topology: Topology) -> list[float]:
-    return [rate / _GBPS for rate in throughput(series, topology)]
-
-
-def _imbalance(series: Series, topology: Topology) -> list[float]:
-    return [value for values in imbalance(utilisation(series, topology), topology) for value in values]
-
-
-def _lengths(series: Series, _topology: Topology) -> list[float]:
-    return [length / _KIB for length in queue_lengths(series)]
-
-
-def throughput_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
+@kind("Throughput: what switches send to hosts", SAMPLES, of_network=True)
+def throughput(results: Results, look: Look) -> Figure | None:
     """What switches send to hosts over time: means over the seeds with bands; None if nothing was sent."""
-    groups = [each for each in _sampled(results, _rates) if any(map(any, each.values))]
+    groups, rates_of = _sampled(results, _rates)
     if not groups:
         return None
-    unit_ns, unit = time_unit(max(series.times_ns[-1] for each in groups for series in each.series))
+    unit_ns, unit = time_unit(
+        max(time_ns for group in groups for rates in rates_of(group) for time_ns in rates)
+    )
 
-    def draw(axis: Axes, of_group: _Sampled, number: int) -> list[float]:
-        by_time = [
-            dict(zip(series.times_ns[1:], rates, strict=True))
-            for series, rates in zip(of_group.series, of_group.values, strict=True)
-        ]
-        times = sorted(set().union(*by_time))
-        # at times at which a run has no samples, nothing is sent
-        means = [SeedValues(tuple(rates.get(at, 0.0) for rates in by_time)).estimate() for at in times]
-        x, y = [at / unit_ns for at in times], [each.value for each in means]
-        plot.band(axis, x, [each.ends for each in means], number)
-        colour, dashes = plot.colour(number), plot.line(number)
-        axis.plot(x, y, label=of_group.group.label, color=colour, linestyle=dashes)
-        return y
+    def draw(axis: Axes, of_case: Numbered, look: Look) -> None:
+        drawn = []
+        for number, group in of_case:
+            by_time = rates_of(group)
+            times = sorted(set().union(*by_time))
+            # at times at which a run has no samples, nothing is sent
+            means = [SeedValues(tuple(rates.get(at, 0.0) for rates in by_time)).estimate() for at in times]
+            x, y = [at / unit_ns for at in times], [each.value for each in means]
+            plot.band(axis, x, [each.ends for each in means], number)
+            axis.plot(x, y, label=group.label, color=plot.colour(number), linestyle=plot.line(number))
+            drawn += y
+        axis.set_xlabel(f"virtual time ({unit})")
+        axis.set_ylabel("throughput (Gb/s)")
+        look.scale(axis, "y", drawn)
 
-    return _by_case(groups, look, draw, "y", (f"virtual time ({unit})", "throughput (Gb/s)"))
+    return by_case(groups, look, draw)
 
 
-def imbalance_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
+def _imbalances(series: sampled.Series, topology: Topology) -> list[float]:
+    used = sampled.utilisation(series, topology)
+    return [value for values in sampled.imbalance(used, topology) for value in values]
+
+
+@kind("Imbalance of a switch's uplinks in an interval between samples", SAMPLES, of_network=True)
+def imbalance(results: Results, look: Look) -> Figure | None:
     """The distribution over switches and intervals of samples; None if it is 0 everywhere."""
-    return _distributions(results, look, _imbalance, "imbalance of uplinks, (max - min) / mean")
+    return _distributions(results, look, _imbalances, "imbalance of uplinks, (max - min) / mean")
 
 
-def lengths_figure(results: Sequence[Result], look: Look = NATURAL) -> Figure | None:
+def _lengths(series: sampled.Series, _topology: Topology) -> list[float]:
+    return [length / _KIB for length in sampled.queue_lengths(series)]
+
+
+@kind("Queues, over all ports that sent, and all samples", SAMPLES, of_network=True)
+def queues(results: Results, look: Look) -> Figure | None:
     """The distribution over all ports that sent, and all samples; None if all queues were empty."""
     return _distributions(results, look, _lengths, "queue (KiB)")
 
 
-def _distributions(results: Sequence[Result], look: Look, values: _Values, title: str) -> Figure | None:
-    groups = [each for each in _sampled(results, values) if any(each.values)]
-    if not any(map(any, (values for each in groups for values in each.values))):
+def _distributions(
+    results: Results, look: Look, values: Callable[[sampled.Series, Topology], Sequence[float]], title: str
+) -> Figure | None:
+    groups, values_of = _sampled(results, values)
+    if not any(any(each) for group in groups for each in values_of(group)):
         return None
-
-    def draw(axis: Axes, of_group: _Sampled, number: int) -> list[float]:
-        return distributions(axis, of_group.values, number, label=of_group.group.label)
-
-    return _by_case(groups, look, draw, "x", (title, "share"))
+    return by_case(
+        groups, look, lambda axis, of_case, look: shares(axis, of_case, values_of, (title, "share"), look)
+    )
 
 
-def _by_case(
-    groups: Sequence[_Sampled], look: Look, draw: _Draw, which: str, titles: tuple[str, str]
-) -> Figure:
-    """A panel per case, a line per scheme; the axis `which` has the values, and may be logarithmic."""
-    cases = list(dict.fromkeys(each.group.case for each in groups))
-    labels = list(dict.fromkeys(each.group.label for each in groups))
+@kind("The longest queues", SAMPLES, of_one_run=True)
+def longest_queues(results: Results, look: Look) -> Figure | None:
+    """The longest queues over time; None without samples, or if all queues were empty."""
+    lines: dict[tuple[str, int, str], list[tuple[int, float]]] = defaultdict(list)
+    columns = ("switch", "port", "peer", "time_ns", "queue_bytes")
+    for switch, port, peer, time_ns, size in rows_of(results.results[0].timelines.queues, columns):
+        lines[switch, port, peer].append((time_ns, size / _KIB))
+    longest = {key: max(size for _, size in points) for key, points in lines.items()}
+    if not any(longest.values()):
+        return None
+    keys = sorted(lines, key=lambda key: (-longest[key], key))[:MOST_LINES]
+    shown = [(f"{switch} → {peer}", sorted(lines[switch, port, peer])) for switch, port, peer in keys]
+    return over_time(shown, "queue (KiB)", look, columns=4, linestyle="-", linewidth=1.2)
+
+
+@kind("Paths of followed flows", FOLLOWED, of_one_run=True)
+def paths(results: Results, look: Look) -> Figure | None:
+    """When the packets of followed flows passed which switches; None if no flow was followed."""
+    by_flow: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for flow, *point in rows_of(results.results[0].timelines.paths, ("flow", "time_ns", "switch")):
+        by_flow[flow].append((point[0], point[1]))
+    if not by_flow:
+        return None
+    unit_ns, unit = time_unit(max(time_ns for points in by_flow.values() for time_ns, _ in points))
+    flows = sorted(by_flow)[:MOST_LINES]
     with plot.style():
-        figure, axes = plot.panels(len(cases), look)
-        for axis, case in zip(axes, cases, strict=True):
-            of_case = [each for each in groups if each.group.case == case]
-            drawn = [value for each in of_case for value in draw(axis, each, labels.index(each.group.label))]
-            axis.set_title(case)
-            axis.set_xlabel(titles[0])
-            axis.set_ylabel(titles[1])
-            if which == "x":
-                axis.set_ylim(0, 1.02)
-            look.scale(axis, which, drawn)
-        plot.legend(figure, *axes)
+        figure, axes = plot.panels(len(flows), look, width=7.5, height=2.6, columns=1)
+        for axis, flow in zip(axes, flows, strict=True):
+            times, names = zip(*sorted(by_flow[flow]), strict=True)
+            # switches in the order in which the flow's packets first passed them
+            switches = list(dict.fromkeys(names))
+            x, y = [time_ns / unit_ns for time_ns in times], list(map(switches.index, names))
+            axis.plot(x, y, linestyle="none", marker="|", markersize=6, color=plot.colour(0))
+            axis.set_yticks(range(len(switches)), switches)
+            axis.invert_yaxis()
+            axis.set_title(f"flow {flow}: packets at switches")
+            axis.set_xlabel(f"virtual time ({unit})")
     return figure
 
 
-def _sampled(results: Sequence[Result], values: _Values) -> list[_Sampled]:
-    """The samples of each group, without runs that have none."""
-    tables = [result.timelines.queues for result in results]
-    series = [None if table is None else series_of(table) for table in tables]
-    runs = [(result, each) for result, each in zip(results, series, strict=True) if each is not None]
-    of_run = {id(result): each for result, each in runs}
-    return [
-        _Sampled(
-            group,
-            [of_run[id(result)] for result in group.results],
-            [values(of_run[id(result)], network(result.summary.topology)) for result in group.results],
-        )
-        for group in comparison_groups(result for result, _ in runs)
+@kind("Throughput of followed flows", FOLLOWED, of_network=True, of_one_run=True)
+def flow_throughput(results: Results, look: Look) -> Figure | None:
+    """The payload rate of followed flows at their last switch over time; None if no followed flow arrived."""
+    (result,) = results.results
+    mtu_bytes = result.summary.mtu_bytes
+    if isinstance(mtu_bytes, UnsetType):
+        return None
+    topology = network(result.summary.topology)
+    times, rates = sampled.flow_throughput(result.timelines, result.rows, topology, mtu_bytes)
+    lines = [
+        (f"flow {flow}", list(zip(times[1:], (rate / _GBPS for rate in rates[flow]), strict=True)))
+        for flow in sorted(rates)[:MOST_LINES]
     ]
+    return over_time(lines, "throughput (Gb/s)", look) if any(map(any, rates.values())) else None

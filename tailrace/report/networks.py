@@ -7,7 +7,7 @@ from functools import cache
 
 from tailrace.results.result import Result
 from tailrace.spec import SpecError
-from tailrace.tables.arrow import values_of
+from tailrace.tables.arrow import rows_of
 from tailrace.topology import Topology, parse_topology
 
 
@@ -38,9 +38,7 @@ def _missing(result: Result, topology: Topology) -> str:
         return f"a host {name}"
     switches = {switch.name for switch in topology.switches}
     for table in (result.timelines.queues, result.timelines.paths):
-        columns = {} if table is None else values_of(table)
-        recorded = set(zip(*(columns.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
-        for switch, port, peer in sorted(recorded):
+        for switch, port, peer in sorted(set(rows_of(table, ("switch", "port", "peer")))):
             neighbour = topology.ports_of(switch).get(port) if switch in switches else None
             if neighbour is None or neighbour.name != peer:
                 return f"{peer} on port {port} of {switch}"

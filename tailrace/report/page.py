@@ -13,10 +13,11 @@ from tailrace.experiments.plan.command import PROGRAM, RUN, checked
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
 from tailrace.report.collect import Collected
+from tailrace.report.figures.figure import comparison
 from tailrace.report.figures.names import named
 from tailrace.report.figures.plot import Look, inline_svg
 from tailrace.report.headline import headline
-from tailrace.report.kinds import COMPARISON, KINDS, NO_LABELS, draw_each, located
+from tailrace.report.kinds import KINDS, NO_LABELS, draw_each, located
 from tailrace.report.networks import misfit, network
 from tailrace.report.paper.charts import document_figure, search_figure
 from tailrace.report.paper.page import FUNCTIONS
@@ -111,7 +112,7 @@ def _study_figures(results: Results) -> _Figures:
     """The figures of runs that there are data for; panels are below each other, to fit a narrow screen."""
     renamed = named(results, NO_LABELS)
     for kind in KINDS.values():
-        if kind is not COMPARISON:
+        if kind is not comparison:  # its panels are figures of other kinds
             yield from draw_each(renamed, kind, _LOOK)
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting, run_name
 from tailrace.report.figures import plot
+from tailrace.report.figures.kind import kind
 from tailrace.report.figures.plot import NATURAL, Look, shortened
 from tailrace.report.figures.ratios import NO_DIFFERENCE, panel_height, ratio_panel
 from tailrace.results.estimates import Estimate, Group, SummaryRow, paired_seeds, ratio, summarise
@@ -48,7 +49,8 @@ def case_of(settings: Mapping[str, Setting]) -> str:
     return run_name({key: value for key, value in settings.items() if key not in (SCHEME, SEED)})
 
 
-def ratios_figure(results: Results, look: Look = NATURAL) -> Figure | None:
+@kind("Completion times over those of the first scheme on the same traffic", "several schemes")
+def ratios(results: Results, look: Look) -> Figure | None:
     """Ratios of completion times to the first scheme's: a panel for mean and tail, a row for each scheme.
 
     None if there are no ratios, or more settings than colours.
@@ -93,7 +95,8 @@ def swept_axis(results: Results) -> str:
     return next(reversed(numbers or varied), "")
 
 
-def sensitivity_figure(results: Results, look: Look = NATURAL) -> Figure | None:
+@kind("Influence of what was swept", "several values of a key in a sweep")
+def sensitivity(results: Results, look: Look) -> Figure | None:
     """Mean slowdown, and the ratio of mean completion times to the base, against what was swept.
 
     A line for each scheme, and for each combination of values on other axes, with the intervals over the
@@ -111,18 +114,18 @@ def sensitivity_figure(results: Results, look: Look = NATURAL) -> Figure | None:
     base = {SCHEME: scheme} if scheme else {key: first}
     with plot.style():
         figure, axes = plot.panels(2, look)
-        for axis, ratios in zip(axes, (False, True), strict=True):
+        for axis, is_ratio in zip(axes, (False, True), strict=True):
             drawn: list[float] = []
             for number, (name, of_line) in enumerate(lines.items()):
                 points = [
                     (group.key[key], value)
                     for group in of_line
-                    if (value := _ratio(group, groups, base) if ratios else _slowdown(group)) is not None
+                    if (value := _ratio(group, groups, base) if is_ratio else _slowdown(group)) is not None
                 ]
                 drawn += _line(axis, points, results.axes[key], number, name)
             _swept_scale(axis, key, results.axes[key])
             to = shortened(scheme or f"{key} = {first}", 1.5)
-            axis.set_ylabel(f"mean FCT, ratio to {to}" if ratios else metric(SLOWDOWN).titled)
+            axis.set_ylabel(f"mean FCT, ratio to {to}" if is_ratio else metric(SLOWDOWN).titled)
             if look.is_log(drawn):
                 look.scale(axis, "y", drawn)
         axes[1].axhline(1.0, color=plot.colour(-1), linewidth=1.0, label=NO_DIFFERENCE)

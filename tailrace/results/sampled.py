@@ -33,7 +33,7 @@ from tailrace.results.rows import FlowRow
 from tailrace.results.statistics import mean, percentile
 from tailrace.sim.timelines import Timelines
 from tailrace.spec.constants import NS_BITS, NS_PER_S
-from tailrace.tables.arrow import values_of
+from tailrace.tables.arrow import rows_of, values_of
 from tailrace.topology import Topology
 
 HOST = "host"
@@ -219,15 +219,10 @@ def flow_throughput(
     Returns: the boundaries of intervals in ns (times of samples, or equally spaced if there are none), and
         for each flow the rate in each interval; there is one more boundary than rates.
     """
-    if timelines.paths is None:
-        return [], {}
-    columns = values_of(timelines.paths)
     last_switch = {row.id: topology.host(row.dst).switch for row in rows}
     sizes = {row.id: row.bytes for row in rows}
     arrivals: dict[int, list[tuple[int, int]]] = {}
-    for flow, switch, time_ns, psn in zip(
-        *(columns[name] for name in ("flow", "switch", "time_ns", "psn")), strict=True
-    ):
+    for flow, switch, time_ns, psn in rows_of(timelines.paths, ("flow", "switch", "time_ns", "psn")):
         if last_switch[flow] == switch:
             arrivals.setdefault(flow, []).append((time_ns, psn))
     if not arrivals:

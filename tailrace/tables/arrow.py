@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from arro3.core import Array, DataType, Field, Schema, Table
@@ -44,3 +44,10 @@ def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
 def values_of(table: Table) -> dict[str, list[Any]]:
     """The values of each column."""
     return {name: list(table.column(name).to_pylist()) for name in table.column_names}
+
+
+def rows_of(table: Table | None, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of some columns; none without a table."""
+    if table is None:
+        return iter(())
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)

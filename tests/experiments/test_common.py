@@ -19,7 +19,9 @@ from tailrace.cli.experiment_command import ResultOutput, run_study
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
-from tailrace.report.figures.figure import MOST_LINES, comparison_figure
+from tailrace.report.figures.figure import comparison
+from tailrace.report.figures.panels import MOST_LINES
+from tailrace.report.figures.plot import NATURAL
 from tailrace.results.results import Results, open_results
 from tailrace.schemes.base import resolve
 from tailrace.schemes.letflow import ResolvedLetflow
@@ -142,7 +144,8 @@ def many() -> Results:
 def test_many_schemes_are_rows() -> None:
     """Each has its row in every panel, with a bar for each case; what was not observed has no panel."""
     done = many()
-    figure = comparison_figure(done.results)
+    figure = comparison.draw(done, NATURAL)
+    assert figure is not None
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["median slowdown (×)", "largest slowdown (×)", "packets out of order (%)"]
     for axis in figure.axes:

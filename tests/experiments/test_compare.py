@@ -16,8 +16,9 @@ from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.report.figures.beside import draw_comparison
-from tailrace.report.figures.figure import comparison_figure
-from tailrace.report.run_figures import completion_figure, slowdown_figure
+from tailrace.report.figures.figure import comparison
+from tailrace.report.figures.plot import NATURAL
+from tailrace.report.run_figures import cdf, slowdown_by_size
 from tailrace.results.estimates import comparison_groups
 from tailrace.results.results import Results
 from tailrace.results.table import make_table
@@ -145,9 +146,14 @@ def test_figures_leave_the_background_out() -> None:
     """As the table does: of the comparison, and of the report."""
     _, done = run_compare(fault=[])
     slow = [replace(done.results[0].rows[0], flow_class=BACKGROUND, fct_ns=10**12, slowdown=999.0, bytes=7)]
-    loud = [replace(result, rows=(*result.rows, *slow)) for result in done.results]
-    for shown in (comparison_figure, completion_figure, slowdown_figure):
-        assert lines(shown(loud)) == lines(shown(done.results)) != []
+    runs = tuple(
+        replace(run, result=replace(run.result, rows=(*run.result.rows, *slow)))
+        for run in done.runs
+        if run.result is not None
+    )
+    loud = replace(done, runs=runs)
+    for kind in (comparison, cdf, slowdown_by_size):
+        assert lines(kind.draw(loud, NATURAL)) == lines(kind.draw(done, NATURAL)) != []
 
 
 def lines(figure: Figure | None) -> list[str]:

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import pytest
 
 from tailrace import api
+from tailrace.report.collect import as_results
 from tailrace.report.figures.figure import draw
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +57,7 @@ def test_commands_draw_alone(tmp_path: Path) -> None:
 def test_a_process_that_has_configured_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a notebook: the same figure, and its configuration stays."""
     keys = {"scheme": "ecmp", "workload": "permutation:size=1KiB", "target": "virtual"}
-    results = [api.run(topology="leaf-spine:leaves=2,spines=2,hosts=1", **keys)]  # type: ignore[arg-type]
+    results = as_results(api.run(topology="leaf-spine:leaves=2,spines=2,hosts=1", **keys))  # type: ignore[arg-type]
     first, second = tmp_path / "one.svg", tmp_path / "two.svg"
     draw(results, [first])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "x")

@@ -21,9 +21,9 @@ from arro3.core import Table
 
 from tailrace.cli.main import main
 from tailrace.report.figures import plot
-from tailrace.report.figures.plot import inline_svg
-from tailrace.report.map import MOST_HOSTS, topology_figure
-from tailrace.report.run_figures import queue_figure
+from tailrace.report.figures.plot import NATURAL, inline_svg
+from tailrace.report.network_figures import longest_queues
+from tailrace.report.topology_map import MOST_HOSTS, topology_figure
 from tailrace.topology import parse_topology
 from tests.papers.test_flowcut import BROWSERS, TIMEOUT_S
 
@@ -290,8 +290,9 @@ def test_queues_are_lines_over_time() -> None:
     samples = [("s1", 1, "h1", 2000, 1024), ("s1", 2, "h2", 1000, 8192), ("s1", 1, "h1", 1000, 2048)]
     columns = ("switch", "port", "peer", "time_ns", "queue_bytes")
     table = Table.from_arrow(polars.DataFrame(samples, schema=columns, orient="row"))
-    result: Any = SimpleNamespace(timelines=SimpleNamespace(queues=table))
-    figure = queue_figure(result)
+    result = SimpleNamespace(timelines=SimpleNamespace(queues=table))
+    results: Any = SimpleNamespace(results=[result])
+    figure = longest_queues.draw(results, NATURAL)
     assert figure is not None
     lines = {
         str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].get_lines()

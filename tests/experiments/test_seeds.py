@@ -17,7 +17,8 @@ from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
-from tailrace.report.figures.figure import comparison_figure
+from tailrace.report.figures.figure import comparison
+from tailrace.report.figures.plot import NATURAL
 from tailrace.results.results import Results
 from tailrace.schemes.registry import SCHEMES
 from tailrace.sim.job import Job
@@ -196,7 +197,8 @@ def test_the_same_results_give_the_same_table() -> None:
 def test_error_bars(schemes: tuple[str, ...]) -> None:
     """In a figure of lines and bars, and in one of rows: an error bar for each bar, and none of few seeds."""
     for seeds, count in (("1..5", len(schemes)), ("1..2", 0)):
-        figure = comparison_figure(compared(seeds, schemes).results)
+        figure = comparison.draw(compared(seeds, schemes), NATURAL)
+        assert figure is not None
         (panel,) = [
             axis for axis in figure.axes if "ut-of-order" in axis.get_title() or "out of" in axis.get_title()
         ]

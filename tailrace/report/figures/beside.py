@@ -51,4 +51,4 @@ def _draw(results: Results, files: Sequence[Path]) -> None:
     from tailrace.report.figures.figure import draw
     from tailrace.report.figures.names import named
 
-    draw(named(results, {}).results, files)
+    draw(named(results, {}), files)

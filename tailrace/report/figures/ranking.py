@@ -7,20 +7,16 @@ A case is `clean`, or the faults' names; a label is a scheme's name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
 from tailrace.report.figures.plot import Look
-from tailrace.results.estimates import Group, comparison_groups, fewest_flows, tail_metric
+from tailrace.results.estimates import Group, fewest_flows, tail_metric
 from tailrace.results.metrics import metric
 from tailrace.results.statistics import tail_percent
 from tailrace.results.units import UNITS
-
-if TYPE_CHECKING:
-    from tailrace.results.result import Result
 
 _ROW_INCHES = 0.26
 _MARGIN_INCHES = 1.1
@@ -36,11 +32,10 @@ def _shown_metrics(groups: Sequence[Group]) -> list[str]:
     return [name for name in names if any(name in group.measured for group in groups)]
 
 
-def ranking_figure(results: Sequence[Result], look: Look) -> Figure:
+def ranking_figure(
+    groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str], look: Look
+) -> Figure:
     """A panel per measured metric; a panel has a row per scheme, and a row has a bar per case."""
-    cases = list(dict.fromkeys(result.case for result in results))
-    labels = list(dict.fromkeys(result.label for result in results))
-    groups = comparison_groups(results)
     shown = _shown_metrics(groups)
     with plot.style():
         figure, axes = plot.panels(

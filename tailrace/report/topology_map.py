@@ -7,14 +7,22 @@ Links with faults are red. Networks with many hosts are drawn without hosts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Iterable, Iterator, Mapping
 
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from tailrace.experiments.faults.parse import parse_fault
+from tailrace.report import networks
 from tailrace.report.figures import plot
+from tailrace.report.figures.kind import kind
 from tailrace.report.figures.plot import NATURAL, Look
+from tailrace.results.results import Results
 from tailrace.results.sampled import links_to_hosts
+from tailrace.results.summary import Summary
+from tailrace.sim.link_faults import LinkDown, LinkSlow
+from tailrace.spec import SpecError
 from tailrace.topology import Topology
 
 MOST_HOSTS = 64
@@ -27,6 +35,27 @@ _FAULTY = "#D55E00"
 _RINGS = ("dragonfly", "slim-fly")
 
 Position = tuple[float, float]
+
+
+@kind("The network: faulty links are red", "the network's spec", of_network=True)
+def network(results: Results, look: Look) -> Figure:
+    """The picture of the first run's network, with the faulty links of all runs."""
+    topology = networks.network(results.results[0].summary.topology)
+    faulty = {pair for result in results.results for pair in _faulty(result.summary, topology)}
+    return topology_figure(topology, faulty, look)
+
+
+def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
+    """The ends of the faulty links of a run; random links are drawn with the same generator as in the run."""
+    for number, fault in enumerate(summary.faults):
+        try:
+            rng = random.Random(f"fault {number} {summary.seed}")
+            link_faults = parse_fault(fault).resolve(topology, rng)
+        except SpecError:
+            continue
+        for link_fault in link_faults:
+            if isinstance(link_fault, LinkSlow | LinkDown):
+                yield frozenset((link_fault.a, link_fault.b))
 
 
 def topology_figure(
