@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403, F405
 """Tailrace: load balancing without reordering, in P4.
 
     import tailrace
@@ -24,27 +25,7 @@ The rest of the package is loaded when one of these names is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tailrace.api import (
-        Error,
-        Experiment,
-        FileError,
-        Keys,
-        Result,
-        Results,
-        RunError,
-        SpecError,
-        Summary,
-        TargetError,
-        compare,
-        convert,
-        experiment,
-        figure,
-        open_result,
-        open_results,
-        repeat,
-        run,
-        sweep,
-    )
+    from tailrace.api import *
 
 __all__ = [
     "Error",
