@@ -20,6 +20,14 @@ def _complete_kind(_prefix: str) -> Collection[str]:
     return KINDS
 
 
+def _label(text: str) -> tuple[str, str]:
+    """A label, which may be a spec with equals signs, and a name."""
+    label, equals, name = text.rpartition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected LABEL=NAME, found {text[:40]!r}")
+    return label, name
+
+
 @command(
     argument(
         "folder", metavar="OUT", type=Path, help="folder of results of run, compare or sweep, or of one run"
@@ -41,9 +49,10 @@ def _complete_kind(_prefix: str) -> Collection[str]:
     ),
     argument(
         "--labels",
-        metavar="LABEL=NAME,...",
+        metavar="LABEL=NAME",
         action="append",
-        help="names of schemes, such as ecmp=ECMP,rlb=RLB*; may be repeated",
+        type=_label,
+        help="name of a scheme, such as rlb=RLB*; may be repeated",
     ),
     argument("--out", metavar="FILE", type=Path, help="file to write [default: OUT/KIND.FORMAT]"),
 )
@@ -56,7 +65,7 @@ def plot(args: Namespace) -> None:
 
     draw_alone()
     from tailrace.report.collect import open_study
-    from tailrace.report.figures.names import known_labels, named, parse_labels
+    from tailrace.report.figures.names import named
     from tailrace.report.figures.plot import Look, parse_inches, save
     from tailrace.report.kinds import draw, located, possible
     from tailrace.spec import SpecError
@@ -72,8 +81,7 @@ def plot(args: Namespace) -> None:
             listed = possible(named(results, {}))
             sys.stdout.write("".join(f"{kind.name:<16} {kind.title}\n" for kind in listed))
             return
-        labels = parse_labels(args.labels or (), known_labels(results))
-        figure = draw(results, args.kind, Look(width, height, args.log), labels)
+        figure = draw(results, args.kind, Look(width, height, args.log), dict(args.labels or ()))
         name = f"{args.kind}.{suffix}"
         try:
             path = save(figure, file_for(args.folder, args.out, name), suffix)

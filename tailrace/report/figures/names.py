@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tailrace.experiments.plan.axes import SCHEME
@@ -36,7 +36,9 @@ def named(results: Results, labels: Labels) -> Results:
     Raises:
         SpecError: a key is no label of the results, or two schemes would have the same name.
     """
-    known = known_labels(results)
+    schemes = map(str, results.axes.get(SCHEME, ()))
+    # in a sweep there are labels of other settings, too
+    known = list(dict.fromkeys([*schemes, *(result.label for result in results.results)]))
     for key, text in labels.items():
         if key not in known:
             raise SpecError(f"labels: {key[:_MOST_LETTERS]!r} is not known; {expected(key, known)}")
@@ -64,36 +66,9 @@ def named(results: Results, labels: Labels) -> Results:
     return replace(results, axes=axes, runs=runs, first=str(scheme.get(results.first, results.first)))
 
 
-def known_labels(results: Results) -> list[str]:
-    """The labels of results: of schemes, and of other settings in a sweep."""
-    schemes = map(str, results.axes.get(SCHEME, ()))
-    return list(dict.fromkeys([*schemes, *(result.label for result in results.results)]))
-
-
 def _name(label: str, labels: Labels) -> str:
     beginnings = [key for key in labels if label == key or label.startswith(f"{key} ")]
     if not beginnings:
         return written(label)
     key = max(beginnings, key=len)
     return labels[key] + written(label.removeprefix(key))
-
-
-def parse_labels(texts: Iterable[str], known: Collection[str]) -> dict[str, str]:
-    """The names that LABEL=NAME,LABEL=NAME gives; commas and equals signs may be within a label.
-
-    Raises:
-        SpecError: the text has another form.
-    """
-    labels = {}
-    for text in texts:
-        begun: Sequence[str] = ()
-        for piece in text.split(","):
-            begun = [*begun, piece]
-            key, equals, name = ",".join(begun).rpartition("=")
-            if equals and key in known:
-                labels[key] = name
-                begun = ()
-        if begun:
-            wrong = ",".join(begun)[:_MOST_LETTERS]
-            raise SpecError(f"--labels {wrong!r}: expected LABEL=NAME with a LABEL of {', '.join(known)}")
-    return labels
