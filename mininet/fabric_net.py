@@ -12,7 +12,7 @@ from fabric_process import FabricProcess, run
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports
 
-from tailrace.emulation.debian import add_mininet_path
+from tailrace.emulation.target import add_mininet_path
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology import Host as HostData
 

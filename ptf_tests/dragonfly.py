@@ -14,8 +14,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import Detour, LocalHeader
 from tailrace.codec.numbers import LOCAL_TYPE
 
 THIRD_GROUP = 21

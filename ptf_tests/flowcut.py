@@ -26,7 +26,7 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import DRAINED, MOVED, UNTRACKED, Flow, flowcut_ack, roce, shimmed, tagged
-from tailrace.codec.layers.data_shim import DataShim
+from tailrace.codec.layers.local import DataShim
 from tailrace.codec.numbers import ROCE_PORT
 
 WAYS = 4  # of a bucket: what an answer to READ_FLOWS holds

@@ -11,11 +11,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from tailrace.codec.layers.bth import AETH, BTH
-from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.dscp import DSCP_SHIFT
-from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import PAUSE_MAC, DataShim, FlowcutAck, FlowPause, LocalHeader, Stamp
 from tailrace.codec.layers.nic_shim import NicAck
 from tailrace.codec.numbers import ACK_PORT, ROCE_PORT, Opcode, PauseOp, Subtype
 

@@ -28,9 +28,7 @@ from ptf_tests.fabric import (
 )
 from ptf_tests.frames import Flow, LocalHeader, mac_of, number_of, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.layers.local import PAUSE_MAC, Cnm, PathProbe
 
 OWN_LEAF, REMOTE_LEAF, SLOW_LEAF = 1, 2, 3
 FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024

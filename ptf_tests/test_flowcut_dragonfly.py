@@ -13,7 +13,7 @@ from ptf_tests.dragonfly import THIRD_GROUP, DragonflyTest, Link, detoured
 from ptf_tests.fabric import FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.flowcut import FlowcutTest, Sent
 from ptf_tests.frames import roce, shimmed, tagged
-from tailrace.codec.layers.data_shim import DataShim
+from tailrace.codec.layers.local import DataShim
 
 A, B = UPLINKS[:2]
 

@@ -18,7 +18,7 @@ from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMO
 from ptf_tests.flowcut import FlowcutTest, Sent
 from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed
 from ptf_tests.slow_port import SlowPortTest
-from tailrace.codec.layers.data_shim import DataShim
+from tailrace.codec.layers.local import DataShim
 
 BELOW = (77, 3)  # the stamp of the switch below: its clock, the port of its host
 

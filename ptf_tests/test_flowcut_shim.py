@@ -16,7 +16,7 @@ from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import GATEWAY_MAC, mac_of, roce, shimmed, tagged
 from tailrace.codec.layers.bth import AETH
-from tailrace.codec.layers.data_shim import DataShim
+from tailrace.codec.layers.local import DataShim
 from tailrace.codec.numbers import Opcode
 
 STAMPS = [(100 + i, 10 + i) for i in range(7)]

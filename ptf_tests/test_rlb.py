@@ -22,8 +22,7 @@ from ptf_tests.rlb import (
 )
 from ptf_tests.slow_port import FILLERS
 from tailrace.codec.layers.bth import AETH
-from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
-from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.layers.local import LEAF_ALL, Cnm, PathProbe
 from tailrace.codec.numbers import Opcode
 
 FAST, OTHER, LAST = UPLINKS

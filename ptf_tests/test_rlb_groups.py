@@ -11,7 +11,7 @@ from ptf.testutils import group
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, UPLINK_GROUP, UPLINKS
 from ptf_tests.frames import Flow, roce, tagged
 from ptf_tests.rlb import FOREVER, LAST_FLOW, MOST_SLOTS, RlbTest, cnm
-from tailrace.codec.layers.cnm import LEAF_ALL
+from tailrace.codec.layers.local import LEAF_ALL
 
 FAST, OTHER, LAST = UPLINKS
 WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9

@@ -12,9 +12,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.conformance.chunk import Chunk, repair
+from checks.conformance.chunk import Chunk, Node, UnknownValueError, evaluate, repair
 from checks.conformance.control import ControlMaker, Pools, header_types
-from checks.conformance.expressions import Node, UnknownValueError, evaluate
 from checks.conformance.program import CompiledProgram, Json
 from tailrace.p4rt.messages import p4r
 

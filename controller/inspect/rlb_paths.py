@@ -4,24 +4,68 @@ hop and port.
 
 The rows include ports that the entries would use without failures, and why they are not used: the link is
 down, or the switch reported the path as faulty (RLB §IV-B.2). RTTs are those that the first leaf has measured
-(RLB §V).
+(RLB §V). All of this is read by in-band queries: BMv2's P4Runtime server shows no registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tailrace.controller.inband.query import QueryClient, query_all, require_op
 from tailrace.controller.inband.relay import SuppressedLeft
-from tailrace.controller.inband.responses import PathState
+from tailrace.controller.inband.responses import PathState, RlbPort, parse_path, parse_rlb_port
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.paths import PathWalk
-from tailrace.controller.inspect.rlb import PathKey, in_ns
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_restricted
 from tailrace.topology.paths.shortest import Down
+
+_PATHS, _PORTS = "warned_until_ticks", "port_warned_until_ticks"
+_PATH_OP, _PORT_OP = "READ_PATH", "READ_RLB_PORT"
+
+PathKey = tuple[int, int]
+"""A path as a switch names it: the port to the next hop, and the index of the destination's leaf."""
+
+
+def knows_warnings(node: InspectedSwitch) -> bool:
+    """Whether the program is one of RLB."""
+    return node.program.register_size(_PATHS) > 0
+
+
+def read_paths(
+    node: InspectedSwitch, queries: QueryClient, paths: Iterable[PathKey]
+) -> dict[PathKey, PathState]:
+    """The state of some paths in an RLB switch, except for paths beyond the size of its registers.
+
+    Raises:
+        SwitchError: the switch cannot be read.
+    """
+    require_op(node.program, node.name, node.title, _PATH_OP)
+    ports = node.program.register_size(_PORTS)
+    leaves = node.program.register_size(_PATHS) // ports
+    keys = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
+    responses = query_all(queries, node.name, _PATH_OP, keys)
+    return {keys[index]: parse_path(data, node.name) for index, data in responses.items()}
+
+
+def read_ports(node: InspectedSwitch, queries: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
+    """The state of some ports of an RLB switch.
+
+    Raises:
+        SwitchError: the switch cannot be read.
+    """
+    require_op(node.program, node.name, node.title, _PORT_OP)
+    responses = query_all(queries, node.name, _PORT_OP, ports)
+    return {port: parse_rlb_port(data, node.name) for port, data in responses.items()}
+
+
+def in_ns(node: InspectedSwitch, ticks: int | None) -> int | None:
+    """A time in ns; None if the length of a tick is not known."""
+    return None if ticks is None or node.tick_ns is None else ticks * node.tick_ns
+
 
 # key: these columns identify a row; rank: columns of the highest rank are hidden first if the terminal is too
 # narrow

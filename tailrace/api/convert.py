@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tailrace.experiments.workloads.sizes_file import find_cdf
+from tailrace.experiments.workloads.sizes import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.formats.flow_table import FlowData, FlowTable
 from tailrace.formats.node_link import GRAPH, from_graph

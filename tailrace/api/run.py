@@ -33,15 +33,14 @@ from tailrace.sim.run import Breakpoints, VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.errors import UnitError
 from tailrace.spec.units import format_time, parse_time_ns
-from tailrace.study.compare import comparison_grid, plans
 from tailrace.study.grid import Grid, report_removed, run_grid
+from tailrace.study.grids import comparison_grid, plans, sweep_grid
 from tailrace.study.pool import PCAP, OnResult, Where
 from tailrace.study.prepare import choose_target, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
 from tailrace.study.store.reuse import store_writer
 from tailrace.study.store.store import Store
-from tailrace.study.sweep import sweep_grid
 from tailrace.study.task import backend_of, key_of
 
 if TYPE_CHECKING:

@@ -12,14 +12,9 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from tailrace.codec.formats import STACKS, Formats
-from tailrace.codec.layers.bth import AETH, BTH, CNPPadding
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.bth import AETH, BTH, RETH, CNPPadding
+from tailrace.codec.layers.local import DataShim, Detour, FlowPause, LocalHeader, PathProbe, Stamp
 from tailrace.codec.layers.nic_shim import NicAck, NicShim
-from tailrace.codec.layers.path_probe import PathProbe
-from tailrace.codec.layers.reth import RETH
 from tailrace.codec.numbers import TTL
 
 _LAYERS: tuple[type[Packet], ...] = (

@@ -1,17 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the target of an experiment: BMv2 or the native switch under Mininet, or virtual time."""
+"""Chooses the target of an experiment: BMv2 or the native switch under Mininet, or virtual time. Makes
+Debian's Mininet importable in a virtual environment, since Mininet from PyPI lacks mnexec.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING
-from tailrace.emulation.debian import add_mininet_path
 from tailrace.sim.errors import TargetError
+
+MININET = Path("/usr/lib/python3/dist-packages/mininet")
+"""Debian's package, which is pure Python, so that it runs with any version of Python."""
+
+
+def add_mininet_path() -> bool:
+    """Makes `mininet` importable, but no other of Debian's Python packages; whether it is installed."""
+    installed = importlib.util.find_spec("mininet")
+    # find_spec also finds a plain folder `mininet` without __init__.py, such as this repository's
+    if installed is not None and installed.origin is not None:
+        return True
+    spec = importlib.util.spec_from_file_location("mininet", MININET / "__init__.py")
+    if spec is None or spec.loader is None or not MININET.is_dir():
+        return False
+    module = sys.modules["mininet"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return True
+
 
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
 _PROBE_TIMEOUT_S = 10

@@ -15,13 +15,22 @@ from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
-from tailrace.schemes.blocks.storms import storm_of
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
 LinkEnd = tuple[str, int]
 """A switch and its port: one end of a link."""
+
+_STORMS = {"pfc_storm_t": "pfc-storm", "pfc_restored_t": "pfc-restored"}
+STORM_DIGESTS = frozenset(_STORMS)
+"""Digests of PFC storms, in which a neighbour pauses a port for too long (p4src/pfc/watch.p4,
+tailrace/switch/core/c/tr_watch.c); a controller only logs them."""
+
+_EVENT_TEXTS = {
+    "pfc-storm": "{neighbour} has paused its port for too long: PFC storm",
+    "pfc-restored": "{neighbour} asks for no pauses any more: PFC storm is over",
+}
 
 
 class SuppressedPath(msgspec.Struct, frozen=True):
@@ -95,3 +104,23 @@ def _of_digest(digest: DigestMessage, now_ns: int) -> Event:
     fields = " ".join(f"{name}={value}" for name, value in digest.fields.items())
     facts = {**asdict(digest), "time_ns": now_ns}
     return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {fields}", facts)
+
+
+def storm_of(digest: DigestMessage, topology: Topology, now_ns: int) -> Event | None:
+    """The event of a digest about a storm; None for other digests."""
+    kind = _STORMS.get(digest.name)
+    if kind is None:
+        return None
+    port, priority = digest.fields["port"], digest.fields["priority"]
+    peer = topology.ports_of(digest.switch).get(port)
+    neighbour = "nobody" if peer is None else peer.name
+    facts = {
+        "time_ns": digest.time_ns or now_ns,
+        "switch": digest.switch,
+        "port": port,
+        "priority": priority,
+        "neighbour": neighbour,
+    }
+    event_text = _EVENT_TEXTS[kind].format(neighbour=neighbour)
+    text = f"{digest.switch}: {event_text}; port={port} priority={priority}"
+    return Event(kind, f"{digest.switch}-{neighbour}", text, facts)

@@ -15,8 +15,7 @@ from functools import partial
 from tailrace.controller.faulty_paths import PathSuppressor
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import P4Program
-from tailrace.schemes.blocks import storms
-from tailrace.schemes.watch import LinkEnd, SuppressedPath, Watcher
+from tailrace.schemes.watch import STORM_DIGESTS, LinkEnd, SuppressedPath, Watcher
 from tailrace.sim.network import Network
 from tailrace.topology.paths.shortest import Down
 
@@ -63,7 +62,7 @@ class IdealController:
         self._switches = {item.id: InProcess(network.p4rt(item.name)) for item in network.switches}
         digests = {digest.preamble.alias for digest in program.p4info.digests}
         # without PFC there are no pauses, and so no digests of PFC storms (too long pauses)
-        self._reads_digests = reacts and bool(digests if lossless else digests - storms.DIGESTS)
+        self._reads_digests = reacts and bool(digests if lossless else digests - STORM_DIGESTS)
         self._reacts = reacts
 
     @property

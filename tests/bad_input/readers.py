@@ -33,7 +33,7 @@ from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.experiments.workloads.flow_file import read_flows
-from tailrace.experiments.workloads.sizes_file import find_cdf
+from tailrace.experiments.workloads.sizes import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.driver.job import read_job as read_hosts_job
 from tailrace.hosts.options.transports import parse_transport

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import Cnm, LocalHeader
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.p4rt import programs

@@ -12,12 +12,10 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from tailrace.codec import calls
-from tailrace.codec.layers.bth import AETH, BTH
+from tailrace.codec.layers.bth import AETH, BTH, RETH
 from tailrace.codec.layers.dscp import DSCP_SHIFT, TRIMMED
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import FlowPause, LocalHeader
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
-from tailrace.codec.layers.reth import RETH
 from tailrace.codec.numbers import LOCAL_TYPE, Opcode, PauseOp, Subtype
 from tailrace.codec.templates import HostAddress, ip_number
 from tests.codec.frames import Frame

@@ -19,8 +19,7 @@ from scapy.packet import Raw
 from tailrace.codec import calls
 from tailrace.codec.calls import ACK, DATA, KIND_BITS, NIC_ACK, PAYLOAD, RAW, Packet
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import FlowPause, LocalHeader
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import ROCE_PORT, Opcode, Subtype, Syndrome

@@ -23,14 +23,17 @@ from scapy.utils import PcapNgReader, wrpcap
 import tailrace
 from tailrace.cli.main import main
 from tailrace.codec import dissector
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import (
+    Cnm,
+    DataShim,
+    Detour,
+    FlowcutAck,
+    FlowPause,
+    LocalHeader,
+    PathProbe,
+    Stamp,
+)
 from tailrace.codec.layers.nic_shim import NicAck, NicShim
-from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.numbers import ACK_PORT, SHIM_PORT, Subtype
 from tests.p4src.frames import roce
 

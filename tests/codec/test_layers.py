@@ -8,15 +8,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import AETH, BTH, MAX_LEFT, left_field, packets_left, path_tag
-from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.bth import AETH, BTH, MAX_LEFT, RETH, left_field, packets_left, path_tag
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import PAUSE_MAC, DataShim, FlowcutAck, FlowPause, LocalHeader, Stamp
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.layers.reth import RETH
 from tailrace.codec.numbers import Opcode, PauseOp, Subtype, Syndrome, pause_ns
 
 MACS = "02000a00000202000a000001"

@@ -15,8 +15,8 @@ from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.results.results import Results
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome, Progress, Report
-from tailrace.study.compare import comparison_grid, plans
 from tailrace.study.grid import Grid, run_grid
+from tailrace.study.grids import comparison_grid, plans
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
 

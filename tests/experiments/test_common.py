@@ -30,7 +30,7 @@ from tailrace.schemes.rlb.declaration import ResolvedRlb
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.study.compare import plans
+from tailrace.study.grids import plans
 from tailrace.topology import parse_topology
 from tests.experiments.fake import FakeBackend, compare_on, record
 

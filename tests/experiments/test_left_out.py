@@ -14,7 +14,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import P4ProgramError
 from tailrace.spec import SpecError
-from tailrace.study.compare import plans
+from tailrace.study.grids import plans
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutation:size=16KiB"]

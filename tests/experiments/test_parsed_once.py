@@ -26,7 +26,7 @@ from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.compare import plans
+from tailrace.study.grids import plans
 from tailrace.study.task import make_task, run_task
 from tailrace.topology import parse_topology
 

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from tailrace.experiments.workloads.poisson import exponential
-from tailrace.experiments.workloads.sizes_file import find_cdf
+from tailrace.experiments.workloads.sizes import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.topology import parse_topology
 from tests.experiments.test_size_cdf import CERTAIN, mean_square

@@ -25,7 +25,7 @@ from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec.errors import FileError
-from tailrace.study.sweep import sweep_grid
+from tailrace.study.grids import sweep_grid
 from tailrace.tables.arrow import values_of
 from tests.experiments.fake import FakeBackend, compare_on, record, run_on
 from tests.processes import NOT_IGNORED

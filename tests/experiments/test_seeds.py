@@ -24,7 +24,7 @@ from tailrace.schemes.registry import SCHEMES
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.study.compare import plans
+from tailrace.study.grids import plans
 from tests.experiments.fake import FakeBackend, compare_on, record
 
 TINY = {

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.workloads.sizes import SizeCdf
-from tailrace.experiments.workloads.sizes_file import FOLDER, NAMES, find_cdf
+from tailrace.experiments.workloads.sizes import FOLDER, NAMES, SizeCdf, find_cdf
 
 COUNT = 20_000
 CERTAIN = 1e-9

@@ -15,7 +15,7 @@ from tailrace.experiments.plan.axes import Axis, parse_axis
 from tailrace.experiments.plan.experiment import make
 from tailrace.results.results import RESULTS, open_results
 from tailrace.spec import SpecError
-from tailrace.study.sweep import sweep_grid
+from tailrace.study.grids import sweep_grid
 
 BASE = make(
     {

@@ -12,7 +12,7 @@ import networkx as nx
 import pytest
 
 import tailrace
-from tailrace.experiments.workloads.sizes_file import find_cdf
+from tailrace.experiments.workloads.sizes import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.spec import SpecError
 from tailrace.topology import parse_topology

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tailrace
-from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf
+from tailrace.experiments.workloads.sizes import NAMES, find_cdf
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.formats.registry import Kind, formats
 from tailrace.hosts.flows.flow import FlowSpec

@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from tailrace.hosts.driver.__main__ import main
-from tailrace.hosts.driver.lag import Lag
-from tailrace.hosts.driver.netns import namespace_path
-from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.hosts.driver.packet_socket import PacketSocket, namespace_path
+from tailrace.hosts.driver.port import Lag
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig, SteeringConfig
 from tests.codec.frames import Ack, Data, parse

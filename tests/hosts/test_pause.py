@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import FlowPause, LocalHeader
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.numbers import PauseOp, Subtype
 from tailrace.hosts.options.nic import NicConfig

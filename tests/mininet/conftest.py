@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tailrace.emulation.debian import add_mininet_path
+from tailrace.emulation.target import add_mininet_path
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec.scale import scaled

@@ -10,10 +10,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from tailrace.codec.layers.bth import BTH
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import DataShim, Detour, FlowcutAck, LocalHeader, Stamp
 from tailrace.codec.numbers import LOCAL_TYPE, ROCE_PORT, Opcode
 from tests.p4src.rig import HOST, REMOTE
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.local import Detour
 from tailrace.codec.numbers import LOCAL_TYPE, Opcode
 from tailrace.switch.core import SentFrame
 from tests.p4src.dragonfly_rig import (

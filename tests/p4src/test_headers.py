@@ -14,14 +14,17 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.bth import BTH
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import (
+    Cnm,
+    DataShim,
+    Detour,
+    FlowcutAck,
+    FlowPause,
+    LocalHeader,
+    PathProbe,
+    Stamp,
+)
 from tailrace.codec.layers.nic_shim import NicShim
-from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.numbers import PFC_OPCODE, PauseOp
 from tailrace.switch.compiler.model import HeaderType

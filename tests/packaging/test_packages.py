@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from setuptools import find_packages
 
-from tailrace.emulation import debian
+from tailrace.emulation import target
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = find_packages(str(ROOT), include=["tailrace*"])
@@ -38,14 +38,14 @@ def test_c_sources_lie_in_packages() -> None:
 
 def test_only_mininet_is_seen_of_debian() -> None:
     """Where it is installed: its own modules import each other, no other package of Debian's comes with it."""
-    if not debian.MININET.is_dir():
+    if not target.MININET.is_dir():
         pytest.skip("Mininet is not installed")
     code = (
-        "import sys; from tailrace.emulation.debian import add_mininet_path; paths = [add_mininet_path(), add_mininet_path()];"
+        "import sys; from tailrace.emulation.target import add_mininet_path; paths = [add_mininet_path(), add_mininet_path()];"
         "import mininet.net, mininet.cli; print(paths, mininet.__file__, *sys.path, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     available, file, *path = done.stdout.splitlines()
     assert available == "[True, True]"
-    assert Path(file).parent == debian.MININET
-    assert str(debian.MININET.parent) not in path
+    assert Path(file).parent == target.MININET
+    assert str(target.MININET.parent) not in path

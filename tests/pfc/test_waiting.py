@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.local import PAUSE_MAC
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.numbers import MAC_CONTROL_TYPE
 from tests.p4src.rig import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, UPLINKS

@@ -10,9 +10,7 @@ from __future__ import annotations
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import PAUSE_MAC, Cnm, LocalHeader
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
 from tailrace.switch.core import Replica, SentFrame
 from tests.p4src.flow_hash import flow_hash

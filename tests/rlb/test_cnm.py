@@ -9,8 +9,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import LEAF_ALL, Cnm, LocalHeader
 from tailrace.switch.core import SentFrame
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS

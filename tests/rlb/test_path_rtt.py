@@ -12,8 +12,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.local import LocalHeader
-from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.layers.local import LocalHeader, PathProbe
 from tailrace.codec.numbers import Opcode
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST, HOST_PORT, REMOTE, UPLINKS

@@ -12,9 +12,9 @@ from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.entities import P4CloneSessionEntry, P4TableEntry
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import EmulatedPfc, target
-from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.watch import storm_of
 from tailrace.spec.constants import MAX_QUANTA
 from tailrace.spec.watchdog import of_switch
 from tailrace.topology import parse_topology

@@ -55,7 +55,7 @@ def paths(args: Namespace) -> None:
     from tailrace.cli.inspect.show import show, show_planned
     from tailrace.cli.inspect.steered_paths import SteeredPaths, endpoints_of, planned_lists
     from tailrace.controller.inspect.paths import Walker, listing, routes_as_schemes_do
-    from tailrace.controller.inspect.rlb import knows_warnings
+    from tailrace.controller.inspect.rlb_paths import knows_warnings
     from tailrace.spec import SpecError
 
     if args.sample is not None and not args.check:
@@ -123,8 +123,7 @@ def _by_dry_runs(
 
 def _rlb_paths(network: InspectedNetwork, topology: Topology, walks: list[PathWalk]) -> Listing:
     """The paths with the state that the switches of RLB have for them now."""
-    from tailrace.controller.inspect.rlb import PathKey, read_paths
-    from tailrace.controller.inspect.rlb_paths import RlbPaths
+    from tailrace.controller.inspect.rlb_paths import PathKey, RlbPaths, read_paths
 
     def states(node: InspectedSwitch, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
         with network.query_client(node) as client:

@@ -11,9 +11,11 @@
 from __future__ import annotations
 
 from scapy.contrib.roce import AETH, BTH, CNPPadding
-from scapy.packet import Packet
+from scapy.fields import IntField, XIntField, XLongField
+from scapy.packet import Packet, bind_layers
 
 from tailrace.codec.calls import LEFT_MASK, PSN_MASK
+from tailrace.codec.numbers import Opcode
 
 MAX_LEFT = LEFT_MASK
 
@@ -33,11 +35,25 @@ def path_tag(packet: Packet) -> int:
     return int(packet[BTH].resv6)
 
 
+class RETH(Packet):
+    """RDMA extended transport header: destination and length of an RDMA WRITE (InfiniBand volume 1, §9.3).
+
+    address:64 rkey:32 length:32 (bytes of the whole message).
+    """
+
+    name = "RETH"
+    fields_desc = [XLongField("address", 0), XIntField("rkey", 0), IntField("length", 0)]
+
+
+bind_layers(BTH, RETH, opcode=int(Opcode.WRITE_FIRST))
+bind_layers(BTH, RETH, opcode=int(Opcode.WRITE_ONLY))
+
 __all__ = [
     "AETH",
     "BTH",
     "MAX_LEFT",
     "PSN_MASK",
+    "RETH",
     "CNPPadding",
     "left_field",
     "packets_left",

@@ -10,7 +10,7 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.local import PAUSE_MAC
 from tailrace.codec.numbers import MAC_CONTROL_TYPE
 
 

@@ -2,7 +2,7 @@
 """The registry of patterns, and keys that several patterns share.
 
 Sizes     size=: bytes of each flow; or cdf=: a measured distribution, by name or from a file
-          (sizes_file.py); unit=: bytes of a unit of its sizes; most=: upper limit of the sizes drawn from it
+          (sizes.py); unit=: bytes of a unit of its sizes; most=: upper limit of the sizes drawn from it
 Peers     peers=remote or cross=true: only hosts of different switches are paired, so that all traffic
           crosses the fabric (CONGA's rule, Flowcut §III-B2); peers=group: only hosts in different groups
 Seed      seed=: overrides the experiment's seed
@@ -15,8 +15,7 @@ from typing import Annotated
 import msgspec
 
 from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
-from tailrace.experiments.workloads.sizes import SizeCdf
-from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf, name_of
+from tailrace.experiments.workloads.sizes import NAMES, SizeCdf, find_cdf, name_of
 from tailrace.experiments.workloads.transfer import Pattern
 from tailrace.spec import SpecError, keys
 from tailrace.spec.registry import Registry

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions of flow sizes: a single size, or the points of a measured cumulative distribution (CDF).
+"""Distributions of flow sizes: a single size, or points of a measured cumulative distribution (CDF), by name
+(workloads/cdf/NAME.toml) or from a user's file.
 
 Between two points the curve is a straight line: sizes in between are equally likely. A share above 0 at the
 first point is the share of flows of exactly that size; a jump is written as two points of the same size.
@@ -10,6 +11,11 @@ from __future__ import annotations
 import random
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.spec import SpecError
+from tailrace.spec.files import text_of
+from tailrace.spec.spec_string import is_file
 
 Point = tuple[int, float]
 """A size in bytes, and the share (0 to 1) of flows that are no larger."""
@@ -71,3 +77,31 @@ class SizeCdf:
         if len(self.points) == 1:
             return max(1, self._sizes[0])
         return max(1, round(self.quantile(rng.random())))
+
+
+FOLDER = Path(__file__).resolve().parent / "cdf"
+NAMES = ("websearch", "enterprise", "alibaba", "datamining", "hadoop", "webserver", "cachefollower")
+
+
+def find_cdf(text: str) -> SizeCdf:
+    """The distribution with a name of NAMES, or that of a user's file in any format of `tailrace.formats`.
+
+    Raises:
+        SpecError: `text` is neither a known name nor a file name, which contains a dot or slash.
+        FileError: the file cannot be read, or its content is invalid.
+    """
+    from tailrace.formats.registry import Kind, Source, read_file
+
+    if text in NAMES:
+        from tailrace.formats.sizes_toml import read_sizes
+
+        path = FOLDER / f"{text}.toml"
+        return SizeCdf(read_sizes(Source(path, text=text_of(path))))
+    if not is_file(text):
+        raise SpecError(f"cdf {text!r} is not known; expected {', '.join(NAMES)} or FILE")
+    return SizeCdf(read_file(Path(text), Kind.SIZES)[1])
+
+
+def name_of(sizes: SizeCdf) -> str:
+    """The name of a distribution of NAMES; a fixed description for any other distribution."""
+    return next((name for name in NAMES if find_cdf(name) == sizes), "a custom distribution")

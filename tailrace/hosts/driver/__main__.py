@@ -15,10 +15,14 @@ from typing import Any
 
 import msgspec
 
-from tailrace.hosts.driver.job import HostsJob, read_job
-from tailrace.hosts.driver.loop import StopSignals
-from tailrace.hosts.driver.nic_run import NicRun
+from tailrace.cbuild.errors import BuildError
+from tailrace.hosts.driver.job import HostsJob, make_nics, read_job
+from tailrace.hosts.driver.loop import EventLoop, StopSignals
+from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.hosts.driver.port import Lag, SocketPort
+from tailrace.hosts.driver.report import flows_done, make_result
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
+from tailrace.hosts.frames.host import frame_host
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.atomic import write_file
@@ -76,22 +80,50 @@ def _run(job: HostsJob) -> int:
     signals = StopSignals()
     with ExitStack() as stack:
         stack.enter_context(signals.installed())
-        run = NicRun(job, signals, stack)
+        lag = Lag()
+        ports = _ports(job, lag, stack)
+        loop = EventLoop(ports, signals, job.linger_ns)
+        stack.callback(loop.close)
+
+        def report(now_ns: int) -> None:
+            for port in ports:
+                port.socket.count_dropped()
+            done = {"done": flows_done(ports), "flows": len(job.flows)}
+            _print_event(event="progress", **done, now_ns=now_ns, lag_ns=lag.quantile_ns(0.99))
+
         _print_event(event="ready")
         if job.wait_for_start:
             _await_start(signals)
         if signals.number is None:
             _print_event(event="started")
-            run.run(lambda now_ns: _progress(job, run, now_ns))
-        result = run.result(signals.number)
+            loop.run(job.timeout_ns, job.progress_ns, report)
+        result = make_result(job, ports, loop, lag, signals.number)
         if job.result is not None:
             _write(Path(job.result), msgspec.json.encode(result))
-        unfinished = len(job.flows) - run.done()
+        unfinished = len(job.flows) - flows_done(ports)
         if signals.number is not None:
             _print_event(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
             return 128 + signals.number
         _print_event(event="done", unfinished=unfinished)
     return 1 if unfinished else 0
+
+
+def _ports(job: HostsJob, lag: Lag, stack: ExitStack) -> list[SocketPort]:
+    """Opens the sockets of all hosts; `stack` closes them.
+
+    Raises:
+        ConfigError: a flow cannot be run.
+        DeviceError: an interface cannot be used, or the codec in C cannot be compiled.
+    """
+    ports = []
+    for host, nic in zip(job.hosts, make_nics(job), strict=True):
+        socket = PacketSocket(host.interface, host.netns)
+        stack.callback(socket.close)
+        try:
+            ports.append(SocketPort(host, frame_host(nic, job.sources, len(job.hosts)), socket, lag))
+        except BuildError as error:
+            raise DeviceError(f"the codec of NICs: {error}") from error
+    return ports
 
 
 def _await_start(signals: StopSignals) -> None:
@@ -111,10 +143,6 @@ def _await_start(signals: StopSignals) -> None:
             text += chunk
     if signals.number is None and text.strip() != b"start":
         raise JobError(f"standard input: expected the line `start`, not {text.strip()!r}")
-
-
-def _progress(job: HostsJob, run: NicRun, now_ns: int) -> None:
-    _print_event(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from tailrace.hosts.driver.lag import Lag
-from tailrace.hosts.driver.port import SocketPort
+from tailrace.hosts.driver.port import Lag, SocketPort
 from tailrace.spec.constants import NS_PER_S
 
 # Longest wait, so that progress is reported in time.

@@ -7,9 +7,9 @@ from collections import deque
 
 from tailrace.codec.nic import port
 from tailrace.hosts.driver.job import HostJob
-from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.frames.host import FrameHost
+from tailrace.hosts.gaps.histogram import PERMYRIAD, GapHistogram
 from tailrace.hosts.nic.nic import Nic
 from tailrace.spec.constants import NS_BITS  # bytes * NS_BITS / (bit/s) is a time in ns
 
@@ -18,6 +18,24 @@ CATCH_UP_NS = 5_000_000
 # A frame for which the kernel's queue has no space is retried after this time.
 RETRY_NS = 100_000
 _BATCH_FRAMES = 64
+
+
+class Lag:
+    """A histogram of how late events were handled, in constant memory. `max_ns`: the longest."""
+
+    def __init__(self) -> None:
+        """There are no delays yet."""
+        self._delays = GapHistogram()
+        self.max_ns = 0
+
+    def add(self, lag_ns: int) -> None:
+        """Adds one delay, 0..2^61 ns."""
+        self._delays.add(lag_ns)
+        self.max_ns = max(self.max_ns, lag_ns)
+
+    def quantile_ns(self, share: float) -> int:
+        """The quantile of the delays at `share` (0 to 1), at most 1/128 too large; 0 without delays."""
+        return min(self._delays.quantile_ns(round(share * PERMYRIAD)), self.max_ns)
 
 
 class SocketPort:

@@ -8,9 +8,8 @@ from typing import Any
 
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.hosts.driver.job import HostsJob
-from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import EventLoop
-from tailrace.hosts.driver.port import SocketPort
+from tailrace.hosts.driver.port import Lag, SocketPort
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.frames.host import FrameHost
 from tailrace.hosts.gaps.histogram import merged_bins

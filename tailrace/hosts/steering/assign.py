@@ -18,11 +18,10 @@ from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, FLOWBENDER, HERMES, NicConfig, SteeringConfig
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
-from tailrace.hosts.steering.flow_ecmp import FlowEcmp
 from tailrace.hosts.steering.flowbender import FlowBender
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import HermesHost, HermesPaths
-from tailrace.hosts.steering.ops import Ops
+from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.steering.spritz import Spritz

@@ -18,8 +18,8 @@ as a full packet. The window begins at its maximum, and is at least one packet.
 
 If full queues trim packets, timeouts do not count as losses (NicConfig.timeout): they then indicate "failures
 or corruption" (Spritz §V-A). Measured with 2 % of the links dead, on 342 hosts of a Dragonfly: if timeouts
-counted as losses, the window of OPS (w), weighted spraying (hosts.steering.ops), would stay small for the
-whole flow. The p99 FCT would be 59.7 ms instead of 1.7 ms, which is 225 instead of 6.6 times that of
+counted as losses, the window of OPS (w), weighted spraying (hosts.steering.oblivious), would stay small for
+the whole flow. The p99 FCT would be 59.7 ms instead of 1.7 ms, which is 225 instead of 6.6 times that of
 Spritz-Spray. When the Spritz authors repeated their experiment, the best other scheme had 7.7 times Spray's
 p99 on a Dragonfly, and 4.3 times on a Slim Fly (permutation).
 """

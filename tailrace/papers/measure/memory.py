@@ -20,9 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import DataShim, FlowcutAck, LocalHeader, Stamp
 from tailrace.codec.layout import HeaderLayout
 from tailrace.p4rt.programs import load
 from tailrace.papers.document import Curve

@@ -10,8 +10,7 @@ from ipaddress import IPv4Address
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.data_shim import DataShim
-from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.local import DataShim, FlowPause
 from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import (
     LOCAL_TYPE,

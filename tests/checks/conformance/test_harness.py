@@ -11,9 +11,9 @@ import pytest
 
 from checks.conformance.__main__ import main
 from checks.conformance.compare import blank, compare
-from checks.conformance.constructs import constructs
 from checks.conformance.packets import Packet, generate
 from checks.conformance.program import CompiledProgram, load_programs
+from checks.conformance.run import constructs
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.p4rt import bmv2_messages as messages
 

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from tailrace.controller.inspect.node import InspectedSwitch
-from tailrace.controller.inspect.pfc import read_pfc
+from tailrace.controller.inspect.queues import read_pfc
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import RefusedError, UnreachableError
 from tailrace.switch.core import PfcConfig

@@ -16,8 +16,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import ACK
-from tailrace.hosts.steering.flow_ecmp import FlowEcmp
-from tailrace.hosts.steering.ops import Ops
+from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tests.hosts.network import flow, make_nic

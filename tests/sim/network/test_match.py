@@ -10,13 +10,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.data_shim import DataShim, Stamp
-from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layers.local import DataShim, Detour, FlowcutAck, FlowPause, LocalHeader, PathProbe, Stamp
 from tailrace.codec.layers.nic_shim import NicAck
-from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.numbers import ACK_PORT, LOCAL_TYPE, Subtype
 from tailrace.sim.network import FrameMatch, Wire, WireEvent
 from tests.sim.network.l3 import Frame, attach_all, network, topology
