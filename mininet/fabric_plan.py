@@ -14,6 +14,8 @@ from fabric_report import InputError
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
 from tailrace.p4rt.target import Target
+from tailrace.schemes.program import ResolvedProgram
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Switch, Topology
 
 BMV2, NATIVE = "bmv2", "native"
@@ -36,6 +38,8 @@ QUEUE_HEADROOM = 8
 
 _IFNAMSIZ = 15
 _SMALLEST_FRAME_BYTES = 64
+MANY_PACKETS = 1 << 20
+"""Depth of BMv2's queues if they shall have no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +216,21 @@ def _native_options(plan: SwitchPlan, tick_ns: int, queue_depth: str) -> list[st
     return arguments
 
 
-def queue_bytes(queue_limit_bytes: int | None) -> int:
-    """Depth of a traffic manager's queue for a program that drops at `queue_limit_bytes`. None: 0 (none)."""
-    if queue_limit_bytes is None:
-        return 0
-    return max(MIN_QUEUE_BYTES, QUEUE_HEADROOM * queue_limit_bytes)
+def queue_depth(scheme: Resolved) -> tuple[int, int]:
+    """The depth of the traffic manager's queues in packets, or else in bytes; both 0: no limit."""
+    if isinstance(scheme, ResolvedProgram):
+        return scheme.depth_packets, scheme.queue_limit_bytes
+    return 0, max(MIN_QUEUE_BYTES, QUEUE_HEADROOM * scheme.queue_limit_bytes)
 
 
-def queue_packets(queue_limit_bytes: int) -> int:
-    """The depth of `queue_bytes` in packets, BMv2's unit: enough for the smallest frames."""
-    return queue_bytes(queue_limit_bytes) // _SMALLEST_FRAME_BYTES
+def queue_packets(scheme: Resolved, frame_bytes: int) -> int:
+    """The same in packets, BMv2's unit: of the smallest frames, for a user's program of these frames."""
+    packets, limit_bytes = queue_depth(scheme)
+    return (
+        packets
+        or limit_bytes // (frame_bytes if scheme.is_foreign else _SMALLEST_FRAME_BYTES)
+        or MANY_PACKETS
+    )
 
 
 def check_target(target: str) -> None:

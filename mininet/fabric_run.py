@@ -19,7 +19,7 @@ from fabric_faults import schedule, slowed
 from fabric_links import FabricLinks, add_delays
 from fabric_load import LoadResult, LoadWatch, interfaces
 from fabric_net import FabricNet
-from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan, queue_bytes, queue_packets
+from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan, queue_depth, queue_packets
 from fabric_process import FabricProcess, end_all
 from fabric_report import FabricReport
 from fabric_sandbox import note_run_file
@@ -29,7 +29,6 @@ from fabric_watch import ProcessMonitor
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
-from tailrace.schemes.program import ResolvedProgram
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import LinkDown
 from tailrace.spec.constants import NS_BITS
@@ -38,8 +37,6 @@ from tailrace.topology.timing import fabric_rate_bps
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")
 CAPTURE_S = 30.0
-MANY_PACKETS = 1 << 20
-"""Depth of BMv2's queues if they shall have no limit."""
 
 
 class FabricRun:
@@ -107,35 +104,28 @@ class FabricRun:
         return net
 
     def _set_queues(self, plan: SwitchPlan) -> None:
-        if isinstance(self.job.scheme, ResolvedProgram):
-            limit = self.job.scheme.queue_limit_bytes
-            packets = self.job.scheme.depth_packets or (limit // self._frame_bytes if limit else MANY_PACKETS)
-            fabric_bmv2.set_queues(plan, packets, self._frame_bytes, {})
-            return
-        # RLB recirculates packets at the highest rate of a link between switches
-        rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
-        waits = self.job.pfc is not None
-        recirculation = fabric_bmv2.recirculation_rates(
-            plan, self._programs[plan.name], self._frame_bytes, rate_bps, waits=waits
-        )
-        packets = queue_packets(self.job.scheme.queue_limit_bytes)
+        recirculation: dict[int, int] = {}
+        if not self.job.scheme.is_foreign:
+            # RLB recirculates packets at the highest rate of a link between switches
+            rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
+            recirculation = fabric_bmv2.recirculation_rates(
+                plan, self._programs[plan.name], self._frame_bytes, rate_bps, waits=self.job.pfc is not None
+            )
+        packets = queue_packets(self.job.scheme, self._frame_bytes)
         fabric_bmv2.set_queues(plan, packets, self._frame_bytes, recirculation)
 
     def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
         job, more = self.job, []
-        limit_bytes: int | None = job.scheme.queue_limit_bytes
+        packets, limit_bytes = queue_depth(job.scheme)
         if job.pfc is not None:
             # lossless data may fill a queue as far as thresholds and memory allow
             hosts = [host.port for host in self.topology.hosts if host.switch == plan.name]
-            limit_bytes = None
+            packets = limit_bytes = 0
             links = [port.number for port in plan.ports if port.number not in hosts]
             more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts, links)
         if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
-        depth = f"{queue_bytes(limit_bytes)}B"
-        if isinstance(job.scheme, ResolvedProgram) and job.pfc is None:
-            limit = job.scheme.queue_limit_bytes
-            depth = f"{limit}B" if limit else str(job.scheme.depth_packets)
+        depth = str(packets) if packets else f"{limit_bytes}B"
         arguments = command(plan, job.switches, depth, more)  # job.switches: a p4rt.target.Target
         process = FabricProcess(plan.name, arguments, plan.log)
         self._processes.append(process)

@@ -99,7 +99,10 @@ class ProgramConfig(SchemeConfig, frozen=True, kw_only=True):
             names = ", ".join(name.format(topology.switches[0].name) for name in NAMES[:2])
             raise SpecError(f"scheme program: entries: {self.entries} has no file such as {names}")
         for name, each in files.items():
-            check_program(name, each)
+            try:
+                updates_of(each)
+            except P4ProgramError as error:
+                raise SpecError(f"scheme program: {name}: {error}") from error
         return self.resolved(
             ResolvedProgram,
             topology,
@@ -177,20 +180,8 @@ class ResolvedProgram(Resolved, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(note for each in self.files.values() for note in updates_of(each).notes))
 
 
-def check_program(switch: str, files: SwitchFiles) -> None:
-    """Reads the files of a switch.
-
-    Raises:
-        SpecError: the program or a file is missing or invalid.
-    """
-    try:
-        updates_of(files)
-    except P4ProgramError as error:
-        raise SpecError(f"scheme program: {switch}: {error}") from error
-
-
 def updates_of(files: SwitchFiles) -> Updates:
-    """The updates in the files of a switch."""
+    """The updates in the files of a switch; raises SpecError or P4ProgramError if a file is invalid."""
     paths = tuple(map(Path, files.entries))
     program = programs.load(files.program)
     return _updates(program, paths, tuple(map(programs.stamp, paths)))

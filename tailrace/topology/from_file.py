@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, replace
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from tailrace.formats.network import LinkData, NetworkData, NodeData
 from tailrace.formats.registry import Kind, Source, read_file
@@ -30,6 +30,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 _ROLES = {1: ("leaf",), 2: ("leaf", "spine"), 3: ("edge", "agg", "core")}
 """By number of tiers, the role of each tier. With more tiers: leaves, and spines above them."""
+
+_SETTINGS = ("name", "group", "cpu_port", "priority_queues", "program", "entries")
 
 
 class FileOptions(LinkOptions, frozen=True):
@@ -144,16 +146,12 @@ def _switches(data: NetworkData, links: tuple[Link, ...], attached: dict[str, Li
     roles = _ROLES.get(count) or ("leaf", *["spine"] * (count - 1))
     for switch_id, switch in enumerate(data.switches, start=1):
         role = switch.role or roles[tiers.get(switch.name, 0)]
-        yield Switch(
-            switch.name,
-            switch_id,
-            role,
-            switch.group,
-            switch.cpu_port,
-            switch.priority_queues,
-            switch.program,
-            switch.entries,
-        )
+        yield Switch(id=switch_id, role=role, **_settings(switch))
+
+
+def _settings(switch: Switch | NodeData) -> dict[str, Any]:
+    """What files say of a switch besides its role."""
+    return {name: getattr(switch, name) for name in _SETTINGS}
 
 
 def _hosts(data: NetworkData, source: Source, attached: dict[str, Link]) -> Iterator[Host]:
@@ -182,20 +180,7 @@ def data_of(topology: Topology) -> NetworkData:
     """The plain data of a topology, for writers of formats; raises SpecError for restricted hosts."""
     if topology.restricted:
         raise SpecError(f"topology {topology.spec}: restricted= cannot be written to a file")
-    switches = (
-        NodeData(
-            each.name,
-            "",
-            each.role,
-            None,
-            each.group,
-            each.cpu_port,
-            each.priority_queues,
-            each.program,
-            each.entries,
-        )
-        for each in topology.switches
-    )
+    switches = (NodeData(role=switch.role, **_settings(switch)) for switch in topology.switches)
     hosts, links = [], []
     for host in topology.hosts:
         hosts.append(NodeData(host.name, ip=host.ip, mac=host.mac, routes=host.routes, arp=host.arp))

@@ -12,7 +12,7 @@ from typing import Any
 import fabric_pfc
 import pytest
 from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, recirculation_rates
-from fabric_plan import command, make_plan, queue_bytes
+from fabric_plan import command, make_plan
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import EmulatedPfc, target
@@ -39,7 +39,7 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     more = fabric_pfc.options(
         Thresholds(**LIMITS, buffer_bytes=9_000_000, alpha=Fraction(1, 8)), 0, plan.statistics, [1, 2], [3]
     )
-    words = command(plan, target("native"), f"{queue_bytes(None)}B", more)
+    words = command(plan, target("native"), "0B", more)
     _, options = parse_options(make_parser(), words[3:])
     ((port, spec),) = options.pfc
     assert (port, spec.priorities) == (None, (0,))
@@ -58,7 +58,7 @@ def test_channels_are_of_links_between_switches(tmp_path: Path) -> None:
     plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
     more = fabric_pfc.options(Thresholds(**LIMITS, channels=3), 0, plan.statistics, [1, 2], [3])
     _, options = parse_options(
-        make_parser(), command(plan, target("native"), f"{queue_bytes(None)}B", more)[3:]
+        make_parser(), command(plan, target("native"), "0B", more)[3:]
     )
     configs = pfc_configs(options.pfc)
     assert {port: (config.priorities, config.rise) for port, config in configs.items()} == {

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated
 
 from tailrace.experiments.workloads.patterns import named
 from tailrace.experiments.workloads.registry import register
@@ -23,12 +23,18 @@ _MOST_PAYLOAD = 8_972
 _AT = keys.time("at", "time at which the first frame leaves")
 
 
-@runtime_checkable
-class SendsFrames(Protocol):
+class SendsFrames:
     """A pattern without flows, whose hosts send frames instead."""
 
-    def sources(self, topology: Topology, /) -> Iterable[FrameSource]:
+    __slots__ = ()
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:  # noqa: ARG002
+        """No flows."""
+        return iter(())
+
+    def sources(self, topology: Topology) -> Iterable[FrameSource]:
         """The frames. Raises PatternError: the topology has no such host."""
+        raise NotImplementedError
 
 
 def check_sources(sources: Sequence[FrameSource]) -> None:
@@ -42,7 +48,7 @@ def check_sources(sources: Sequence[FrameSource]) -> None:
 
 @register("ping", "hosts send ICMP echo requests to each other")
 @dataclass(frozen=True, slots=True)
-class PingPattern:
+class PingPattern(SendsFrames):
     """Echo requests between some hosts, or all pairs of hosts."""
 
     sender: Annotated[str | None, keys.text("from", "host that sends", "HOST", absent="every host")] = None
@@ -53,10 +59,6 @@ class PingPattern:
     interval_ns: Annotated[int, keys.time("interval", "time between two requests", least=1)] = 1_000_000
     size_bytes: Annotated[int, keys.size("size", "payload of a request", most=_MOST_PAYLOAD)] = 56
     at_ns: Annotated[int, _AT] = 0
-
-    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:  # noqa: ARG002
-        """No flows."""
-        return iter(())
 
     def sources(self, topology: Topology) -> Iterator[FrameSource]:
         """See SendsFrames."""
@@ -75,7 +77,7 @@ class PingPattern:
 
 @register("replay", "a host sends the frames of a capture, as they are, with the times between them")
 @dataclass(frozen=True, slots=True)
-class ReplayPattern:
+class ReplayPattern(SendsFrames):
     """The frames of a pcap or pcapng file."""
 
     host: Annotated[str, keys.text("host", "host that sends", "HOST")]
@@ -84,10 +86,6 @@ class ReplayPattern:
         float, keys.number("speed", "factor by which frames follow each other faster", above=0, most=1e9)
     ] = 1.0
     at_ns: Annotated[int, _AT] = 0
-
-    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:  # noqa: ARG002
-        """No flows."""
-        return iter(())
 
     def sources(self, topology: Topology) -> Iterator[FrameSource]:
         """See SendsFrames."""

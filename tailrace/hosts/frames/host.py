@@ -63,8 +63,8 @@ class FrameHost:
         self._port = port(nic)
         self._due = list(heapq.merge(*(each.frames(nic.mac) for each in sources), key=lambda frame: frame[0]))
         self._due.reverse()  # the next frame is the last one
-        self._names = {(ping.peer, ping.number): ping.names for ping in sources if isinstance(ping, Ping)}
-        self._pings: dict[tuple[str, int, int], PingRecord] = {}  # by peer, identifier and sequence number
+        self._names = {ping.peer: ping.names for ping in sources if isinstance(ping, Ping)}
+        self._pings: dict[Echo, PingRecord] = {}  # by the reply
         self._replies: deque[bytes] = deque()
         self._sent = self._arrived = 0
         self._kept: list[ArrivedFrame] = []
@@ -93,11 +93,10 @@ class FrameHost:
         if echo.is_request:
             self._replies.append(reply(frame))
             return True
-        key = echo.src, echo.number, echo.sequence
-        ping = self._pings.get(key)
+        ping = self._pings.get(echo)
         if ping is None or ping.rtt_ns is not None:
             return False
-        self._pings[key] = msgspec.structs.replace(ping, rtt_ns=now_ns - ping.sent_ns)
+        self._pings[echo] = msgspec.structs.replace(ping, rtt_ns=now_ns - ping.sent_ns)
         return True
 
     def next_packet(self, now_ns: int) -> Packet | int | None:
@@ -109,19 +108,14 @@ class FrameHost:
         departure = self._port.depart(now_ns)
         if isinstance(departure, tuple):
             return RAW, *departure
-        times = [
-            time_ns for time_ns in (departure, self._due[-1][0] if self._due else None) if time_ns is not None
-        ]
-        return min(times, default=None)
+        due_ns = self._due[-1][0] if self._due else None
+        return min((time_ns for time_ns in (departure, due_ns) if time_ns is not None), default=None)
 
     def _send(self, now_ns: int) -> bytes:
-        frame = self._due.pop()[1]
+        _, frame, awaited = self._due.pop()
         self._sent += 1
-        echo = parse(frame)
-        names = None if echo is None else self._names.get((echo.dst, echo.number))
-        if echo is not None and names is not None and echo.is_request:
-            record = PingRecord(*names, echo.sequence, now_ns)
-            self._pings[echo.dst, echo.number, echo.sequence] = record
+        if awaited is not None:
+            self._pings[awaited] = PingRecord(*self._names[awaited.src], awaited.sequence, now_ns)
         return frame
 
     def seen(self) -> HostFrames:

@@ -22,8 +22,8 @@ MOST_FRAMES = 1_000_000
 MOST_ECHOES = 1 << 16
 """Echo requests of one source: an ICMP sequence number has 16 bits."""
 
-SentFrame = tuple[int, bytes]
-"""The time in ns at which a frame may leave, and the frame."""
+SentFrame = tuple[int, bytes, Echo | None]
+"""The time in ns at which a frame may leave, the frame, and the reply that the host waits for."""
 
 _From0 = Annotated[int, Meta(ge=0)]
 
@@ -57,7 +57,8 @@ class Ping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
         for sequence in range(self.count):
             echo = Echo(True, self.host, self.peer, self.number, sequence)
             frame = request((mac, self.peer_mac), echo, self.size_bytes)
-            yield self.start_ns + sequence * self.interval_ns, frame
+            awaited = Echo(False, self.peer, self.host, self.number, sequence)
+            yield self.start_ns + sequence * self.interval_ns, frame, awaited
 
 
 class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -84,13 +85,13 @@ class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     def frames(self, mac: str) -> Iterator[SentFrame]:  # noqa: ARG002 - frames have their addresses
         """The frames. Raises FileError."""
         for time_ns, frame in captured(Path(self.file)):
-            yield self.start_ns + round(time_ns * self.ns_per_captured_ns), frame
+            yield self.start_ns + round(time_ns * self.ns_per_captured_ns), frame, None
 
 
 FrameSource = Ping | Replay
 
 
-def captured(path: Path) -> list[SentFrame]:
+def captured(path: Path) -> list[tuple[int, bytes]]:
     """The frames of a capture in the order of their times, which count from the first frame.
 
     Raises:
