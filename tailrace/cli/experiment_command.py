@@ -18,9 +18,9 @@ from typing import Any
 from msgspec import UnsetType, structs
 
 from tailrace import api
-from tailrace.cli.drawing import draw_alone
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
+from tailrace.cli.figures import draw_alone
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import arranged, show
 from tailrace.experiments.plan.axes import CASE, SCHEME

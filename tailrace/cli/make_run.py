@@ -97,20 +97,21 @@ def _options_in(preset: str) -> dict[str, dict[str, str]]:
     return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 
-def _with_hf2t_defaults(spec: str) -> str:
-    """A scheme's spec, with the preset's defaults for comparisons in which NICs stretch gaps (HF2T)."""
-    usual = _options_in(STRETCHED)[FLOWLETS]
-    keys = ["gap"] if _name(spec) == FLOWLETS else []
-    if _stretches(spec) and "t" not in parse(spec).options:
-        keys.append("train")
-    return _with_defaults(spec, {key: usual[key] for key in keys})
-
-
-def _with_defaults(spec: str, usual: Mapping[str, str]) -> str:
-    """A scheme's spec, with these defaults for options that it does not set."""
-    for key, value in usual.items():
-        if key not in parse(spec).options:
-            spec = str(parse(spec).setting(key, value))
+def _with_preset(spec: str, preset: str) -> str:
+    """A scheme's spec, with the preset's values of options that it does not set, for comparisons with PFC or
+    comparisons in which NICs stretch gaps (HF2T).
+    """
+    options = parse(spec).options
+    keys: list[str] = []
+    if preset == LOSSLESS:
+        keys = ["queue", "variant", "margin"] if _name(spec) == LOSSLESS else ["queue"]
+    elif preset == STRETCHED:
+        keys = ["gap"] if _name(spec) == FLOWLETS else []
+        keys += ["train"] if _stretches(spec) and "t" not in options else []
+    usual = _options_in(preset)[LOSSLESS if preset == LOSSLESS else FLOWLETS]
+    for key in keys:
+        if key not in options:
+            spec = str(parse(spec).setting(key, usual[key]))
     return spec
 
 
@@ -139,13 +140,6 @@ def _variant(spec: str) -> str:
     return parse(spec).options.get("variant") or _options_in(LOSSLESS)[LOSSLESS]["variant"]
 
 
-def _with_pfc_defaults(spec: str) -> str:
-    """A scheme's spec, with the preset's defaults for comparisons with PFC."""
-    usual = _options_in(LOSSLESS)[LOSSLESS]
-    keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
-    return _with_defaults(spec, {key: usual[key] for key in keys})
-
-
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     """The schemes to run; without a prompt a baseline comes first, since ratios are to the first scheme.
 
@@ -164,11 +158,8 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     else:
         usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())
         schemes = _with_variant([WITH_VARIANTS[0]] if prompt else usual, variant)
-    if any(_name(spec) == LOSSLESS for spec in schemes):
-        return [_with_pfc_defaults(spec) for spec in schemes]
-    if any(_stretches(spec) for spec in schemes):
-        return [_with_hf2t_defaults(spec) for spec in schemes]
-    return schemes
+    preset = _preset(schemes)
+    return [_with_preset(spec, preset) for spec in schemes] if preset in (LOSSLESS, STRETCHED) else schemes
 
 
 def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace paper`: the figures and tables of the papers, each beside the paper's numbers."""
+"""`tailrace paper`: the papers' figures and tables; `tailrace results`: stored results of finished runs."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
 
-from tailrace.cli.arguments import argument, command
+from tailrace.cli.arguments import argument, command, flag
 from tailrace.cli.complete import complete_paper, one_of
 from tailrace.cli.experiment_options import AGAIN, CLUSTER, STORE, WORKERS
 from tailrace.cli.options import view_of, view_options
@@ -62,3 +62,29 @@ def paper(args: Namespace) -> None:
         list_papers(view_of(args))
     else:
         run_papers(args)
+
+
+@command(
+    argument(
+        "filters",
+        nargs="*",
+        metavar="KEY=SPEC|FIGURE|claims",
+        help="only runs with these specs, such as scheme=flowcut topology=fat-tree:k=8 seed=1..3; or figures "
+        "such as rlb_fig12, with tables and claims; or `claims`: those of all figures, or of those given",
+    ),
+    argument("--where", metavar="EXPR", help='only rows that match, such as "verdict ~ beyond"'),
+    flag("--over-seeds", help="combine seeds: one row with the means of their metrics"),
+    STORE,
+    view_options("cli.results_command"),
+)
+def results(args: Namespace) -> None:
+    """Show finished runs that are stored as rows of DIR/*.parquet, or figures and claims of the pages there.
+
+    tailrace results scheme=flowcut topology=fat-tree:k=8
+    tailrace results claims rlb --where "verdict ~ beyond" --sort-by figure
+
+    --json shows all that is stored of runs.
+    """
+    from tailrace.cli.results_command import show_results
+
+    show_results(args)

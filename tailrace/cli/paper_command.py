@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tailrace.cli.drawing import draw_alone
 from tailrace.cli.experiment_command import interruptible
+from tailrace.cli.figures import draw_alone
 from tailrace.cli.options import OutputFormat, View, view_of
 from tailrace.cli.output import TABLES, show
 from tailrace.experiments.plan.seeds import parse_seeds

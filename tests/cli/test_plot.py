@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tailrace
+from tailrace.cli.figures import _label
 from tailrace.cli.main import main
-from tailrace.cli.plot import _label
 from tailrace.report.figures.names import written
 from tailrace.report.figures.plot import Look, parse_inches
 from tailrace.report.kinds import KINDS

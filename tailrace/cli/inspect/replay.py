@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace trace --save` and `--replay`: saves a trace to a file, and replays its packet."""
+"""`tailrace trace --save` and `--replay`: saves a trace to a file, and replays its packet; prints traces."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from tailrace.cli.inspect.trace_text import print_json, print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +16,31 @@ if TYPE_CHECKING:
     from tailrace.switch.replay.document import SavedTrace, TraceDocument, TraceOutcome, Unsure
     from tailrace.switch.trace.events import Trace
     from tailrace.switch.trace.text import Line
+
+_STYLES = {
+    "packet": "bold", "stage": "bold cyan", "table": "bold", "hit": "green", "miss": "yellow",
+    "action": "magenta", "change": "blue", "extern": "cyan", "sent": "bold green", "drop": "bold red",
+    "bad": "bold red", "choice": "yellow",
+}  # fmt: skip
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Prints the lines of a trace, in colours if standard output is a terminal."""
+    from rich.text import Text
+
+    from tailrace.cli.output import console
+    from tailrace.switch.trace.text import INDENT
+
+    out = console()
+    for depth, style, line in lines:
+        out.print(Text(f"{INDENT * depth}{line}", _STYLES.get(style, "")), soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Prints a value as JSON."""
+    import msgspec
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 class ReplayTarget(str, Enum):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.cli.arguments import argument, command, flag, number
 from tailrace.cli.complete import complete_switch
-from tailrace.cli.inspect.replay import ReplayTarget, repeat
-from tailrace.cli.inspect.trace_text import print_json, print_lines
+from tailrace.cli.inspect.replay import ReplayTarget, print_json, print_lines, repeat
 from tailrace.cli.options import MOST_ELECTION_ID, SOURCE
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from tailrace.report.figures import plot
 from tailrace.report.figures.kind import FINISHED, kind
 from tailrace.report.figures.panels import MOST_LINES, Numbered, cases_and_labels, of_case, shares
 from tailrace.report.figures.plot import NATURAL, Look
-from tailrace.report.figures.ranking import ranking_figure
-from tailrace.results.estimates import Group, comparison_groups
+from tailrace.results.estimates import Group, comparison_groups, fewest_flows, tail_metric
 from tailrace.results.metrics import BUILT_IN, metric, plugin_metrics
 from tailrace.results.result import max_fct_ns
 from tailrace.results.results import Results
 from tailrace.results.rows import measured_rows
+from tailrace.results.statistics import tail_percent
 from tailrace.results.units import UNITS
 from tailrace.spec.units import time_unit
 
@@ -32,6 +32,12 @@ LOSSLESS = ("pauses", "warnings", "recirculations")
 
 MOST_METRICS = 4
 """Maximum number of metrics of plug-ins that are drawn, each in a panel; tables contain all of them."""
+
+_ROW_INCHES = 0.26
+_MARGIN_INCHES = 1.1
+_PANEL_INCHES = 3.0
+_NAME_INCHES = 0.8
+_ROW_SHARE = 0.84  # share of a row's height that its bars fill
 
 
 def draw(results: Results, files: Iterable[Path]) -> None:
@@ -47,8 +53,8 @@ def comparison(results: Results, look: Look) -> Figure:
     """The figure of a comparison.
 
     Its panels are: completion times for each case, shares out of order, pauses (if there are any), and each
-    metric of a plug-in. With more than MOST_LINES schemes the figure is that of ranking.py, with a row for
-    each scheme.
+    metric of a plug-in. With more than MOST_LINES schemes, whose lines would be hard to distinguish, there
+    is a row for each scheme instead (ranking_figure).
     """
     groups = comparison_groups(results.results)
     cases, labels = cases_and_labels(groups)
@@ -129,3 +135,65 @@ def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: in
     value = group.measured[name].estimate().scaled(unit.factor)
     text = unit.shown(value.value)
     return plot.bar(axis, x, value.value, width, number, text, label=group.label, ends=value.ends, fontsize=8)
+
+
+def _shown_metrics(groups: Sequence[Group]) -> list[str]:
+    """The metrics to show: those for which at least one group has a value."""
+    tail = tail_metric("slowdown_p99", tail_percent(fewest_flows(groups)))
+    names = ("slowdown_p50", tail, "out_of_order_share", "pauses")
+    return [name for name in names if any(name in group.measured for group in groups)]
+
+
+def ranking_figure(
+    groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str], look: Look
+) -> Figure:
+    """A panel per measured metric; a panel has a row per scheme, and a row has a bar per case."""
+    shown = _shown_metrics(groups)
+    with plot.style():
+        figure, axes = plot.panels(
+            len(shown),
+            look,
+            width=_PANEL_INCHES,
+            height=_MARGIN_INCHES + _ROW_INCHES * len(labels) * len(cases),
+            columns=len(shown),
+            scaled=False,
+        )
+        if look.width is None:
+            figure.set_figwidth(figure.get_figwidth() + _NAME_INCHES)
+        for axis, name in zip(axes, shown, strict=True):
+            _rows(axis, name, groups, cases, labels)
+        for axis in axes:
+            if (place := axis.get_subplotspec()) is not None and not place.is_first_col():
+                axis.set_yticklabels([])
+        plot.legend(figure, axes[0])
+    return figure
+
+
+def _rows(
+    axis: Axes, name: str, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]
+) -> None:
+    height = _ROW_SHARE / len(cases)
+    highest = 0.0
+    unit = UNITS[metric(name).unit]
+    for group in groups:
+        if name not in group.measured:
+            continue
+        value = group.measured[name].estimate().scaled(unit.factor)
+        number = cases.index(group.case)
+        y = labels.index(group.label) + (number - (len(cases) - 1) / 2) * height
+        axis.barh(y, value.value, height * 0.9, color=plot.colour(number), label=group.case)
+        if value.ends is not None:
+            plot.interval(axis, value.ends, y=y)
+        text = unit.shown(value.value)
+        right = value.value if value.ends is None else max(value.value, value.ends[1])
+        axis.annotate(text, (right, y), (2, 0), textcoords="offset points", va="center", fontsize=7)
+        highest = max(highest, right)
+    axis.set_title(metric(name).titled)
+    axis.set_yticks(range(len(labels)), labels)
+    axis.set_ylim(len(labels) - 0.5, -0.5)
+    if metric(name).unit == "times":  # values are at least 1, and may be large
+        plot.logarithmic(axis, "x")
+        axis.set_xlim(1, max(highest * highest**0.2, 2))
+    else:
+        axis.set_xlim(0, max(highest * 1.2, 1))
+    axis.grid(visible=False, axis="y")

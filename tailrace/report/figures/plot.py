@@ -99,9 +99,7 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 
 _ID = re.compile(r' id="([^"]+)"')
 _FONT = re.compile(r"font-family: [^;\"]*;? ?")
-_UNTURNED = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
 _GEOMETRY = re.compile(r' (?:d|transform|x|y|width|height)="[^"]*"')
-_GROUP = re.compile(r"(<g(?: [^>]*)?>|</g>)")
 _DECIMALS = re.compile(r"\d+\.\d{3,}")
 _INDENT = re.compile(r"\n\s+")
 _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
@@ -370,7 +368,7 @@ def save(figure: Figure, path: Path, kind: str = "") -> Path:
 
 def _svg(figure: Figure, salt: str, prefix: str = "", **options: Any) -> str:
     """A figure as an SVG element, without what takes most of matplotlib's text: fonts, unused ids, metadata,
-    groups without attributes, digits beyond a hundredth of a point.
+    digits beyond a hundredth of a point.
 
     Args:
         salt: decides the ids in the element.
@@ -386,25 +384,13 @@ def _svg(figure: Figure, salt: str, prefix: str = "", **options: Any) -> str:
     used = {match[2] for match in _REFERENCE.finditer(text)}
     text = _ID.sub(lambda match: f' id="{prefix}{match[1]}"' if match[1] in used else "", text)
     text = _REFERENCE.sub(rf"\g<1>{prefix}\g<2>", text)
-    text = _UNTURNED.sub("", _FONT.sub("", text))
+    text = _FONT.sub("", text)
     text = _GEOMETRY.sub(lambda match: _DECIMALS.sub(_rounded, match[0]), text)
-    return _INDENT.sub("\n", "".join(_without_groups(text)))
+    return _INDENT.sub("\n", text)
 
 
 def _rounded(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}"
-
-
-def _without_groups(text: str) -> Iterator[str]:
-    """The pieces of an SVG element, except groups that have no attributes."""
-    kept = []
-    for piece in _GROUP.split(text):
-        if piece.startswith("<g"):
-            kept.append(piece != "<g>")
-        if piece != "</g>":
-            yield "" if piece == "<g>" else piece
-        elif kept.pop():
-            yield piece
 
 
 def inline_svg(figure: Figure, name: str, title: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the figures of papers from their documents: bars, heat maps, curves of searches, memory.
 
-line_charts.py draws runs as lines, ratio_chart.py draws ratios. A cell is one scheme in one case, and a case
+line_charts.py draws runs as lines. A cell is one scheme in one case, and a case
 is a setting in which schemes are compared; the *drawn* metrics are those that the paper's figure shows.
 """
 
@@ -20,8 +20,9 @@ from tailrace.papers.document import Cell, Curve, Document
 from tailrace.papers.grid import grid_label
 from tailrace.papers.model import LINES
 from tailrace.report.figures import plot
+from tailrace.report.figures.ratios import panel_height, ratio_panel
 from tailrace.report.paper.line_charts import gaps_chart, sizes_chart, warm_up_chart
-from tailrace.report.paper.ratio_chart import ratios_chart
+from tailrace.report.paper.table import ratio_names, ratio_title
 from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
 
@@ -74,6 +75,27 @@ def search_figure(document: Document) -> Figure | None:
             axis.set_xlabel("flowlet gap (µs)")
             axis.set_ylabel("mean FCT (µs)")
         return figure
+
+
+# ---- ratios ----
+
+
+def _ratios(document: Document) -> Figure:
+    """A panel per metric, a row per scheme, a point per case. A ratio of 0 is not on the logarithmic axis."""
+    labels = list(
+        dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)
+    )
+    cases = {case: document.cases[case] or case for case in document.cases} or {"": ""}
+    names = ratio_names(document)
+    height = panel_height(len(labels), len(cases))
+    figure, axes = plot.panels(len(names), width=4.2, height=height, columns=3)
+    for axis, name in zip(axes, names, strict=True):
+        points = [(cell.label, cell.case, cell.ratios.get(name, (0.0,))) for cell in document.cells]
+        ratio_panel(axis, points, labels, cases)
+        axis.set_xlabel(ratio_title(document, name))
+        axis.set_title(metric(name).title)
+    plot.legend(figure, *axes)
+    return figure
 
 
 # ---- bars ----
@@ -262,7 +284,7 @@ def _line(axis: Axes, curve: Curve, number: int, x_factor: float, y_factor: floa
 
 
 _DRAW = {
-    "ratios": ratios_chart,
+    "ratios": _ratios,
     "heatmap": _heatmaps,
     "memory": _memory,
     "endpoints": _endpoints,

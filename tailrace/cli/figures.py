@@ -1,17 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace plot`: a figure of a folder of results, for print."""
+"""`tailrace plot`: a figure of results for print; `tailrace report`: a page of all figures.
+
+Matplotlib is isolated from user configuration: the same results give the same figure file.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import logging
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Collection
 from pathlib import Path
 
 from tailrace.cli.arguments import argument, command
+from tailrace.cli.experiment_options import OUT, PAGE
 
 _FORMATS = ("pdf", "svg", "png")
+
+_FILE = "matplotlibrc"
+"""The configuration file that matplotlib reads first, from the current folder when it is imported."""
+
+
+def draw_alone() -> None:
+    """Keeps matplotlib from reading the user's configuration and from logging; call this before matplotlib
+    is imported.
+    """
+    os.environ.pop("MPLBACKEND", None)
+    os.environ["MATPLOTLIBRC"] = os.devnull
+    logging.getLogger("matplotlib").setLevel(logging.CRITICAL)
+    if Path(_FILE).exists():
+        _import_elsewhere()
+
+
+def _import_elsewhere() -> None:
+    """Imports matplotlib in the folder of its defaults: no variable stops it from reading ./matplotlibrc."""
+    spec = importlib.util.find_spec("matplotlib")
+    assert spec is not None
+    assert spec.origin is not None
+    here = Path.cwd()
+    os.chdir(Path(spec.origin).parent / "mpl-data")
+    try:
+        import matplotlib  # noqa: F401
+    finally:
+        os.chdir(here)
+
+
+def file_for(folder: Path, out: Path | None, name: str) -> Path:
+    """The file to write: `out`, or `name` in a folder of results, which may be from another person."""
+    path = folder / name if out is None else out
+    # a link in the folder is never followed: its creator could choose which file is overwritten
+    if out is None and path.is_symlink():
+        path.unlink()
+    return path
 
 
 def _complete_kind(_prefix: str) -> Collection[str]:
@@ -61,8 +104,6 @@ def plot(args: Namespace) -> None:
 
     tailrace plot out cdf --format pdf --width 3.3in --log --labels ecmp=ECMP
     """
-    from tailrace.cli.drawing import draw_alone, file_for
-
     draw_alone()
     from tailrace.report.collect import open_study
     from tailrace.report.figures.names import named
@@ -88,3 +129,49 @@ def plot(args: Namespace) -> None:
         except OSError as error:
             raise FileError(args.out or args.folder / name, "", error.strerror or str(error)) from error
     sys.stdout.write(f"{path}\n")
+
+
+@command(
+    argument(
+        "folder",
+        nargs="?",
+        metavar="DIR",
+        type=Path,
+        default=OUT.settings["default"],
+        help="folder of results of run, compare, sweep or paper",
+    ),
+    argument("--out", metavar="FILE", type=Path, help=f"file to write [default: DIR/{PAGE}]"),
+    argument("--title", metavar="TEXT", help="title of the page"),
+)
+def report(args: Namespace) -> None:
+    """Make one HTML page of all results below a folder: figures, tables, claims, seeds and commands.
+
+    The page contains everything that it shows, and opens without a network.
+    """
+    draw_alone()
+    sys.stdout.write(f"{_write(args.folder, args.out, args.title)}\n")
+
+
+def _write(folder: Path, out: Path | None, title: str | None) -> Path:
+    """Makes the page, and returns its file; invalid result files are reported, and left out.
+
+    Raises:
+        SpecError: there are no results, or the page cannot be written.
+    """
+    from tailrace.report.collect import collect
+    from tailrace.report.page import render
+    from tailrace.spec import SpecError
+    from tailrace.spec.atomic import write_file
+    from tailrace.study.progress import Display
+
+    collected = collect(folder)
+    for problem in collected.problems:
+        Display(sys.stderr).warn(problem)
+    # names of files may contain bytes that are no valid text
+    content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
+    try:
+        path = file_for(folder, out, PAGE)
+        write_file(path, content)
+    except OSError as error:
+        raise SpecError(f"{out or folder / PAGE}: {error.strerror}") from error
+    return path
