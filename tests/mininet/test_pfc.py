@@ -57,9 +57,7 @@ def test_channels_are_of_links_between_switches(tmp_path: Path) -> None:
     """Their ports count what comes in with the class below its queue's; hosts' know one class."""
     plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
     more = fabric_pfc.options(Thresholds(**LIMITS, channels=3), 0, plan.statistics, [1, 2], [3])
-    _, options = parse_options(
-        make_parser(), command(plan, target("native"), "0B", more)[3:]
-    )
+    _, options = parse_options(make_parser(), command(plan, target("native"), "0B", more)[3:])
     configs = pfc_configs(options.pfc)
     assert {port: (config.priorities, config.rise) for port, config in configs.items()} == {
         None: ((0,), 0),

@@ -13,7 +13,7 @@ import pytest
 from tailrace.codec.numbers import TTL
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
-from tailrace.schemes.blocks.pfc import MOST_CHANNELS
+from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
