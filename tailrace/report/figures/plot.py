@@ -11,6 +11,7 @@ import io
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 """An environment variable from which matplotlib reads a date even if a figure has none."""
 
 _ID = re.compile(r' id="([^"]+)"')
+_STYLES = re.compile(r' style="([^"]*)"')
 _FONT = re.compile(r"font-family: [^;\"]*;? ?")
 _GEOMETRY = re.compile(r' (?:d|transform|x|y|width|height)="[^"]*"')
 _DECIMALS = re.compile(r"\d+\.\d{3,}")
@@ -354,7 +356,7 @@ def save(figure: Figure, path: Path, kind: str = "") -> Path:
     """
     kind = kind or path.suffix.removeprefix(".")
     if kind == "svg":
-        text = _svg(figure, "tailrace", facecolor="white")
+        text = _with_classes(_svg(figure, "tailrace", facecolor="white"))
         write_file(path, text.replace("<svg", '<svg font-family="DejaVu Sans, Verdana, sans-serif"', 1))
         return path
     out = io.BytesIO()
@@ -387,6 +389,18 @@ def _svg(figure: Figure, salt: str, prefix: str = "", **options: Any) -> str:
     text = _FONT.sub("", text)
     text = _GEOMETRY.sub(lambda match: _DECIMALS.sub(_rounded, match[0]), text)
     return _INDENT.sub("\n", text)
+
+
+def _with_classes(text: str) -> str:
+    """An SVG document in which each style that several elements have is a class: a quarter shorter."""
+    styles = Counter(match[1] for match in _STYLES.finditer(text))
+    classes = {each: f"s{number}" for number, (each, count) in enumerate(styles.most_common()) if count > 1}
+    rules = "".join(f".{name}{{{each}}}" for each, name in classes.items())
+    head, end, body = text.partition(">")
+    body = _STYLES.sub(
+        lambda match: f' class="{classes[match[1]]}"' if match[1] in classes else match[0], body
+    )
+    return f"{head}{end}<style>{rules}</style>{body}"
 
 
 def _rounded(number: re.Match[str]) -> str:
