@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of a topology: layers for trees, a ring of groups for Dragonfly and Slim Fly.
+"""A picture of a topology: layers if every link joins two neighbouring layers, else a ring of groups.
 
 Links with faults are red. Networks with many hosts are drawn without hosts.
 """
@@ -32,7 +32,8 @@ MOST_HOSTS = 64
 _ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
 _HOST = "host"
 _FAULTY = "#D55E00"
-_RINGS = ("dragonfly", "slim-fly")
+_MOST_NAMES = 40
+"""Maximum number of switches whose names fit into the picture."""
 
 Position = tuple[float, float]
 
@@ -59,20 +60,24 @@ def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
 
 
 def topology_figure(
-    topology: Topology, faulty: Iterable[frozenset[str]] = (), look: Look = NATURAL
+    topology: Topology, faulty: Iterable[frozenset[str]] = (), look: Look = NATURAL, *, named: bool = False
 ) -> Figure:
-    """The picture of a topology; `faulty` contains the two ends of each link that has a fault."""
+    """The picture of a topology; `faulty` contains the two ends of each link that has a fault; `named`:
+    switches have their names beside them, and few hosts, too.
+    """
     faulty_links = set(faulty)
-    positions = _ring(topology) if topology.kind in _RINGS else _layers(topology)
+    levels = links_to_hosts(topology)
+    ring = any(abs(levels[link.a] - levels[link.b]) != 1 for link in topology.links)
+    positions = _ring(topology) if ring else _layers(topology, levels)
     with_hosts = len(topology.hosts) <= MOST_HOSTS
     if with_hosts:
-        positions |= _hosts(topology, positions)
+        positions |= _hosts(topology, positions, ring=ring)
     ends = [frozenset((link.a, link.b)) for link in topology.links]
     if with_hosts:
         ends += [frozenset((host.name, host.switch)) for host in topology.hosts]
     size = 22 if len(topology.switches) <= 2 * MOST_HOSTS else 5
     with plot.style():
-        figure, (axis,) = plot.panels(1, look, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
+        figure, (axis,) = plot.panels(1, look, width=7.5, height=6.0 if ring else 4.2)
         link_alpha = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
         for is_faulty, colour, width, alpha in (
             (False, "#7A7A7A", 0.8, link_alpha),
@@ -96,6 +101,9 @@ def topology_figure(
                 zorder=3,
                 label=f"{len(dots)} hosts" if role == _HOST else f"{len(dots)} {role} switches",
             )
+        if named and len(topology.switches) <= _MOST_NAMES:
+            for name, position in positions.items():
+                axis.annotate(name, position, (4, 4), textcoords="offset points", fontsize="xx-small")
         if faulty_links:
             axis.plot([], [], color=_FAULTY, label="faulty link")
         axis.set_axis_off()
@@ -108,9 +116,9 @@ def _legend_rank(role: str) -> int:
     return -1 if role == _HOST else _ROLES.index(role) if role in _ROLES else len(_ROLES)
 
 
-def _layers(topology: Topology) -> dict[str, Position]:
+def _layers(topology: Topology, levels: Mapping[str, int]) -> dict[str, Position]:
     """Positions of switches: the height is the distance from hosts in links; a layer fills the width."""
-    levels, layers = links_to_hosts(topology), dict[int, list[str]]()
+    layers = dict[int, list[str]]()
     for switch in topology.switches:
         layers.setdefault(levels[switch.name], []).append(switch.name)
     return {
@@ -128,7 +136,7 @@ def _ring(topology: Topology) -> dict[str, Position]:
     radius = 0.75 * math.pi / max(len(groups), 3)
     positions = {}
     for number, names in enumerate(groups.values()):
-        centre = _on_circle(number, len(groups), 1.0)
+        centre = _on_circle(number, len(groups), 1.0 if len(groups) > 1 else 0.0)
         for index, name in enumerate(names):
             x, y = _on_circle(index, len(names), radius)
             positions[name] = (centre[0] + x, centre[1] + y)
@@ -140,10 +148,9 @@ def _on_circle(number: int, count: int, radius: float) -> Position:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-def _hosts(topology: Topology, switches: Mapping[str, Position]) -> dict[str, Position]:
+def _hosts(topology: Topology, switches: Mapping[str, Position], *, ring: bool) -> dict[str, Position]:
     """Positions of hosts, given positions of switches: in a tree below their switch, in a ring outside it."""
     positions = {}
-    ring = topology.kind in _RINGS
     width = 0.8 / max(1, len(topology.leaves))
     for switch in topology.leaves:
         x, y = switches[switch]

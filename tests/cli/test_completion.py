@@ -90,7 +90,7 @@ OPTIONS = {
         *("--port", "--flow", "--psn", "--all", "--full", "--json", "--proto", "--send", "--election-id"),
         *("--save", "--replay", "--target", "--export", *SOURCE),
     },
-    "topology": {"--show", "--plugin", *VIEW},
+    "topology": {"--show", "--svg", "--plugin", *VIEW},
     "schemes": {*EXPERIMENT, *VIEW},
     **{key: {"--plugin", *VIEW} for key in ("topologies", "workloads", "faults", "transports")},
     "resources": {"--over", "--plugin", *VIEW},

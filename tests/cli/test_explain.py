@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import SpecError
+from tailrace.topology import parse_topology
 from tests.cli.conftest import Command, Fabric
 from tests.switch.p4runtime.conftest import TIMEOUT_S
 
@@ -55,6 +57,32 @@ def test_a_part_of_a_topology(command: Command) -> None:
         "spec",
         "links",
     ]
+
+
+TRIANGLE = {
+    "hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}},
+    "switches": {"s1": {}, "s2": {}, "s3": {}},
+    "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"], ["s1-p3", "s3-p2"], ["s3-p3", "s2-p3"]],
+}
+
+
+@pytest.mark.parametrize("words", ["leaf-spine:leaves=2,spines=2,hosts=2", "dragonfly:p=1,a=2,h=1", ""])
+def test_a_drawing_of_a_topology(words: str, command: Command, tmp_path: Path) -> None:
+    """It names every node, and repeats byte for byte; a file that cannot be written is named."""
+    (tmp_path / "triangle.json").write_text(json.dumps(TRIANGLE), "utf-8")
+    words = words or str(tmp_path / "triangle.json")
+    file = tmp_path / "network.svg"
+    result = command("topology", words, "--svg", str(file))
+    assert (result.status, result.out) == (0, f"{file}\n"), result.err
+    drawing = file.read_text("utf-8")
+    texts = set(re.findall(r"<text[^>]*>([^<]+)</text>", drawing))
+    network = parse_topology(words)
+    assert texts >= {node.name for node in (*network.switches, *network.hosts)}
+    assert command("topology", words, "--svg", str(file)).status == 0
+    assert file.read_text("utf-8") == drawing
+    refusal = command("topology", words, "--svg", str(tmp_path / "none" / "x.svg"))
+    assert (refusal.status, refusal.err.count("\n")) == (1, 1)
+    assert "none/x.svg" in refusal.err
 
 
 def known_schemes() -> list[str]:

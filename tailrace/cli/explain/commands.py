@@ -94,6 +94,7 @@ topologies, workloads, faults, transports = map(_command, ("topologies", "worklo
         complete=complete_specs("topology", files=True),
     ),
     argument("--show", choices=["all", *PARTS], default="all", help="Part to show."),
+    argument("--svg", metavar="FILE", type=Path, help="Draw the topology into this file instead."),
     PLUGIN,
     view_options(None),
 )
@@ -101,13 +102,24 @@ def topology(args: Namespace) -> None:
     """Show the switches, hosts, links and addresses of a topology.
 
     tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
+    tailrace topology fat-tree:k=4 --svg fat-tree.svg
     """
+    from tailrace.cli.figures import draw_alone
     from tailrace.cli.explain.topology_text import show
     from tailrace.spec.plugins import use
     from tailrace.topology import parse_topology
 
     use(args.plugin or ())
-    show(parse_topology(args.spec), PARTS if args.show == "all" else (args.show,), view_of(args))
+    network = parse_topology(args.spec)
+    if args.svg is None:
+        show(network, PARTS if args.show == "all" else (args.show,), view_of(args))
+        return
+    draw_alone()
+    from tailrace.report.figures.plot import save
+    from tailrace.report.topology_map import topology_figure
+
+    save(topology_figure(network, named=True), args.svg, "svg")
+    sys.stdout.write(f"{args.svg}\n")
 
 
 @command(
