@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import structs
 
 from tailrace.api.experiment import Base, Keys, as_spec, experiment
+from tailrace.api.stops import parse_stops
 from tailrace.experiments.plan.axes import make_axis
 from tailrace.experiments.plan.command import compare_command, run_command
 from tailrace.experiments.plan.defaults import PRESET
@@ -29,10 +30,9 @@ from tailrace.results.result import Result, write_result
 from tailrace.results.results import LeftOut, Results, clear
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
-from tailrace.sim.run import Breakpoints, VirtualBackend
+from tailrace.sim.run import Breakpoints, Condition, VirtualBackend
 from tailrace.spec import SpecError
-from tailrace.spec.errors import UnitError
-from tailrace.spec.units import format_time, parse_time_ns
+from tailrace.spec.units import format_time
 from tailrace.study.grid import Grid, report_removed, run_grid
 from tailrace.study.grids import comparison_grid, plans, sweep_grid
 from tailrace.study.pool import PCAP, OnResult, Where
@@ -80,6 +80,7 @@ def run(
             is the same. Or, if all ranks call this function, their transport (such as MPI): then only the
             first rank writes, and each gets the result.
         stop_at: virtual times, such as `20us`, at which the run pauses; they are multiplied by `time_scale`.
+            Or conditions such as `queue>100KB` or `drain`: the run pauses when each first holds.
         at_stop: called at each pause with a PausedRun; with several ranks its `network` is the part of the
             first rank. Until it returns, the other switches serve P4Runtime at `remote_addresses`.
         progress: where progress is shown: True for standard error, False for nowhere, or a file.
@@ -97,14 +98,14 @@ def run(
     if isinstance(ranks, World):
         # raises an error unless all ranks have the same experiment and code
         ranks.agree(key_of(structs.replace(chosen, target=target)))
-    stops_ns = _stops_ns(stop_at, planned)
+    stops_ns, conditions = _stops(stop_at, planned)
     report_scale(planned, display)
     label = labels([chosen.scheme])[0]
     backend: Backend = backend_of(target)
-    if stops_ns and not isinstance(ranks, int):
+    if stop_at and not isinstance(ranks, int):
         raise SpecError("--stop-at: only ranks that this process has started can pause")
     if target == "virtual":
-        stops = Breakpoints(stops_ns, at_stop) if stops_ns and at_stop is not None else None
+        stops = None if not stop_at or at_stop is None else Breakpoints(stops_ns, at_stop, conditions)
         backend = VirtualBackend(breakpoints=stops, ranks=ranks)
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} does not support them; use the target virtual")
@@ -123,18 +124,15 @@ def run(
     return result
 
 
-def _stops_ns(texts: Any, planned: Plan) -> tuple[int, ...]:
-    """The virtual times at which a run pauses, multiplied by its time scale."""
+def _stops(texts: Any, planned: Plan) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """The virtual times at which a run pauses, multiplied by its time scale, and the conditions."""
     is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
     if not is_list or not all(isinstance(text, str) for text in texts):
         raise SpecError(f"--stop-at: expected a list of times such as 20us, found {texts!r}")
     if texts and planned.target != "virtual":
         raise SpecError("--stop-at needs target virtual")
-    try:
-        times_ns = sorted({parse_time_ns(text) for text in texts})
-    except UnitError as error:
-        raise SpecError(f"--stop-at: {error}") from error
-    return tuple(round(time_ns * planned.job.time_scale) for time_ns in times_ns)
+    times_ns, conditions = parse_stops(texts)
+    return tuple(round(time_ns * planned.job.time_scale) for time_ns in times_ns), tuple(conditions)
 
 
 def compare(

@@ -54,9 +54,10 @@ from tailrace.cli.options import PLUGIN, view_of, view_options
     ),
     argument(
         "--stop-at",
-        metavar="TIME",
+        metavar="TIME|EXPR",
         action="append",
-        help="pause at this virtual time, such as 50us, for inspection; may be repeated",
+        help="pause for inspection at this virtual time, such as 50us, or when a condition first holds, "
+        "such as drain or 'queue>100KB'; may be repeated",
     ),
     flag("--cli", help="start the network and open Mininet's prompt"),
     PLUGIN,

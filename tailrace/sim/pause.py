@@ -104,7 +104,8 @@ def _instructions(paused: PausedRun, port: int) -> str:
     first = switches[0]
     addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *paused.remote_addresses.values()]))
     return (
-        f"stopped at {format_time(paused.network.now_ns)}; {len(switches)} switches serve P4Runtime "
+        f"stopped at {format_time(paused.network.now_ns)}{paused.reason and ': ' + paused.reason}; "
+        f"{len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
         "inspect from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
         f"trace, shell {first.name}\n"

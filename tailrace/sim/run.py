@@ -5,8 +5,9 @@ run one network together; each runs a part of it. The seed determines the run.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -51,27 +52,54 @@ _RESTARTED = "pipeline_replaced"
 SAMPLES_A_STEP = 256
 """Samples of each port between two checks that there are not too many samples."""
 
+CHECKS_A_RTT = 4
+"""Checks of conditions of breakpoints in a base RTT."""
+
 CHECK_RTTS = 5
 """Base RTTs between two checks whether all foreground flows are complete and whether PFC has a deadlock."""
 
 
 class PausedRun(msgspec.Struct, frozen=True):
-    """A run at a breakpoint: its network, its job, and the dead link ends and suppressed paths known to its
-    controller. `remote_addresses`: P4Runtime addresses of the switches in other ranks, by switch name.
+    """A run at a breakpoint.
+
+    down, suppressed: the dead link ends and the suppressed paths that its controller knows
+    reason: the condition that holds, and the row for which it holds; empty: the breakpoint is a time
+    events: the events so far and their times in ns; grows while the run continues
+    on_event: records an event
+    ended: is set at the end of the run
+    remote_addresses: P4Runtime addresses of the switches in other ranks, by switch name
     """
 
     network: Network
     job: Job
-    down: Down
+    control: ControlPlane
+    events: Sequence[tuple[int, Event]]
+    on_event: Callable[[Event], None]
+    ended: threading.Event
+    reason: str = ""
+    down: Down = frozenset()
     suppressed: tuple[SuppressedPath, ...] = ()
     remote_addresses: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
+class Condition(msgspec.Struct, frozen=True):
+    """A condition as written, and a function of the network and its NICs: why it holds now; empty: it does
+    not hold.
+    """
+
+    text: str
+    holds: Callable[[Network, Sequence[Nic]], str]
+
+
 class Breakpoints(msgspec.Struct, frozen=True):
-    """Virtual times at which runs pause (after faults, before other events), and the callback of a pause."""
+    """Virtual times at which runs pause (after faults, before other events), and the callback of a pause. A
+    run also pauses when it finds, at one of CHECKS_A_RTT checks in a base RTT, that a condition holds for the
+    first time.
+    """
 
     times_ns: tuple[int, ...]
     on_pause: Callable[[PausedRun], None]
+    conditions: tuple[Condition, ...] = ()
 
 
 MakeControl = Callable[[Network, Job, Callable[[Event], None]], ControlPlane]
@@ -123,6 +151,8 @@ class VirtualBackend(msgspec.Struct, frozen=True):
         """
         ranks = self.ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
+        if ranks != 1 and self.breakpoints is not None and self.breakpoints.conditions:
+            raise SpecError("--stop-at: a run with conditions must have one rank; give times")
         if job.real_controller is not None and (ranks != 1 or self.breakpoints is not None):
             raise SpecError("controller: real: such a run must have one rank and no breakpoints")
         if ranks == 1:
@@ -178,7 +208,10 @@ class _Run:
         self._backend = backend
         self._topology, self._scheme = job.topology, job.scheme
         self._programs = self._scheme.programs(self._topology)
-        self._events: list[Event] = []
+        self._events: list[tuple[int, Event]] = []
+        self._now_ns: Callable[[], int] = lambda: 0
+        self._ended = threading.Event()
+        self._unmet: dict[str, None] = {}  # conditions of breakpoints that did not hold yet
         self._watcher = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
         self._observed_hops = 0
@@ -198,6 +231,8 @@ class _Run:
                 transport=self._transport,
             )
             at_end.enter_context(network)
+            self._now_ns = lambda: network.now_ns
+            at_end.callback(self._ended.set)
             self._configure(network)
             guard_hosts(network, self._job)  # stricter PFC watchdogs on ports to hosts
             nics = attach_nics(network, self._job)
@@ -215,12 +250,15 @@ class _Run:
             watches = self._watches(network)
             reporter = ProgressReporter(network, self._job, nics, self._report)
             if backend.breakpoints is not None:
-                self._schedule_breakpoints(network, control, reporter, backend.breakpoints)
+                self._schedule_breakpoints(network, control, nics, reporter, backend.breakpoints)
             network.all_gather(None)  # wait until all ranks are ready
             before = _Moment.now(network)
             with gc_disabled():
                 self._advance(network, nics, reporter, last_ns)
             control.check()
+            for condition in self._unmet:
+                note = f"warning: the run ended before it could stop at {condition}"
+                self._report(Progress("traffic", note=note))
             elapsed = _Moment.now(network) - before - self._paused_time
             if backend.afterwards is not None:
                 backend.afterwards(network)
@@ -286,18 +324,33 @@ class _Run:
         return control
 
     def _on_event(self, event: Event) -> None:
-        self._events.append(event)
+        self._events.append((self._now_ns(), event))
         self._report(Progress("traffic", note=event.text))
 
     def _schedule_breakpoints(
-        self, network: Network, control: ControlPlane, reporter: ProgressReporter, breakpoints: Breakpoints
+        self,
+        network: Network,
+        control: ControlPlane,
+        nics: Sequence[Nic],
+        reporter: ProgressReporter,
+        breakpoints: Breakpoints,
     ) -> None:
-        def stop() -> None:
+        def stop(reason: str = "") -> None:
             began, hops = _Moment.now(network), network.traffic().packet_hops
             # the controller takes its pending digests, so that an inspecting client does not receive them
             control.catch_up()
             reporter.report_now(network.now_ns, network.events, "stopped")
-            paused = PausedRun(network, self._job, control.down, tuple(control.suppressed))
+            paused = PausedRun(
+                network,
+                self._job,
+                control,
+                self._events,
+                self._on_event,
+                self._ended,
+                reason,
+                control.down,
+                tuple(control.suppressed),
+            )
             if network.rank == 0:
                 addresses: dict[str, str] = {}
                 # the other ranks send theirs in serve_part (pause.py)
@@ -313,6 +366,19 @@ class _Run:
 
         for time_ns in sorted(set(breakpoints.times_ns)):
             network.call_at(time_ns, stop)
+        period_ns = max(1, base_rtt_ns(self._topology, self._scheme.frame_bytes) // CHECKS_A_RTT)
+
+        def check(condition: Condition) -> None:
+            row = condition.holds(network, nics)
+            if not row:
+                network.call_at(network.now_ns + period_ns, partial(check, condition))
+                return
+            del self._unmet[condition.text]
+            stop(f"{condition.text} ({row})")
+
+        self._unmet = dict.fromkeys(condition.text for condition in breakpoints.conditions)
+        for condition in breakpoints.conditions:
+            network.call_at(period_ns, partial(check, condition))
 
     # ---- while it runs, and after ----
 
@@ -409,7 +475,7 @@ class _Run:
             p4_sha256=programs.sha256_of(self._programs.values()),
             not_applied=self._scheme.notes,
             timelines=timelines,
-            events=tuple(self._events),
+            events=tuple(event for _, event in self._events),
             pfc=pfc_counts(network, self._job),
             deadlock=tuple(map(str, self._deadlock)),
             gaps=gaps_seen(network, nics, self._job),

@@ -100,6 +100,11 @@ class RowFilter:
         self._passes = parser.parse()
         self._tests = parser.tests
 
+    @property
+    def names(self) -> set[str]:
+        """The names that the filter tests."""
+        return {test.name.text for test in self._tests}
+
     def apply(self, listing: Listing) -> Listing:
         """The listing with only the rows that pass.
 

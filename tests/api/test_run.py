@@ -183,7 +183,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.run("nowhere"), "nowhere: no such file or preset; expected basic"),
     (lambda: tailrace.run("basic", scale="paper"), r"'scale\.paper': missing"),
     (lambda: tailrace.run(TINY, pcap=True), "captures need a folder"),
-    (lambda: tailrace.run(TINY, stop_at=["soon"]), "'soon' is no number"),
+    (lambda: tailrace.run(TINY, stop_at=["soon"]), "^--stop-at: column 1: no field 'soon'; expected"),
+    (lambda: tailrace.run(TINY, stop_at=["5 parsecs"]), "^--stop-at: '5 parsecs'"),
     (lambda: tailrace.run(TINY, stop_at=[5]), r"stop-at: expected a list of times .*, found \[5\]"),  # type: ignore[list-item]
     (lambda: tailrace.run(TINY, stop_at="5us"), "stop-at: expected a list of times"),
     (lambda: tailrace.run(TINY, progress="x"), "progress: expected True, False or a file"),  # type: ignore[arg-type]

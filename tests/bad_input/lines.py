@@ -36,7 +36,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--follow": ("x", "-1"),
     "--flows": ("0", "1e3", MANY[:10_000]),
     "--ranks": ("", "0", "1.5", "²", MANY[:10_000], "100000"),
-    "--stop-at": ("", "x", "-1us", "0.1ns"),
+    "--stop-at": ("", "x", "-1us", "0.1ns", "queue>", "queue>h1", "drain or (queue", "drain=1"),
     "--scale": ("tiny", ""),
     "-o": ("xml",),
 }  # fmt: skip

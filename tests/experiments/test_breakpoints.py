@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.api.stops import parse_stops
 from tailrace.cli.errors import FailedError
 from tailrace.cli.inspect.shell import find_python
 from tailrace.cli.main import main
@@ -87,6 +88,47 @@ def test_a_stop_is_at_its_time_and_changes_nothing(
     end_ns = stopped.summary.virtual_ns
     assert isinstance(end_ns, int)
     assert stood_ps == [time_ns * 1000 for time_ns in sorted(times_ns) if time_ns <= end_ns]
+
+
+def queued(paused: PausedRun) -> int:
+    """The most bytes that any port has in its queues, by the switches' own accounts."""
+    topology, switches = paused.network.topology, paused.network.switches
+    return max(
+        sum(paused.network.switch(item.name).queue_depth(port, priority)[1] for priority in range(8))
+        for item in switches
+        for port in topology.ports_of(item.name)
+    )
+
+
+def drained(paused: PausedRun) -> int:
+    """The most drains of a flow at its source."""
+    hosts = (paused.network.nic(host.name) for host in paused.network.hosts)
+    return max((seen.drains for nic in hosts for seen in nic.records() if hasattr(seen, "drains")), default=0)
+
+
+@settings(max_examples=12)
+@given(
+    scheme=st.sampled_from(["spray", "flowcut:variant=full", "flowcut:variant=nic"]),
+    queue=st.integers(0, 40_000),
+    drains=st.integers(1, 3),
+)
+def test_a_condition_stops_a_run_once_when_it_holds(scheme: str, queue: int, drains: int) -> None:
+    """And changes nothing. What holds is seen at one of the checks, four in each base RTT."""
+    quantities = {f"queue>{queue}": queued, f"drain>={drains}": drained}
+    limits = {f"queue>{queue}": queue + 1, f"drain>={drains}": drains}
+    stopped_by = []
+
+    def halt(paused: PausedRun) -> None:
+        text = paused.reason.partition(" (")[0]
+        stopped_by.append(text)
+        assert quantities[text](paused) >= limits[text]
+
+    _, conditions = parse_stops([*quantities, *quantities])
+    stopped = measure(Breakpoints((), halt, tuple(conditions)), scheme=scheme)
+    assert same(stopped, measure(scheme=scheme))
+    assert len(set(stopped_by)) == len(stopped_by)
+    most_drains = max(row.drains for row in stopped.rows)
+    assert (f"drain>={drains}" in stopped_by) == (most_drains >= drains)
 
 
 # ---- looking ----
@@ -269,11 +311,13 @@ def test_a_line_lets_the_run_go_on(tmp_path: Path) -> None:
 
 def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:
     """Where nobody can say anything. A stop that would come after the end is told."""
-    with started(tmp_path, "--stop-at", "10us", "--stop-at", "1s", stdin=subprocess.DEVNULL) as process:
+    words = ("--stop-at", "10us", "--stop-at", "1s", "--stop-at", "queue>1GB")
+    with started(tmp_path, *words, stdin=subprocess.DEVNULL) as process:
         _, stderr = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
     assert "resuming the run" in stderr
     assert "warning: the run ended before it could stop at 1s" in stderr
+    assert "warning: the run ended before it could stop at queue>1GB" in stderr
 
 
 def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
@@ -292,6 +336,7 @@ def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--stop-at", "5us", "--target", "bmv2"), "needs target virtual"),
+        (("--stop-at", "drain", "--ranks", "2"), "a run with conditions must have one rank"),
         (("--ranks", "2", "--target", "native"), "ranks: target native does not support them"),
     ],
 )
